@@ -1,0 +1,161 @@
+#include "data/base/atomic_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferSize = 1 << 20;
+
+// Two processes that write the same target must not share a temporary name.
+fs::path temporary_name(const fs::path& target) {
+  std::string name = ".";
+  name += target.filename().string() + ".tmp-" + std::to_string(::getpid());
+  return target.parent_path() / name;
+}
+
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+fs::file_type type_of(const fs::path& path) {
+  std::error_code ignored;  // what cannot be examined fails when it is opened, with a better message
+  return fs::status(path, ignored).type();
+}
+
+// A rename would take the place of whatever has the name: of /dev/null too.
+bool is_other_than(fs::file_type wanted, const fs::path& path) {
+  const fs::file_type type = type_of(path);
+  return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;
+}
+
+[[noreturn]] void fail(const fs::path& path, int error) {
+  throw Error("cannot write ", path, ": ", std::strerror(error));
+}
+
+// A rename is durable only once the directory that holds the name is synced.
+void sync_directory(const fs::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+  if (type_of(path_) == fs::file_type::directory) throw Error("cannot write ", path_, ": it is a directory");
+  if (is_other_than(fs::file_type::regular, path_)) {
+    throw Error("cannot write ", path_, ": it is not a regular file");
+  }
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail(path_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* bytes, std::size_t size) {
+  if (buffer_.size() + size > kBufferSize) flush();
+  if (size < kBufferSize) {
+    buffer_.append(static_cast<const char*>(bytes), size);
+    return;
+  }
+  const char* next = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor_, next, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, errno);
+    next += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+void AtomicFile::flush() {
+  const char* next = buffer_.data();
+  std::size_t left = buffer_.size();
+  while (left > 0) {
+    const ssize_t written = ::write(descriptor_, next, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, errno);
+    next += written;
+    left -= static_cast<std::size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (::fsync(descriptor_) != 0) fail(path_, errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    fail(path_, error);
+  }
+  sync_directory(parent_of(path_));
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string read_file(const fs::path& path) {
+  if (type_of(path) == fs::file_type::directory) throw Error("cannot read ", path, ": it is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error("cannot open ", path, ": ", std::strerror(errno));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) throw Error("cannot read ", path);
+  return text;
+}
+
+AtomicDirectory::AtomicDirectory(fs::path target)
+    : target_(target.has_filename() ? std::move(target) : target.parent_path()),
+      temporary_(temporary_name(target_)) {
+  if (is_other_than(fs::file_type::directory, target_))
+    throw Error("cannot write ", target_, ": it is not a directory");
+  std::error_code error;
+  fs::remove_all(temporary_, error);
+  make_directories(temporary_);
+}
+
+AtomicDirectory::~AtomicDirectory() {
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+void AtomicDirectory::commit() {
+  sync_directory(temporary_);
+  // RENAME_EXCHANGE needs a target; without one the plain rename is already atomic.
+  const bool replaces = type_of(target_) == fs::file_type::directory;
+  const int result =
+      replaces ? ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE)
+               : ::rename(temporary_.c_str(), target_.c_str());
+  if (result != 0) fail(target_, errno);
+  sync_directory(parent_of(target_));
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error("cannot create the directory ", path, ": ", error.message());
+}
+
+}  // namespace zoo

@@ -1,0 +1,35 @@
+#include "data/base/json_file.h"
+
+#include <algorithm>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+
+namespace zoo {
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  try {
+    nlohmann::json value = nlohmann::json::parse(text);
+    if (!value.is_object()) throw Error(path, ": expected a JSON object, found ", value.type_name());
+    return value;
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
+    const auto begin = text.begin(), fault = begin + static_cast<std::ptrdiff_t>(at);
+    const auto line = 1 + std::count(begin, fault, '\n');
+    const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
+    const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
+    throw Error(path, ": not valid JSON at line ", line, ", column ", column);
+  } catch (const nlohmann::json::exception& error) {  // a number that no double holds
+    throw Error(path, ": ", error.what());
+  }
+}
+
+void write_json(const std::filesystem::path& path, const nlohmann::json& value) {
+  write_file(path, value.dump(2) + "\n");
+}
+
+}  // namespace zoo

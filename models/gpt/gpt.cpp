@@ -1,0 +1,141 @@
+#include "models/gpt/gpt.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
+#include <cmath>
+
+#include "models/layers/positions.h"
+
+namespace zoo::gpt {
+namespace {
+
+// Each position predicts the next token; the last one has nothing to predict.
+at::Tensor shift_left(const at::Tensor& labels) {
+  at::Tensor targets = labels.new_full(labels.sizes(), -100);
+  targets.slice(1, 0, -1).copy_(labels.slice(1, 1));
+  return targets;
+}
+
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), targets.flatten());
+}
+
+std::int64_t count(const torch::nn::Module& module) {
+  std::int64_t sum = 0;
+  for (const auto& parameter : module.parameters()) sum += parameter.numel();
+  return sum;
+}
+
+}  // namespace
+
+GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : Model(config) {
+  config.validate();
+  TORCH_CHECK(config.shape == Shape::kDecoder, "a GPT is a decoder");
+  token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
+  if (config.position == PositionKind::kLearned) {
+    position_embedding =
+        register_module("position_embedding", Embedding(config.max_positions, config.hidden_size));
+  } else if (config.position == PositionKind::kSinusoidal) {
+    sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(config.max_positions, config.hidden_size));
+  }
+  stack = register_module("stack", TransformerStack(config));
+  if (!config.tie_word_embeddings) {
+    lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
+  }
+}
+
+ModelOutput GptForCausalLm::forward(const ModelInputs& inputs) {
+  const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
+  check_inputs(inputs, past);
+  StackOutput result = stack(StackInputs{.embeddings = embed(inputs, past),
+                                         .attention_mask = inputs.attention_mask,
+                                         .positions = inputs.position_ids,
+                                         .cache = inputs.cache,
+                                         .output_hidden_states = inputs.output_hidden_states,
+                                         .output_attentions = inputs.output_attentions});
+  ModelOutput output;
+  output.hidden_states = std::move(result.hidden_states);
+  output.attentions = std::move(result.attentions);
+  output.last_hidden_state = result.hidden;
+  if (inputs.last_logits_only) result.hidden = result.hidden.slice(1, -1);
+  output.logits = at::linear(result.hidden, output_weight());
+  if (inputs.targets.defined()) {
+    output.loss = cross_entropy(output.logits, inputs.targets);
+  } else if (inputs.labels.defined()) {
+    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+  }
+  return output;
+}
+
+at::Tensor GptForCausalLm::embed(const ModelInputs& inputs, std::int64_t past) const {
+  at::Tensor x = token_embedding->forward(inputs.input_ids);
+  const std::int64_t length = inputs.input_ids.size(1);
+  if (position_embedding || sinusoids_.defined()) {
+    const at::Tensor& table = sinusoids_.defined() ? sinusoids_ : position_embedding->weight;
+    if (inputs.position_ids.defined()) {
+      x = x + at::embedding(table, inputs.position_ids);
+    } else {
+      x = x + table.slice(0, past, past + length);
+    }
+  }
+  return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
+}
+
+void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
+  const at::Tensor& ids = inputs.input_ids;
+  TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
+              ids.defined() ? ids.sizes() : at::IntArrayRef());
+  const bool bounded = config_.position == PositionKind::kLearned || config_.position == PositionKind::kSinusoidal;
+  TORCH_CHECK(!bounded || past + ids.size(1) <= config_.max_positions, "a sequence of ", past + ids.size(1),
+              " tokens is longer than the model's ", config_.max_positions, " positions");
+  TORCH_CHECK(!inputs.labels.defined() || inputs.labels.sizes() == ids.sizes(), "labels must be ", ids.sizes(),
+              " as input_ids, got ", inputs.labels.sizes());
+}
+
+const at::Tensor& GptForCausalLm::output_weight() const { return lm_head ? lm_head->weight : token_embedding->weight; }
+
+void GptForCausalLm::initialize(at::Generator generator) {
+  const at::NoGradGuard no_grad;
+  const double std = config_.initializer_range;
+  const auto draw = [&](Linear& linear, double scale) {
+    linear->weight.normal_(0.0, scale, generator);
+    if (linear->bias.defined()) linear->bias.zero_();
+  };
+  const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config_.num_layers));
+  token_embedding->weight.normal_(0.0, std, generator);
+  if (position_embedding) position_embedding->weight.normal_(0.0, std, generator);
+  for (const auto& module : *stack->blocks) {
+    auto& block = *module->as<BlockImpl>();
+    block.attention_norm->reset();
+    draw(block.attention->qkv, std);
+    draw(block.attention->out, residual_std);
+    block.feed_forward_norm->reset();
+    draw(block.feed_forward->up, std);
+    draw(block.feed_forward->down, residual_std);
+  }
+  if (stack->final_norm) stack->final_norm->reset();
+  if (lm_head) draw(lm_head, std);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() const {
+  std::vector<std::pair<std::string, std::int64_t>> parts;
+  parts.emplace_back("token embedding", count(*token_embedding));
+  if (position_embedding) parts.emplace_back("position embedding", count(*position_embedding));
+  std::int64_t attention = 0, feed_forward = 0, norms = stack->final_norm ? count(*stack->final_norm) : 0;
+  for (const auto& module : *stack->blocks) {
+    const auto& block = *module->as<BlockImpl>();
+    attention += count(*block.attention);
+    feed_forward += count(*block.feed_forward);
+    norms += count(*block.attention_norm) + count(*block.feed_forward_norm);
+  }
+  parts.emplace_back("attention", attention);
+  parts.emplace_back("feed-forward", feed_forward);
+  parts.emplace_back("norms", norms);
+  parts.emplace_back(lm_head ? "output projection" : "output projection (tied)", lm_head ? count(*lm_head) : 0);
+  return parts;
+}
+
+}  // namespace zoo::gpt

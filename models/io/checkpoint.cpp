@@ -1,0 +1,119 @@
+#include "models/io/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "models/io/config_reader.h"
+#include "models/layers/parameter.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "config.json";
+
+Head head_of(const nlohmann::json& json, const Family& family, const std::string& source) {
+  const auto found = json.find("architectures");
+  if (found == json.end() || found->is_null()) return family.heads.front().head;
+  if (!found->is_array() || found->empty() || !found->front().is_string()) {
+    throw Error(source, ": 'architectures' must be a list of names, got ", found->dump());
+  }
+  const auto& name = found->front().get_ref<const std::string&>();
+  std::string known;
+  for (const auto& entry : family.heads) {
+    if (entry.architecture == name) return entry.head;
+    known += (known.empty() ? "" : ", ") + entry.architecture;
+  }
+  throw Error(source, ": 'architectures' names ", name, ", of which the zoo has only ", known,
+              " (a head can be chosen by --head)");
+}
+
+std::string architecture_of(const Family& family, Head head) {
+  for (const auto& entry : family.heads) {
+    if (entry.head == head) return entry.architecture;
+  }
+  throw Error(family.model_type, " has no ", name_of(head), " head");
+}
+
+const char* dtype_name(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat: return "float32";
+    case at::kBFloat16: return "bfloat16";
+    case at::kHalf: return "float16";
+    default: throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
+  }
+}
+
+}  // namespace
+
+CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
+  if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
+  const fs::path path = directory / kConfigFile;
+  const nlohmann::json json = read_json(path);
+  const std::string source = path.string();
+  const std::string model_type = ConfigReader(json, source).get_string("model_type", "");
+  if (model_type.empty()) throw Error(source, ": the key 'model_type' is missing");
+  CheckpointConfig checkpoint;
+  try {
+    checkpoint.family = &find_family(model_type);
+  } catch (const Error& error) {
+    throw Error(source, ": ", error.what());
+  }
+  checkpoint.config = checkpoint.family->read_config(json, source);
+  try {
+    checkpoint.config.validate();
+  } catch (const c10::Error& error) {
+    throw Error(source, ": ", error.what_without_backtrace());
+  }
+  checkpoint.head = head ? *head : head_of(json, *checkpoint.family, source);
+  return checkpoint;
+}
+
+LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
+  const CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
+  const WeightFiles files(directory);
+  std::shared_ptr<Model> model;
+  {
+    const ParameterScope scope(ParameterInit::kDeferred);
+    model = checkpoint.family->build(checkpoint.config, checkpoint.head);
+  }
+  try {
+    load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,
+                 {.dtype = options.dtype, .trainable = options.trainable});
+  } catch (const Error& error) {
+    throw Error(directory, ": ", error.what());
+  }
+  if (options.device != c10::kCPU) model->to(options.device);
+  model->eval();
+  return {model, checkpoint.family, checkpoint.head};
+}
+
+LoadReport inspect_weights(const fs::path& directory, const CheckpointConfig& checkpoint) {
+  const WeightFiles files(directory);
+  const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
+  return match_weights(*model, checkpoint.family->weight_table(checkpoint.config), files);
+}
+
+void save_model(const Model& model, const Family& family, Head head, const fs::path& directory,
+                const SaveOptions& options) {
+  nlohmann::json config = family.write_config(model.config());
+  config["model_type"] = family.model_type;
+  config["architectures"] = {architecture_of(family, head)};
+  config["dtype"] = dtype_name(options.dtype);
+  // Absent, transformers would take GPT-2's own 50256, whatever the vocabulary.
+  config["bos_token_id"] = nullptr;
+  config["eos_token_id"] = nullptr;
+  nlohmann::json generation = nlohmann::json::object();
+  if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
+
+  NamedTensors tensors = export_weights(model, family.weight_table(model.config()));
+  for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
+  write_safetensors(directory / "model.safetensors", tensors);
+  write_json(directory / kConfigFile, config);
+  write_json(directory / "generation_config.json", generation);
+}
+
+}  // namespace zoo

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace zoo {
+
+/// Typed access to the keys of a config.json. A key that is absent or null is "not given". A value of another type
+/// throws Error naming the file, the key, what was expected and what stands there.
+class ConfigReader {
+ public:
+  /// `source` names the file in messages. `json` must outlive the reader.
+  ConfigReader(const nlohmann::json& json, std::string source) : json_(json), source_(std::move(source)) {}
+
+  bool has(const char* key) const;
+  std::int64_t require_int(const char* key) const;
+  std::int64_t get_int(const char* key, std::int64_t fallback) const;
+  double get_double(const char* key, double fallback) const;
+  bool get_bool(const char* key, bool fallback) const;
+  std::string get_string(const char* key, const std::string& fallback) const;
+
+  /// Throws Error saying that `key` asks for something the zoo does not have.
+  [[noreturn]] void refuse(const char* key, const std::string& why) const;
+
+  const std::string& source() const { return source_; }
+
+ private:
+  const nlohmann::json* find(const char* key) const;
+
+  const nlohmann::json& json_;
+  std::string source_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,23 @@
+#include "models/io/load_report.h"
+
+namespace zoo {
+namespace {
+
+void add(std::string& text, const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  if (!text.empty()) text += "; ";
+  text += std::string(what) + " " + std::to_string(names.size()) + ": ";
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : ", ") + names[i];
+}
+
+}  // namespace
+
+std::string LoadReport::faults() const {
+  std::string text;
+  add(text, "missing", missing);
+  add(text, "unexpected", unexpected);
+  add(text, "mismatched", mismatched);
+  return text;
+}
+
+}  // namespace zoo

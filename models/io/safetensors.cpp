@@ -1,0 +1,220 @@
+#include "models/io/safetensors.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+// The reference implementation's limit too.
+constexpr std::uint64_t kMaxHeader = 100'000'000;
+constexpr std::size_t kLengthSize = 8;
+
+struct TypeName {
+  at::ScalarType type;
+  const char* name;
+};
+constexpr std::array<TypeName, 10> kTypes{{{at::kDouble, "F64"},
+                                           {at::kFloat, "F32"},
+                                           {at::kHalf, "F16"},
+                                           {at::kBFloat16, "BF16"},
+                                           {at::kLong, "I64"},
+                                           {at::kInt, "I32"},
+                                           {at::kShort, "I16"},
+                                           {at::kChar, "I8"},
+                                           {at::kByte, "U8"},
+                                           {at::kBool, "BOOL"}}};
+
+std::optional<at::ScalarType> type_named(std::string_view name) {
+  for (const TypeName& entry : kTypes) {
+    if (name == entry.name) return entry.type;
+  }
+  return std::nullopt;
+}
+
+// JSON lets a key come twice; nlohmann keeps the last, a reader that keeps the first would see other tensors.
+json parse_header(std::string_view text, const std::filesystem::path& path) {
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto watch = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) keys.emplace_back();
+    if (event == json::parse_event_t::object_end) keys.pop_back();
+    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+      twice = value.get<std::string>();
+    }
+    return true;
+  };
+  json header;
+  try {
+    header = json::parse(text, watch);
+  } catch (const json::exception&) {
+    throw Error(path, ": the safetensors header is not valid JSON");
+  }
+  if (!header.is_object()) throw Error(path, ": the safetensors header must be a JSON object");
+  if (!twice.empty()) throw Error(path, ": the safetensors header has the key '", twice, "' twice");
+  return header;
+}
+
+std::string_view header_text(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  if (bytes.size() < kLengthSize) {
+    throw Error(file.path(), ": not a safetensors file: ", bytes.size(), " bytes are too short for a header");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthSize; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  if (length > kMaxHeader) throw Error(file.path(), ": the safetensors header claims ", length, " bytes, too many");
+  if (length > bytes.size() - kLengthSize) {
+    throw Error(file.path(), ": truncated: the header claims ", length, " bytes, the file has ",
+                bytes.size() - kLengthSize, " after its length");
+  }
+  return {reinterpret_cast<const char*>(bytes.data()) + kLengthSize, static_cast<std::size_t>(length)};
+}
+
+class EntryParser {
+ public:
+  EntryParser(const std::filesystem::path& path, const std::string& name, const json& value)
+      : path_(path), name_(name), value_(value) {}
+
+  SafetensorsFile::Entry parse() const {
+    if (!value_.is_object()) fail("must be an object");
+    for (const auto& [key, unused] : value_.items()) {
+      if (key != "dtype" && key != "shape" && key != "data_offsets") fail("has the unknown key '" + key + "'");
+    }
+    SafetensorsFile::Entry entry{.dtype = dtype(), .shape = shape(), .begin = 0, .end = 0};
+    const json& offsets = list("data_offsets");
+    if (offsets.size() != 2) fail("must have two data_offsets");
+    entry.begin = unsigned_number(offsets[0], "data_offsets");
+    entry.end = unsigned_number(offsets[1], "data_offsets");
+    if (entry.begin > entry.end) fail("begins after it ends");
+    const std::size_t needed = bytes_of(entry.shape, c10::elementSize(entry.dtype));
+    if (entry.end - entry.begin != needed) {
+      fail("needs " + std::to_string(needed) + " bytes by its shape and type, its offsets span " +
+           std::to_string(entry.end - entry.begin));
+    }
+    return entry;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(path_, ": tensor '", name_, "' ", what); }
+
+  const json& list(const char* key) const {
+    const auto found = value_.find(key);
+    if (found == value_.end() || !found->is_array()) fail(std::string("must have a list '") + key + "'");
+    return *found;
+  }
+
+  std::size_t unsigned_number(const json& value, const char* key) const {
+    if (!value.is_number_unsigned()) fail(std::string("has a '") + key + "' of " + value.dump());
+    return value.get<std::size_t>();
+  }
+
+  at::ScalarType dtype() const {
+    const auto found = value_.find("dtype");
+    if (found == value_.end() || !found->is_string()) fail("must have a string 'dtype'");
+    const auto type = type_named(found->get_ref<const std::string&>());
+    if (!type) fail("has the dtype " + found->dump() + ", which the zoo does not know");
+    return *type;
+  }
+
+  std::vector<std::int64_t> shape() const {
+    std::vector<std::int64_t> sizes;
+    for (const json& size : list("shape")) {
+      const std::size_t number = unsigned_number(size, "shape");
+      if (number > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())) fail("is too large");
+      sizes.push_back(static_cast<std::int64_t>(number));
+    }
+    return sizes;
+  }
+
+  std::size_t bytes_of(const std::vector<std::int64_t>& shape, std::size_t element) const {
+    std::size_t bytes = element;
+    for (const std::int64_t size : shape) {
+      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) fail("is too large");
+    }
+    return bytes;
+  }
+
+  const std::filesystem::path& path_;
+  const std::string& name_;
+  const json& value_;
+};
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(std::make_shared<MappedFile>(path)) {
+  const std::string_view text = header_text(*file_);
+  data_start_ = kLengthSize + text.size();
+  const json header = parse_header(text, path);
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") {
+      if (!value.is_object()) throw Error(path, ": '__metadata__' must be an object");
+      for (const auto& [key, entry] : value.items()) {
+        if (!entry.is_string()) throw Error(path, ": '__metadata__' has a '", key, "' that is not a string");
+        metadata_.emplace(key, entry.get<std::string>());
+      }
+      continue;
+    }
+    entries_.emplace(name, EntryParser(path, name, value).parse());
+    names_.push_back(name);
+  }
+  const auto position = [&](const std::string& name) {
+    const Entry& entry = entries_.at(name);
+    return std::pair(entry.begin, entry.end);
+  };
+  std::sort(names_.begin(), names_.end(), [&](const auto& a, const auto& b) { return position(a) < position(b); });
+
+  // The tensors must cover the data part without a gap or an overlap: the format says so.
+  std::size_t expected = 0;
+  for (const std::string& name : names_) {
+    const auto [begin, end] = position(name);
+    if (begin < expected) throw Error(path, ": tensor '", name, "' overlaps the one before it");
+    if (begin > expected) throw Error(path, ": ", begin - expected, " unused bytes before tensor '", name, "'");
+    expected = end;
+  }
+  const std::size_t present = file_->bytes().size() - data_start_;
+  if (present < expected) {
+    throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected, " of the data, which has ",
+                present);
+  }
+  if (present > expected) throw Error(path, ": ", present - expected, " bytes more than the header describes");
+}
+
+const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) throw Error(path(), ": there is no tensor '", name, "'");
+  return found->second;
+}
+
+at::Tensor SafetensorsFile::tensor(const std::string& name) const {
+  const Entry& entry = this->entry(name);
+  std::byte* data = file_->data() + data_start_ + entry.begin;
+  if (entry.begin == entry.end) return at::empty(entry.shape, entry.dtype);
+  if (reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(entry.dtype) != 0) {
+    at::Tensor copy = at::empty(entry.shape, entry.dtype);
+    std::memcpy(copy.mutable_data_ptr(), data, entry.end - entry.begin);
+    return copy;
+  }
+  const auto keep_mapped = [file = file_](void*) {};
+  return at::from_blob(data, entry.shape, keep_mapped, at::TensorOptions().dtype(entry.dtype));
+}
+
+const char* safetensors_name(at::ScalarType dtype) {
+  for (const TypeName& entry : kTypes) {
+    if (dtype == entry.type) return entry.name;
+  }
+  return nullptr;
+}
+
+}  // namespace zoo

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/base/mapped_file.h"
+
+namespace zoo {
+
+/// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON header, the
+/// header, then the tensors' bytes. The file is mapped; every length, offset, type and shape is checked when it is
+/// opened, so that reading a tensor cannot fail later.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    at::ScalarType dtype;
+    std::vector<std::int64_t> shape;
+    std::size_t begin, end;  // in the data part
+  };
+
+  /// Throws Error naming the file, the tensor and what is wrong with it.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  /// In the order of their bytes in the file.
+  const std::vector<std::string>& names() const { return names_; }
+  bool contains(const std::string& name) const { return entries_.count(name) != 0; }
+  const Entry& entry(const std::string& name) const;
+
+  /// A view of the mapped bytes, which stay mapped while it lives; a copy only where the bytes are not aligned.
+  /// Writing to it changes this process's memory, never the file.
+  at::Tensor tensor(const std::string& name) const;
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return file_->path(); }
+
+ private:
+  std::shared_ptr<MappedFile> file_;
+  std::size_t data_start_ = 0;
+  std::vector<std::string> names_;
+  std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// Writes the tensors in this order, atomically. Tensors on another device are fetched one at a time.
+/// Throws Error for a full disk, a name given twice, a type that the format does not have.
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+
+/// "F32", "BF16", …: the format's name of a type, or nullptr when it has none.
+const char* safetensors_name(at::ScalarType dtype);
+
+}  // namespace zoo

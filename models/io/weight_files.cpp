@@ -1,0 +1,67 @@
+#include "models/io/weight_files.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// The shards' names, without a path: an index must not lead out of its directory.
+std::set<std::string> shards_of(const fs::path& index_path, std::map<std::string, std::string>& weight_map) {
+  const nlohmann::json index = read_json(index_path);
+  const auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object()) throw Error(index_path, ": expected an object 'weight_map'");
+  std::set<std::string> shards;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string()) throw Error(index_path, ": the file of '", tensor, "' must be a string");
+    const auto& name = file.get_ref<const std::string&>();
+    if (fs::path(name).filename() != name) throw Error(index_path, ": '", name, "' is not the name of a file beside it");
+    shards.insert(name);
+    weight_map[tensor] = name;
+  }
+  return shards;
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const fs::path& directory) {
+  if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
+  if (fs::exists(directory / kSingle)) {
+    add(directory / kSingle);
+    return;
+  }
+  if (fs::exists(directory / kIndex)) {
+    std::map<std::string, std::string> weight_map;
+    for (const std::string& shard : shards_of(directory / kIndex, weight_map)) add(directory / shard);
+    for (const auto& [tensor, file] : weight_map) {
+      if (!contains(tensor)) throw Error(directory / kIndex, ": '", tensor, "' is not in ", file);
+    }
+    return;
+  }
+  if (fs::exists(directory / "pytorch_model.bin")) {
+    throw Error(directory / "pytorch_model.bin",
+                " is a pickle, which the zoo does not read; with transformers, "
+                "AutoModel.from_pretrained(DIR).save_pretrained(DIR) writes ",
+                kSingle, " beside it");
+  }
+  throw Error(directory, " has no ", kSingle);
+}
+
+void WeightFiles::add(const fs::path& path) {
+  const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path));
+  bytes_ += static_cast<std::int64_t>(fs::file_size(path));
+  for (const std::string& name : file->names()) {
+    if (!where_.emplace(name, file.get()).second) throw Error(path, ": tensor '", name, "' is in another shard too");
+    names_.push_back(name);
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,194 @@
+#include "models/io/weights.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+std::string shape_text(at::IntArrayRef sizes) {
+  std::ostringstream text;
+  text << sizes;
+  return text.str();
+}
+
+// A model without biases is kept by Hugging Face's classes with biases of zero.
+bool is_bias(const std::string& name) { return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0; }
+
+std::string weight_beside(const std::string& bias) { return bias.substr(0, bias.size() - 4) + "weight"; }
+
+// The matching of one model with one set of files.
+class Matcher {
+ public:
+  Matcher(const Model& model, const WeightTable& table, const WeightFiles& files)
+      : table_(table), files_(files), parameters_(model.named_parameters()), layers_(model.config().num_layers) {
+    prefixed_ = uses_prefix();
+  }
+
+  // The name in these files: with the prefix, or without it as a bare model writes.
+  std::string stored(const std::string& name) const { return prefixed_ ? with_prefix(table_, name) : name; }
+
+  LoadReport match() {
+    for (const WeightName& name : expand_layers(table_.names, layers_)) {
+      const at::Tensor* parameter = parameters_.find(name.ours);
+      if (parameter != nullptr) {
+        check_shapes(name, *parameter);
+      } else if (is_bias(name.ours) && parameters_.contains(weight_beside(name.ours))) {
+        for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
+      }
+    }
+    for (const auto& [copy, original] : table_.tied) check_tied(stored(copy), stored(original));
+    for (const std::string& name : files_.names()) {
+      if (seen_.count(name) != 0) continue;
+      (is_ignored(name) ? report_.ignored : report_.unexpected).push_back(name);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  bool uses_prefix() const {
+    const auto& names = files_.names();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return !table_.prefix.empty() && name.compare(0, table_.prefix.size(), table_.prefix) == 0;
+    });
+  }
+
+  void check_shapes(const WeightName& name, const at::Tensor& parameter) {
+    std::vector<std::int64_t> expected = parameter.sizes().vec();
+    const bool stacked = name.theirs.size() > 1;
+    std::int64_t rows = 0;
+    for (const std::string& theirs : name.theirs) {
+      const std::string key = stored(theirs);
+      seen_.insert(key);
+      if (!files_.contains(key)) {
+        report_.missing.push_back(key);
+        continue;
+      }
+      std::vector<std::int64_t> found = files_.entry(key).shape;
+      if (name.layout == WeightLayout::kTransposed) std::reverse(found.begin(), found.end());
+      std::vector<std::int64_t> wanted = expected;
+      if (stacked && !found.empty() && !wanted.empty()) {
+        rows += found[0];
+        wanted[0] = found[0];
+      }
+      const bool last = theirs == name.theirs.back();
+      if (found != wanted || (stacked && last && rows != expected[0])) {
+        if (name.layout == WeightLayout::kTransposed) std::reverse(wanted.begin(), wanted.end());
+        report_.mismatched.push_back(key + ": expected " + shape_text(wanted) + ", found " +
+                                     shape_text(files_.entry(key).shape));
+      } else {
+        report_.loaded.push_back(key);
+      }
+    }
+  }
+
+  void check_zero(const std::string& key) {
+    if (!files_.contains(key)) return;
+    seen_.insert(key);
+    if (files_.tensor(key).count_nonzero().item<std::int64_t>() == 0) {
+      report_.ignored.push_back(key);
+    } else {
+      report_.mismatched.push_back(key + ": expected zeros, since config.json says that there are no biases");
+    }
+  }
+
+  void check_tied(const std::string& copy, const std::string& original) {
+    if (!files_.contains(copy)) return;
+    seen_.insert(copy);
+    if (!files_.contains(original)) return;
+    if (files_.tensor(copy).equal(files_.tensor(original))) {
+      report_.tied.push_back(copy);
+    } else {
+      report_.mismatched.push_back(copy + ": differs from " + original + ", to which config.json ties it");
+    }
+  }
+
+  bool is_ignored(const std::string& name) const {
+    for (const std::string& pattern : table_.ignored) {
+      for (std::int64_t layer = 0; layer < layers_; ++layer) {
+        if (name == stored(number_layer(pattern, layer))) return true;
+      }
+    }
+    return false;
+  }
+
+  const WeightTable& table_;
+  const WeightFiles& files_;
+  torch::OrderedDict<std::string, at::Tensor> parameters_;
+  std::int64_t layers_;
+  bool prefixed_ = false;
+  std::set<std::string> seen_;
+  LoadReport report_;
+};
+
+at::Tensor read_weight(const WeightName& name, const Matcher& matcher, const WeightFiles& files,
+                       const WeightOptions& options) {
+  std::vector<at::Tensor> parts;
+  for (const std::string& theirs : name.theirs) {
+    at::Tensor part = files.tensor(matcher.stored(theirs));
+    parts.push_back(name.layout == WeightLayout::kTransposed ? part.t() : part);
+  }
+  at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
+  const at::Tensor mapped = weight;
+  weight = weight.to(options.dtype);
+  if (options.trainable) {
+    weight = weight.contiguous();
+    if (weight.is_alias_of(mapped)) weight = weight.clone();
+  }
+  return weight;
+}
+
+}  // namespace
+
+LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files) {
+  return Matcher(model, table, files).match();
+}
+
+LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,
+                        const WeightOptions& options) {
+  Matcher matcher(model, table, files);
+  LoadReport report = matcher.match();
+  if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
+  auto parameters = model.named_parameters();
+  const at::NoGradGuard no_grad;
+  for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
+    at::Tensor* parameter = parameters.find(name.ours);
+    if (parameter != nullptr) parameter->set_data(read_weight(name, matcher, files, options));
+  }
+  return report;
+}
+
+NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table) {
+  NamedTensors tensors;
+  const auto parts = tensor.chunk(static_cast<std::int64_t>(name.theirs.size()), 0);
+  for (std::size_t i = 0; i < name.theirs.size(); ++i) {
+    const bool transposed = name.layout == WeightLayout::kTransposed;
+    tensors.emplace_back(with_prefix(table, name.theirs[i]), transposed ? parts[i].t() : parts[i]);
+  }
+  return tensors;
+}
+
+NamedTensors export_weights(const Model& model, const WeightTable& table) {
+  const auto parameters = model.named_parameters();
+  NamedTensors tensors;
+  for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
+    at::Tensor weight;
+    if (const at::Tensor* parameter = parameters.find(name.ours)) {
+      weight = parameter->detach();
+    } else if (is_bias(name.ours) && parameters.contains(weight_beside(name.ours))) {
+      const at::Tensor& beside = parameters[weight_beside(name.ours)];
+      weight = at::zeros({beside.size(0)}, beside.options().requires_grad(false));
+    } else {
+      continue;
+    }
+    for (auto& entry : export_tensor(name, weight, table)) tensors.push_back(std::move(entry));
+  }
+  return tensors;
+}
+
+}  // namespace zoo

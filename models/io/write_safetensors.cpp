@@ -1,0 +1,39 @@
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "models/io/safetensors.h"
+
+namespace zoo {
+
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  // Ordered, so that the header lists the tensors as their bytes follow.
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::size_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const char* dtype = safetensors_name(tensor.scalar_type());
+    if (dtype == nullptr) throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
+    if (header.contains(name)) throw Error(path, ": two tensors are named '", name, "'");
+    header[name] = {{"dtype", dtype},
+                    {"shape", tensor.sizes().vec()},
+                    {"data_offsets", {offset, offset + tensor.nbytes()}}};
+    offset += tensor.nbytes();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data starts aligned
+
+  AtomicFile file(path);
+  std::string length(8, '\0');
+  for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  file.write(length);
+  file.write(text);
+  for (const auto& [name, tensor] : tensors) {
+    const at::Tensor contiguous = tensor.detach().cpu().contiguous();
+    file.write(contiguous.const_data_ptr(), contiguous.nbytes());
+  }
+  file.commit();
+}
+
+}  // namespace zoo

@@ -1,0 +1,107 @@
+#include "models/layers/attention.h"
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
+#include <cmath>
+#include <limits>
+
+namespace zoo {
+namespace {
+
+// [B, T, n D] -> [B, n, T, D]
+at::Tensor split_heads(const at::Tensor& x, std::int64_t head_dim) {
+  return x.unflatten(-1, {-1, head_dim}).transpose(1, 2);
+}
+
+// [B, H, T, D] -> [B, T, H D]
+at::Tensor merge_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
+
+at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask, double scale) {
+  at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * scale;  // [B, H, T, S]
+  if (mask.causal) {
+    const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
+    scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  }
+  if (mask.bias.defined()) scores = scores + mask.bias;
+  return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
+}
+
+}  // namespace
+
+AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                             const AttentionMask& mask, const AttentionOptions& options) {
+  const double scale = options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const bool grouped = q.size(1) != k.size(1);
+  AttentionOutput result;
+  if (options.need_weights) {
+    const std::int64_t group = q.size(1) / k.size(1);
+    result.weights = explicit_weights(q, grouped ? k.repeat_interleave(group, 1) : k, mask, scale);
+    if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
+    const at::Tensor dropped = at::dropout(result.weights, options.dropout, options.dropout > 0);
+    result.output = at::matmul(dropped, grouped ? v.repeat_interleave(group, 1) : v);
+  } else {
+    const auto bias = mask.bias.defined() ? std::optional<at::Tensor>(mask.bias) : std::nullopt;
+    result.output =
+        at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal, scale, /*enable_gqa=*/grouped);
+  }
+  if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
+  return result;
+}
+
+SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
+    : num_heads_(config.num_heads),
+      num_kv_heads_(config.kv_heads()),
+      head_dim_(config.head_size()),
+      dropout_(config.attention_dropout) {
+  const std::int64_t width = num_heads_ * head_dim_;
+  const std::int64_t kv_width = num_kv_heads_ * head_dim_;
+  qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.attention_bias));
+  out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+}
+
+AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context) {
+  const std::int64_t width = num_heads_ * head_dim_, kv_width = num_kv_heads_ * head_dim_;
+  const auto projected = qkv(x).split_with_sizes({width, kv_width, kv_width}, -1);
+  at::Tensor q = split_heads(projected[0], head_dim_);
+  at::Tensor k = split_heads(projected[1], head_dim_);
+  at::Tensor v = split_heads(projected[2], head_dim_);
+  if (context.rotary != nullptr) {
+    q = context.rotary->rotate(q);
+    k = context.rotary->rotate(k);
+  }
+  if (context.cache != nullptr) {
+    auto all = context.cache->append(context.layer, k, v);
+    k = std::move(all.keys);
+    v = std::move(all.values);
+  }
+  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0, .need_weights = context.need_weights};
+  AttentionOutput result = scaled_dot_product_attention(q, k, v, context.mask, options);
+  result.output = out(merge_heads(result.output));
+  return result;
+}
+
+CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
+    : num_heads_(config.num_heads),
+      num_kv_heads_(config.kv_heads()),
+      head_dim_(config.head_size()),
+      dropout_(config.attention_dropout) {
+  const std::int64_t width = num_heads_ * head_dim_;
+  q = register_module("q", Linear(config.hidden_size, width, config.attention_bias));
+  kv = register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.attention_bias));
+  out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+}
+
+AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory, const AttentionMask& mask,
+                                            bool need_weights) {
+  const auto keys_and_values = kv(memory).chunk(2, -1);
+  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0, .need_weights = need_weights};
+  AttentionOutput result =
+      scaled_dot_product_attention(split_heads(q(x), head_dim_), split_heads(keys_and_values[0], head_dim_),
+                                   split_heads(keys_and_values[1], head_dim_), mask, options);
+  result.output = out(merge_heads(result.output));
+  return result;
+}
+
+}  // namespace zoo

@@ -1,0 +1,35 @@
+#include "models/layers/feed_forward.h"
+
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+
+namespace zoo {
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  const auto gated = [&](Activation gate) {
+    const auto halves = x.chunk(2, -1);
+    return activate(halves[0], gate) * halves[1];
+  };
+  switch (activation) {
+    case Activation::kRelu: return at::relu(x);
+    case Activation::kGelu: return at::gelu(x, "none");
+    case Activation::kGeluTanh: return at::gelu(x, "tanh");
+    case Activation::kSilu: return at::silu(x);
+    case Activation::kSwiGlu: return gated(Activation::kSilu);
+    case Activation::kGeGlu: return gated(Activation::kGelu);
+    case Activation::kReGlu: return gated(Activation::kRelu);
+  }
+  TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
+}
+
+FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(config.activation) {
+  const std::int64_t width = config.feed_forward_size();
+  const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
+  up = register_module("up", Linear(config.hidden_size, up_width, config.feed_forward_bias));
+  down = register_module("down", Linear(width, config.hidden_size, config.feed_forward_bias));
+}
+
+at::Tensor FeedForwardImpl::forward(const at::Tensor& x) { return down(activate(up(x), activation_)); }
+
+}  // namespace zoo

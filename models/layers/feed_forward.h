@@ -1,0 +1,26 @@
+#pragma once
+
+#include "models/layers/linear.h"
+#include "models/layers/transformer_config.h"
+
+namespace zoo {
+
+/// activation(x), elementwise; for a gated unit x [*, 2F] holds gate and value side by side and [*, F] returns.
+at::Tensor activate(const at::Tensor& x, Activation activation);
+
+/// Position-wise feed-forward network (Vaswani et al., 2017, section 3.3): down(activation(up(x))).
+/// x [B, T, C] to [B, T, C] through width F = feed_forward_size().
+class FeedForwardImpl : public torch::nn::Module {
+ public:
+  explicit FeedForwardImpl(const TransformerConfig& config);
+
+  at::Tensor forward(const at::Tensor& x);
+
+  Linear up{nullptr}, down{nullptr};
+
+ private:
+  Activation activation_;
+};
+TORCH_MODULE(FeedForward);
+
+}  // namespace zoo

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <vector>
+
+#include "models/layers/transformer_config.h"
+
+namespace zoo {
+
+/// The keys and values of the positions already seen, so that decoding computes each once. Memory for `capacity`
+/// positions is taken at the start; a step writes in place and reads views.
+class KeyValueCache {
+ public:
+  struct View {
+    at::Tensor keys, values;  // [B, Hkv, S, D]
+  };
+
+  KeyValueCache(const TransformerConfig& config, std::int64_t batch, std::int64_t capacity,
+                const at::TensorOptions& options);
+
+  /// Writes keys and values [B, Hkv, T, D] of `layer` behind the positions seen so far and returns all of them.
+  /// Throws c10::Error when they do not fit the capacity.
+  View append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values);
+
+  /// Positions seen: what every layer holds. advance() is called once for a step, after its last layer.
+  std::int64_t length() const { return length_; }
+  void advance(std::int64_t positions) { length_ += positions; }
+  void truncate(std::int64_t length);
+
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t bytes() const;
+
+ private:
+  std::vector<View> layers_;
+  std::int64_t length_ = 0, capacity_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,33 @@
+#include "models/layers/linear.h"
+
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
+#include <cmath>
+
+#include "models/layers/parameter.h"
+
+namespace zoo {
+
+LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias) {
+  weight = register_parameter("weight", make_parameter({out_features, in_features}));
+  bias = register_parameter("bias", with_bias ? make_parameter({out_features}) : at::Tensor());
+  if (!parameters_want_default()) return;
+  // He et al. (2015) with a = sqrt(5), which is uniform on +-1/sqrt(in).
+  const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
+  const at::NoGradGuard no_grad;
+  weight.uniform_(-bound, bound);
+  if (with_bias) bias.uniform_(-bound, bound);
+}
+
+at::Tensor LinearImpl::forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+
+EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim) {
+  weight = register_parameter("weight", make_parameter({num_embeddings, embedding_dim}));
+  if (!parameters_want_default()) return;
+  const at::NoGradGuard no_grad;
+  weight.normal_();
+}
+
+at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) const { return at::embedding(weight, ids); }
+
+}  // namespace zoo

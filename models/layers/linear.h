@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+namespace zoo {
+
+/// y = x W^T + b: x [*, in] to [*, out]; weight [out, in], bias [out] or undefined.
+class LinearImpl : public torch::nn::Module {
+ public:
+  LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias = true);
+
+  at::Tensor forward(const at::Tensor& x) const;
+
+  at::Tensor weight, bias;
+};
+TORCH_MODULE(Linear);
+
+/// Rows of a table: ids [*] to [*, embedding_dim]; weight [num_embeddings, embedding_dim].
+/// Throws c10::Error naming an id outside [0, num_embeddings).
+class EmbeddingImpl : public torch::nn::Module {
+ public:
+  EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim);
+
+  at::Tensor forward(const at::Tensor& ids) const;
+
+  at::Tensor weight;
+};
+TORCH_MODULE(Embedding);
+
+}  // namespace zoo

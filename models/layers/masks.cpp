@@ -1,0 +1,60 @@
+#include "models/layers/masks.h"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+#include <limits>
+
+namespace zoo {
+namespace {
+
+// [T, S], true where query t may see key s; the queries are the last T of S positions.
+at::Tensor causal_visibility(const MaskShape& shape, const at::Device& device) {
+  const auto options = at::TensorOptions().dtype(at::kBool).device(device);
+  return at::ones({shape.queries, shape.keys}, options).tril(shape.keys - shape.queries);
+}
+
+}  // namespace
+
+AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape, at::ScalarType dtype,
+                                  const at::Device& device) {
+  TORCH_CHECK(!shape.causal || shape.keys >= shape.queries, "a causal mask needs at least as many keys (", shape.keys,
+              ") as queries (", shape.queries, ")");
+  AttentionMask mask;
+  // One query that comes last sees every key.
+  const bool hides_future = shape.causal && shape.queries > 1;
+  if (!attention_mask.defined()) {
+    if (!hides_future) return mask;
+    if (shape.queries == shape.keys) {
+      mask.causal = true;
+      return mask;
+    }
+  } else {
+    TORCH_CHECK(attention_mask.dim() == 2 && attention_mask.size(1) == shape.keys,
+                "attention_mask must be [batch, ", shape.keys, "], got ", attention_mask.sizes());
+  }
+
+  at::Tensor visible;  // [B or 1, 1, T or 1, S]
+  if (attention_mask.defined()) visible = attention_mask.to(device).ne(0).unsqueeze(1).unsqueeze(1);
+  if (hides_future) {
+    const at::Tensor past = causal_visibility(shape, device);
+    visible = visible.defined() ? visible & past : past.unsqueeze(0).unsqueeze(0);
+  }
+  const at::Tensor hidden_rows = visible.any(-1, /*keepdim=*/true).logical_not();
+  // Knowing whether there is such a row costs a synchronisation on an accelerator; multiplying by one does not.
+  if (!device.is_cpu() || hidden_rows.any().item<bool>()) {
+    mask.hidden_rows = hidden_rows;
+    visible = visible | hidden_rows;
+  }
+  mask.bias = at::zeros(visible.sizes(), at::TensorOptions().dtype(dtype).device(device))
+                  .masked_fill_(visible.logical_not(), -std::numeric_limits<double>::infinity());
+  // Kernels read a bias with T rows; a broadcast view of it costs no memory.
+  if (mask.bias.size(2) != shape.queries) mask.bias = mask.bias.expand({-1, -1, shape.queries, -1});
+  return mask;
+}
+
+at::Tensor positions_of(const at::Tensor& attention_mask) {
+  return (attention_mask.to(at::kLong).cumsum(-1) - 1).clamp_min_(0);
+}
+
+}  // namespace zoo

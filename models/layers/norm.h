@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "models/layers/transformer_config.h"
+
+namespace zoo {
+
+/// LayerNorm (Ba et al., 2016): (x - mean) / sqrt(var + eps) * weight + bias over the last dimension;
+/// RMSNorm (Zhang and Sennrich, 2019): x / sqrt(mean(x^2) + eps) * weight. x [*, C] to [*, C].
+class NormImpl : public torch::nn::Module {
+ public:
+  NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias);
+  /// The norm that `config` asks for, over its hidden_size.
+  explicit NormImpl(const TransformerConfig& config);
+
+  at::Tensor forward(const at::Tensor& x) const;
+
+  /// One for the weight, zero for the bias.
+  void reset();
+
+  at::Tensor weight, bias;
+
+ private:
+  NormKind kind_;
+  double eps_;
+};
+TORCH_MODULE(Norm);
+
+}  // namespace zoo

@@ -1,0 +1,61 @@
+#include "models/layers/stack.h"
+
+#include <ATen/ops/arange.h>
+#include <optional>
+
+namespace zoo {
+namespace {
+
+void check_supported(const TransformerConfig& config) {
+  const PositionKind position = config.position;
+  const bool known = position == PositionKind::kNone || position == PositionKind::kSinusoidal ||
+                     position == PositionKind::kLearned || position == PositionKind::kRotary;
+  TORCH_CHECK(known, "the stack has no ", name_of(position), " positions yet");
+  TORCH_CHECK(config.attention == AttentionKind::kFull, "the stack has no attention but full attention yet");
+  TORCH_CHECK(config.sharing == Sharing::kNone, "the stack has no shared layers yet");
+  TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
+}
+
+}  // namespace
+
+TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : config_(config) {
+  config.validate();
+  check_supported(config);
+  blocks = register_module("blocks", torch::nn::ModuleList());
+  for (std::int64_t i = 0; i < config.num_layers; ++i) blocks->push_back(Block(config));
+  if (config.norm_placement == NormPlacement::kPre) final_norm = register_module("final_norm", Norm(config));
+}
+
+StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
+  at::Tensor x = inputs.embeddings;
+  const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
+
+  SelfAttentionContext context{.cache = inputs.cache, .need_weights = inputs.output_attentions};
+  const MaskShape shape{.queries = length, .keys = past + length, .causal = config_.shape == Shape::kDecoder};
+  context.mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
+
+  std::optional<RotaryTable> rotary;
+  if (config_.position == PositionKind::kRotary) {
+    const auto options = at::TensorOptions().dtype(at::kLong).device(x.device());
+    const at::Tensor positions =
+        inputs.positions.defined() ? inputs.positions : at::arange(past, past + length, options);
+    rotary = RotaryTable::make(positions, config_.head_size(), config_.rope_theta);
+    context.rotary = &*rotary;
+  }
+
+  StackOutput output;
+  for (const auto& module : *blocks) {
+    if (inputs.output_hidden_states) output.hidden_states.push_back(x);
+    AttentionOutput result = module->as<BlockImpl>()->forward(x, context);
+    x = std::move(result.output);
+    if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));
+    ++context.layer;
+  }
+  if (final_norm) x = final_norm(x);
+  if (inputs.output_hidden_states) output.hidden_states.push_back(x);
+  if (inputs.cache != nullptr) inputs.cache->advance(length);
+  output.hidden = std::move(x);
+  return output;
+}
+
+}  // namespace zoo

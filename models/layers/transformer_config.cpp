@@ -1,0 +1,108 @@
+#include "models/layers/transformer_config.h"
+
+#include <c10/util/Exception.h>
+#include <sstream>
+#include <string>
+
+namespace zoo {
+namespace {
+
+// Collects every fault, so that one message shows all of them.
+class Faults {
+ public:
+  template <class... Parts>
+  void check(bool good, const Parts&... parts) {
+    if (good) return;
+    if (count_++ > 0) text_ << "; ";
+    (text_ << ... << parts);
+  }
+  void report() const { TORCH_CHECK(count_ == 0, "the model's configuration is not valid: ", text_.str()); }
+
+ private:
+  std::ostringstream text_;
+  int count_ = 0;
+};
+
+void check_sizes(const TransformerConfig& c, Faults& faults) {
+  const auto positive = [&](const char* name, std::int64_t value) {
+    faults.check(value > 0, name, " must be positive, got ", value);
+  };
+  positive("vocab_size", c.vocab_size);
+  positive("hidden_size", c.hidden_size);
+  positive("num_layers", c.num_layers);
+  positive("num_heads", c.num_heads);
+  positive("max_positions", c.max_positions);
+  const auto not_negative = [&](const char* name, std::int64_t value) {
+    faults.check(value >= 0, name, " must not be negative, got ", value);
+  };
+  not_negative("num_kv_heads", c.num_kv_heads);
+  not_negative("head_dim", c.head_dim);
+  not_negative("intermediate_size", c.intermediate_size);
+}
+
+void check_heads(const TransformerConfig& c, Faults& faults) {
+  if (c.num_heads <= 0 || c.hidden_size <= 0 || c.num_kv_heads < 0 || c.head_dim < 0) return;
+  faults.check(c.head_dim > 0 || c.hidden_size % c.num_heads == 0, "hidden_size (", c.hidden_size,
+               ") must be a multiple of num_heads (", c.num_heads, ")");
+  faults.check(c.num_heads % c.kv_heads() == 0, "num_heads (", c.num_heads, ") must be a multiple of num_kv_heads (",
+               c.kv_heads(), ")");
+  faults.check(c.position != PositionKind::kRotary || c.head_size() % 2 == 0,
+               "rotary positions need an even head_dim, got ", c.head_size());
+}
+
+void check_rates(const TransformerConfig& c, Faults& faults) {
+  const auto rate = [&](const char* name, double value) {
+    faults.check(value >= 0 && value < 1, name, " must be in [0, 1), got ", value);
+  };
+  rate("dropout", c.dropout);
+  rate("attention_dropout", c.attention_dropout);
+  rate("embedding_dropout", c.embedding_dropout);
+  faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
+  faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
+  faults.check(c.position != PositionKind::kRotary || c.rope_theta > 0, "rope_theta must be positive, got ",
+               c.rope_theta);
+}
+
+}  // namespace
+
+void TransformerConfig::validate() const {
+  Faults faults;
+  check_sizes(*this, faults);
+  check_heads(*this, faults);
+  check_rates(*this, faults);
+  faults.report();
+}
+
+std::string_view name_of(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu: return "relu";
+    case Activation::kGelu: return "gelu";
+    case Activation::kGeluTanh: return "gelu_tanh";
+    case Activation::kSilu: return "silu";
+    case Activation::kSwiGlu: return "swiglu";
+    case Activation::kGeGlu: return "geglu";
+    case Activation::kReGlu: return "reglu";
+  }
+  return "?";
+}
+
+std::string_view name_of(PositionKind position) {
+  switch (position) {
+    case PositionKind::kNone: return "none";
+    case PositionKind::kSinusoidal: return "sinusoidal";
+    case PositionKind::kLearned: return "learned";
+    case PositionKind::kShaw: return "shaw";
+    case PositionKind::kT5Buckets: return "t5_buckets";
+    case PositionKind::kRotary: return "rotary";
+    case PositionKind::kAlibi: return "alibi";
+  }
+  return "?";
+}
+
+std::string_view name_of(NormKind norm) { return norm == NormKind::kLayerNorm ? "layer_norm" : "rms_norm"; }
+
+bool is_gated(Activation activation) {
+  return activation == Activation::kSwiGlu || activation == Activation::kGeGlu || activation == Activation::kReGlu;
+}
+
+}  // namespace zoo

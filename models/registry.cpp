@@ -1,0 +1,82 @@
+#include "models/registry.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <array>
+
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+#include "models/gpt/family.h"
+#include "models/layers/parameter.h"
+
+namespace zoo {
+namespace {
+
+const std::vector<std::string> kHeadNames{"base",       "masked-lm",
+                                          "causal-lm",  "seq2seq-lm",
+                                          "sequence-classification", "token-classification",
+                                          "question-answering",      "next-sentence"};
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{gpt::family()};
+  return all;
+}
+
+const std::string& name_of(Head head) { return kHeadNames[static_cast<std::size_t>(head)]; }
+
+Head head_named(const std::string& name) {
+  for (std::size_t i = 0; i < kHeadNames.size(); ++i) {
+    if (kHeadNames[i] == name) return static_cast<Head>(i);
+  }
+  throw Error("unknown head '", name, "'", did_you_mean(name, kHeadNames), " (there are: ", listed(kHeadNames), ")");
+}
+
+const Family& find_family(const std::string& model_type) {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    if (family.model_type == model_type) return family;
+    names.push_back(family.model_type);
+  }
+  throw Error("unknown model_type '", model_type, "'", did_you_mean(model_type, names), " (there are: ",
+              listed(names), ")");
+}
+
+PresetEntry find_preset(const std::string& name) {
+  for (const Family& family : families()) {
+    for (const Preset& preset : family.presets) {
+      if (preset.name == name) return {family, preset};
+    }
+  }
+  const auto names = preset_names();
+  throw Error("unknown model '", name, "'", did_you_mean(name, names), " (there are: ", listed(names), ")");
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    for (const Preset& preset : family.presets) names.push_back(preset.name);
+  }
+  return names;
+}
+
+std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
+                                   std::uint64_t seed) {
+  const ParameterScope scope(ParameterInit::kUninitialized);
+  auto model = family.build(config, head);
+  model->initialize(at::detail::createCPUGenerator(seed));
+  return model;
+}
+
+std::shared_ptr<Model> build_meta_model(const Family& family, const TransformerConfig& config, Head head) {
+  const ParameterScope scope(ParameterInit::kMeta);
+  return family.build(config, head);
+}
+
+}  // namespace zoo

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "models/family.h"
+
+namespace zoo {
+
+/// Every family, in the order in which `tzoo models` shows them.
+const std::vector<Family>& families();
+
+/// Throws Error with the nearest name when no family has this model_type.
+const Family& find_family(const std::string& model_type);
+
+struct PresetEntry {
+  const Family& family;
+  const Preset& preset;
+};
+
+/// Throws Error with the nearest name when no preset is called so.
+PresetEntry find_preset(const std::string& name);
+
+std::vector<std::string> preset_names();
+
+/// A model of the family with fresh weights drawn from `seed`. Throws c10::Error if the configuration is not valid.
+std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
+                                   std::uint64_t seed);
+
+/// The same on the meta device, for counting: takes no memory, whatever its size.
+std::shared_ptr<Model> build_meta_model(const Family& family, const TransformerConfig& config, Head head);
+
+}  // namespace zoo

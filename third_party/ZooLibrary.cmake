@@ -1,0 +1,14 @@
+# zoo_library(NAME SOURCES ... LINK ... [PRIVATE_LINK ...]) makes the static library zoo_NAME, known
+# to everybody as zoo::NAME, whose headers are included by their path from the root ("models/registry.h").
+function(zoo_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(zoo_${name} STATIC ${ARG_SOURCES})
+  add_library(zoo::${name} ALIAS zoo_${name})
+  set_target_properties(zoo_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(zoo_${name} PUBLIC cxx_std_20)
+  target_include_directories(
+    zoo_${name} PUBLIC $<BUILD_INTERFACE:${TransformerZoo_SOURCE_DIR}>
+                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/transformer_zoo>)
+  target_link_libraries(zoo_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} $<BUILD_INTERFACE:zoo_flags>)
+  install(TARGETS zoo_${name} EXPORT TransformerZooTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()

@@ -13,13 +13,14 @@ find_path(LibTorch_ROOT include/ATen/ATen.h
           NO_DEFAULT_PATH)
 find_library(LibTorch_LIBRARY torch HINTS ${LibTorch_ROOT}/lib NO_DEFAULT_PATH)
 
-if(LibTorch_ROOT AND EXISTS ${LibTorch_ROOT}/include/torch/headeronly/version.h)
-  file(STRINGS ${LibTorch_ROOT}/include/torch/headeronly/version.h _line REGEX "define TORCH_VERSION ")
-  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" LibTorch_VERSION "${_line}")
-elseif(LibTorch_ROOT AND EXISTS ${LibTorch_ROOT}/include/torch/version.h)
-  file(STRINGS ${LibTorch_ROOT}/include/torch/version.h _line REGEX "define TORCH_VERSION ")
-  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" LibTorch_VERSION "${_line}")
-endif()
+foreach(_header headeronly/version.h version.h)
+  if(EXISTS "${LibTorch_ROOT}/include/torch/${_header}" AND NOT LibTorch_VERSION)
+    file(STRINGS "${LibTorch_ROOT}/include/torch/${_header}" LibTorch_VERSION
+         REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+$")
+    list(TRANSFORM LibTorch_VERSION REPLACE "^.* " "")
+    list(JOIN LibTorch_VERSION "." LibTorch_VERSION)
+  endif()
+endforeach()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(

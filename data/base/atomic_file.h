@@ -7,8 +7,9 @@
 
 namespace zoo {
 
-/// A file that appears under its name whole or not at all: written beside it under a temporary name, synced, and
-/// renamed by commit(). Without commit() the destructor removes what was written and an older file stays as it was.
+/// A file that appears under its name whole or not at all: written beside it under a temporary name, synced,
+/// and renamed by commit(). Without commit() the destructor removes what was written and an older file stays
+/// as it was.
 class AtomicFile {
  public:
   /// Throws Error naming the path if the folder cannot be written.
@@ -36,8 +37,9 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// The content of a small text file. Throws Error naming the path.
 std::string read_file(const std::filesystem::path& path);
 
-/// A directory that appears whole or not at all: fill path(), then commit() puts it in the place of target, exchanging
-/// it for an older one in one step. A kill at any instant leaves either the old or the new directory under the name.
+/// A directory that appears whole or not at all: fill path(), then commit() puts it in the place of target,
+/// exchanging it for an older one in one step. A kill at any instant leaves either the old or the new
+/// directory under the name.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);

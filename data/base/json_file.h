@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace zoo {

@@ -10,7 +10,8 @@ namespace zoo {
 /// A whole file mapped into memory: pages are read when they are touched and shared with the page cache.
 class MappedFile {
  public:
-  /// Throws Error naming the path if it cannot be opened or is not a regular file. An empty file is an empty span.
+  /// Throws Error naming the path if it cannot be opened or is not a regular file. An empty file is an empty
+  /// span.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

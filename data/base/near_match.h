@@ -6,8 +6,8 @@
 
 namespace zoo {
 
-/// The candidate with the smallest edit distance to `word` (insert, delete, replace, swap of neighbours), or "" when
-/// none is near: more than a third of the word would have to change.
+/// The candidate with the smallest edit distance to `word` (insert, delete, replace, swap of neighbours), or
+/// "" when none is near: more than a third of the word would have to change.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// "; did you mean 'NAME'?" for the nearest candidate, or "" without one: the end of an error message.

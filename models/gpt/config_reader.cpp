@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "data/base/error.h"
 #include "models/io/config_reader.h"
 
 namespace zoo::gpt {
@@ -32,7 +33,21 @@ std::string activation_name(Activation activation) {
   for (const ActivationName& entry : kActivations) {
     if (activation == entry.ours) return entry.theirs;
   }
-  return "gelu_new";
+  throw Error("GPT-2's config.json cannot say an activation of ", name_of(activation));
+}
+
+// What its keys cannot say must not be written as something else.
+void check_expressible(const TransformerConfig& config) {
+  const auto need = [](bool good, const char* what) {
+    if (!good) throw Error("GPT-2's config.json cannot say ", what);
+  };
+  need(config.position == PositionKind::kLearned, "positions that are not learned");
+  need(config.norm == NormKind::kLayerNorm && config.norm_placement == NormPlacement::kPre,
+       "a norm other than a LayerNorm before each sublayer");
+  need(config.kv_heads() == config.num_heads && config.head_size() * config.num_heads == config.hidden_size,
+       "heads of other sizes than hidden_size / num_heads, or shared ones");
+  need(config.attention_bias == config.feed_forward_bias && config.attention_bias == config.norm_bias,
+       "a bias in some layers only");
 }
 
 }  // namespace
@@ -63,6 +78,7 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
 }
 
 nlohmann::json write_config(const TransformerConfig& config) {
+  check_expressible(config);
   nlohmann::json json{
       {"vocab_size", config.vocab_size},
       {"n_embd", config.hidden_size},

@@ -11,6 +11,7 @@ namespace zoo::gpt {
 /// Throws Error naming the key and `source`.
 TransformerConfig read_config(const nlohmann::json& json, const std::string& source);
 
+/// Throws Error for what GPT2Config has no key for: other positions or norms, grouped heads, a bias here and there.
 nlohmann::json write_config(const TransformerConfig& config);
 
 }  // namespace zoo::gpt

@@ -30,6 +30,8 @@ std::int64_t ConfigReader::get_int(const char* key, std::int64_t fallback) const
   const nlohmann::json* value = find(key);
   if (value == nullptr) return fallback;
   if (!value->is_number_integer()) wrong_type(source_, key, "an integer", *value);
+  const bool fits = !value->is_number_unsigned() || value->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+  if (!fits) wrong_type(source_, key, "an integer of 64 bits", *value);
   return value->get<std::int64_t>();
 }
 

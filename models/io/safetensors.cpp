@@ -139,11 +139,14 @@ class EntryParser {
   }
 
   std::size_t bytes_of(const std::vector<std::int64_t>& shape, std::size_t element) const {
-    std::size_t bytes = element;
+    // The strides are products of the other sizes also where one is zero, and have a sign.
+    std::int64_t bytes = static_cast<std::int64_t>(element);
+    bool empty = false;
     for (const std::int64_t size : shape) {
-      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) fail("is too large");
+      empty = empty || size == 0;
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) fail("is too large");
     }
-    return bytes;
+    return empty ? 0 : static_cast<std::size_t>(bytes);
   }
 
   const std::filesystem::path& path_;

@@ -69,6 +69,11 @@ class Matcher {
         report_.missing.push_back(key);
         continue;
       }
+      const at::ScalarType dtype = files_.entry(key).dtype;
+      if (!at::isFloatingType(dtype)) {
+        report_.mismatched.push_back(key + ": expected floating-point numbers, found " + safetensors_name(dtype));
+        continue;
+      }
       std::vector<std::int64_t> found = files_.entry(key).shape;
       if (name.layout == WeightLayout::kTransposed) std::reverse(found.begin(), found.end());
       std::vector<std::int64_t> wanted = expected;
@@ -101,7 +106,8 @@ class Matcher {
     if (!files_.contains(copy)) return;
     seen_.insert(copy);
     if (!files_.contains(original)) return;
-    if (files_.tensor(copy).equal(files_.tensor(original))) {
+    const bool same_type = files_.entry(copy).dtype == files_.entry(original).dtype;
+    if (same_type && files_.tensor(copy).equal(files_.tensor(original))) {
       report_.tied.push_back(copy);
     } else {
       report_.mismatched.push_back(copy + ": differs from " + original + ", to which config.json ties it");

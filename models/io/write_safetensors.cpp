@@ -15,6 +15,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   for (const auto& [name, tensor] : tensors) {
     const char* dtype = safetensors_name(tensor.scalar_type());
     if (dtype == nullptr) throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
+    if (name == "__metadata__") throw Error(path, ": '__metadata__' cannot be the name of a tensor");
     if (header.contains(name)) throw Error(path, ": two tensors are named '", name, "'");
     header[name] = {{"dtype", dtype},
                     {"shape", tensor.sizes().vec()},

@@ -1,8 +1,10 @@
 #include "models/layers/linear.h"
 
+#include <cmath>
+
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
-#include <cmath>
+#include <c10/util/Exception.h>
 
 #include "models/layers/parameter.h"
 
@@ -10,7 +12,7 @@ namespace zoo {
 
 LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias) {
   weight = register_parameter("weight", make_parameter({out_features, in_features}));
-  bias = register_parameter("bias", with_bias ? make_parameter({out_features}) : at::Tensor());
+  bias = register_parameter("bias", with_bias ? make_parameter({out_features}) : at::Tensor(), with_bias);
   if (!parameters_want_default()) return;
   // He et al. (2015) with a = sqrt(5), which is uniform on +-1/sqrt(in).
   const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
@@ -19,7 +21,9 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
   if (with_bias) bias.uniform_(-bound, bound);
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+at::Tensor LinearImpl::forward(const at::Tensor& x) const {
+  return at::linear(x, weight, bias);
+}
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim) {
   weight = register_parameter("weight", make_parameter({num_embeddings, embedding_dim}));
@@ -28,6 +32,15 @@ EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding
   weight.normal_();
 }
 
-at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) const { return at::embedding(weight, ids); }
+at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) const {
+  try {
+    return at::embedding(weight, ids);
+  } catch (const c10::IndexError&) {  // the CPU's own message does not say which id it was
+    const at::Tensor outside = ids.masked_select(ids.lt(0).logical_or(ids.ge(weight.size(0))));
+    TORCH_CHECK_INDEX(outside.numel() == 0, "the id ", outside[0].item<std::int64_t>(), " is not in [0, ",
+                      weight.size(0), ")");
+    throw;
+  }
+}
 
 }  // namespace zoo

@@ -10,7 +10,7 @@ namespace zoo {
 NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias) : kind_(kind), eps_(eps) {
   const bool biased = with_bias && kind == NormKind::kLayerNorm;
   weight = register_parameter("weight", make_parameter({size}));
-  bias = register_parameter("bias", biased ? make_parameter({size}) : at::Tensor());
+  bias = register_parameter("bias", biased ? make_parameter({size}) : at::Tensor(), biased);
   if (parameters_want_default()) reset();
 }
 

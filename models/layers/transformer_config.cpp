@@ -23,9 +23,17 @@ class Faults {
   int count_ = 0;
 };
 
+// Far beyond any model, and small enough that no product of two or three of them overflows.
+constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMostLayers = 100'000;
+
 void check_sizes(const TransformerConfig& c, Faults& faults) {
+  const auto at_most = [&](const char* name, std::int64_t value, std::int64_t largest) {
+    faults.check(value <= largest, name, " must be at most ", largest, ", got ", value);
+  };
   const auto positive = [&](const char* name, std::int64_t value) {
     faults.check(value > 0, name, " must be positive, got ", value);
+    at_most(name, value, name == std::string_view("num_layers") ? kMostLayers : kLargestSize);
   };
   positive("vocab_size", c.vocab_size);
   positive("hidden_size", c.hidden_size);
@@ -34,6 +42,7 @@ void check_sizes(const TransformerConfig& c, Faults& faults) {
   positive("max_positions", c.max_positions);
   const auto not_negative = [&](const char* name, std::int64_t value) {
     faults.check(value >= 0, name, " must not be negative, got ", value);
+    at_most(name, value, kLargestSize);
   };
   not_negative("num_kv_heads", c.num_kv_heads);
   not_negative("head_dim", c.head_dim);

@@ -1,0 +1,224 @@
+#include "apps/command/flag_data.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <type_traits>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "data/base/near_match.h"
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <class T>
+constexpr FlagKind kind_of() {
+  if constexpr (IsOptional<T>::value) return kind_of<typename T::value_type>();
+  if constexpr (std::is_same_v<T, bool>) return FlagKind::boolean;
+  if constexpr (std::is_integral_v<T>) return FlagKind::integer;
+  if constexpr (std::is_floating_point_v<T>) return FlagKind::number;
+  if constexpr (std::is_same_v<T, fs::path>) return FlagKind::path;
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) return FlagKind::list;
+  return FlagKind::text;
+}
+
+bool accepted(const FlagData& flag, double value) {
+  return !(flag.smallest && value < *flag.smallest) && !(flag.largest && value > *flag.largest) &&
+         !(flag.above && value <= *flag.above);
+}
+
+bool accepted(const FlagData& flag, const std::string& value) {
+  const bool known = flag.choices.empty() || std::ranges::find(flag.choices, value) != flag.choices.end();
+  return known && (!flag.holds || flag.holds(value));
+}
+
+template <class T>
+bool accepted(const FlagData& flag, const T& value) {
+  if constexpr (IsOptional<T>::value) return accepted(flag, *value);
+  if constexpr (std::is_same_v<T, std::int64_t>) return accepted(flag, static_cast<double>(value));
+  return true;
+}
+
+template <class Number>
+bool read_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stopped == end && std::isfinite(static_cast<double>(value));
+}
+
+bool read(const std::string& text, std::int64_t& value) {
+  return read_number(text, value);
+}
+
+bool read(const std::string& text, double& value) {
+  return read_number(text, value);
+}
+
+bool read(const std::string& text, bool& value) {
+  value = text == "true" || text == "True";
+  return value || text == "false" || text == "False";
+}
+
+bool read(const std::string& text, std::string& value) {
+  value = text;
+  return !invalid_utf8_at(text);
+}
+
+bool read(const std::string& text, fs::path& value) {
+  value = text;
+  return !text.empty() && !invalid_utf8_at(text);
+}
+
+template <class T>
+bool read(const std::string& text, std::optional<T>& value) {
+  return read(text, value.emplace());
+}
+
+template <class T>
+bool read_all(const std::vector<std::string>& texts, T& value) {
+  if constexpr (kind_of<T>() == FlagKind::list) {
+    for (const std::string& text : texts) {
+      if (!read(text, value.emplace_back())) return false;
+    }
+    return true;
+  } else {
+    return read(texts.back(), value);
+  }
+}
+
+template <class T>
+json to_json(const T& value) {
+  if constexpr (IsOptional<T>::value) {
+    return value ? to_json(*value) : json(nullptr);
+  } else if constexpr (std::is_same_v<T, fs::path>) {
+    return value.empty() ? json(nullptr) : json(value.string());
+  } else {
+    return value;
+  }
+}
+
+std::string number_text(double value) {
+  return json(value == std::floor(value) ? json(std::int64_t(value)) : json(value)).dump();
+}
+
+// The value as texts of the command line, or nothing if its JSON type is another than the flag's.
+std::optional<std::vector<std::string>> texts_of(const FlagData& flag, const json& value) {
+  const bool as_list = flag.kind == FlagKind::list && value.is_array();
+  std::vector<std::string> texts;
+  for (const json& item : as_list ? value : json::array({value})) {
+    switch (flag.kind) {
+      case FlagKind::integer:
+      case FlagKind::number:
+        if (!item.is_number()) return std::nullopt;
+        break;
+      case FlagKind::boolean:
+        if (!item.is_boolean()) return std::nullopt;
+        break;
+      default:
+        if (!item.is_string()) return std::nullopt;
+    }
+    texts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  }
+  return texts;
+}
+
+std::string kind_words(const FlagData& flag) {
+  if (!flag.expected.empty()) return flag.expected;
+  switch (flag.kind) {
+    case FlagKind::integer:
+      return "an integer";
+    case FlagKind::number:
+      return "a number";
+    case FlagKind::boolean:
+      return "true or false";
+    case FlagKind::path:
+      return "a path";
+    default:
+      return "text in UTF-8";
+  }
+}
+
+}  // namespace
+
+template <FlagValue T>
+void bind(FlagData& flag, T& target) {
+  flag.kind = kind_of<T>();
+  flag.assign = [&flag, &target](const std::vector<std::string>& texts) {
+    T value{};
+    if (!read_all(texts, value)) return kind_words(flag);
+    if (!accepted(flag, value)) return expected_words(flag);
+    target = std::move(value);
+    return std::string();
+  };
+  flag.reset = [&target, initial = target] { target = initial; };
+  flag.value = [&target] { return to_json(target); };
+}
+
+template void bind(FlagData&, std::string&);
+template void bind(FlagData&, std::int64_t&);
+template void bind(FlagData&, double&);
+template void bind(FlagData&, bool&);
+template void bind(FlagData&, fs::path&);
+template void bind(FlagData&, std::optional<std::string>&);
+template void bind(FlagData&, std::optional<std::int64_t>&);
+template void bind(FlagData&, std::optional<double>&);
+template void bind(FlagData&, std::optional<bool>&);
+template void bind(FlagData&, std::optional<fs::path>&);
+template void bind(FlagData&, std::vector<std::string>&);
+
+std::string expected_words(const FlagData& flag) {
+  if (!flag.choices.empty()) {
+    std::string words;
+    for (const std::string& value : flag.choices) {
+      words += (words.empty() ? "" : &value == &flag.choices.back() ? " or " : ", ") + value;
+    }
+    return words;
+  }
+  std::string bounds;
+  if (flag.smallest && flag.largest) {
+    bounds = " between " + number_text(*flag.smallest) + " and " + number_text(*flag.largest);
+  } else if (flag.smallest) {
+    bounds = " of at least " + number_text(*flag.smallest);
+  } else if (flag.above) {
+    bounds = " above " + number_text(*flag.above);
+  }
+  return kind_words(flag) + bounds;
+}
+
+void assign_texts(FlagData& flag, const std::vector<std::string>& texts, const std::string& place) {
+  const std::string expected = flag.assign(texts);
+  if (!expected.empty()) {
+    const std::string& text = texts.back();
+    throw UsageError(place, ": expected ", expected, ", got '", text, "'", did_you_mean(text, flag.choices));
+  }
+  flag.given = true;
+}
+
+void assign_json(FlagData& flag, const json& value, const std::string& place) {
+  if (value.is_null()) {
+    flag.reset();
+    flag.given = false;
+    return;
+  }
+  const auto texts = texts_of(flag, value);
+  const std::string expected = texts ? flag.assign(*texts) : kind_words(flag);
+  if (!expected.empty()) {
+    const std::string near = texts && !texts->empty() ? did_you_mean(texts->back(), flag.choices) : "";
+    throw UsageError(place, ": expected ", expected, ", got ", value.dump(), near);
+  }
+  flag.given = true;
+}
+
+}  // namespace zoo

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <deque>
+#include <ostream>
+#include <string>
+
+#include "apps/command/flag_data.h"
+
+namespace zoo {
+
+/// What help says about a verb beside its flags.
+struct VerbText {
+  std::string command, summary, example;
+};
+
+/// Where the flags that every verb has are listed: the last group.
+inline constexpr const char* kGeneralGroup = "General";
+
+/// Writes the verb's help: flags in groups, aligned, with their defaults, at most 100 columns wide.
+void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags);
+
+/// Words of `text` in lines of at most kHelpWidth columns; lines after the first begin with `indent` blanks,
+/// and `column` is where the first begins.
+inline constexpr int kHelpWidth = 100;
+std::string wrap(const std::string& text, int column, int indent);
+
+}  // namespace zoo

@@ -1,0 +1,217 @@
+#include "apps/command/flags.h"
+
+#include <algorithm>
+#include <deque>
+#include <iostream>
+#include <regex>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flag_data.h"
+#include "apps/command/flag_help.h"
+#include "apps/command/words.h"
+#include "data/base/json_file.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Flags::Impl {
+  VerbText text;
+  std::string group = "Flags";
+  std::deque<FlagData> flags;  // a deque: Flag and the parser hold references into it
+  std::optional<fs::path> config;
+  std::optional<std::string> recipe;
+  bool dump_config = false;
+  std::span<const Recipe> recipes;
+
+  FlagData* find(std::string_view name) {
+    for (FlagData& flag : flags) {
+      if (flag.name == name) return &flag;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const FlagData& flag : flags) {
+      if (!flag.about_parsing) names.push_back(flag.name);
+    }
+    return names;
+  }
+
+  // The values of a config file or recipe. `source` begins every error.
+  void apply(const json& object, const std::string& source) {
+    for (const auto& [key, value] : object.items()) {
+      std::string name = key;
+      std::replace(name.begin(), name.end(), '-', '_');
+      FlagData* flag = find(name);
+      if (flag == nullptr || flag->about_parsing) {
+        throw UsageError(source, ": unknown key '", key, "'", did_you_mean(name, names()));
+      }
+      assign_json(*flag, value, source + ": " + key);
+    }
+  }
+
+  void apply_recipe() {
+    for (const Recipe& candidate : recipes) {
+      if (candidate.name != *recipe) continue;
+      return apply(json::parse(candidate.json), "recipe '" + candidate.name + "'");
+    }
+  }
+
+  void apply_layers(const ParsedWords& words) {
+    const auto apply_words = [&words](auto&& wanted) {
+      for (const auto& [flag, texts] : words.values) {
+        const std::string place = flag->positional ? flag->name : "--" + flag->name;
+        if (wanted(*flag)) assign_texts(*flag, texts, place);
+      }
+    };
+    // Which files there are is known first, then their values are laid over one another.
+    apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
+    const json values = config ? read_json(*config) : json::object();
+    if (!recipe && find("recipe") != nullptr && values.contains("recipe")) {
+      assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
+    }
+    if (recipe) apply_recipe();
+    if (config) apply(values, config->string());
+    apply_words([](const FlagData&) { return true; });
+  }
+
+  void check_required() const {
+    for (const FlagData& flag : flags) {
+      if (!flag.required || flag.given) continue;
+      throw UsageError("missing ", flag.positional ? "argument '" : "flag '--", flag.name, "': ", flag.help);
+    }
+  }
+};
+
+Flag& Flag::required() {
+  data_.required = true;
+  return *this;
+}
+
+Flag& Flag::at_least(double smallest) {
+  data_.smallest = smallest;
+  return *this;
+}
+
+Flag& Flag::above(double bound) {
+  data_.above = bound;
+  return *this;
+}
+
+Flag& Flag::between(double smallest, double largest) {
+  data_.smallest = smallest;
+  data_.largest = largest;
+  return *this;
+}
+
+Flag& Flag::must(std::function<bool(const std::string&)> holds, std::string expected) {
+  data_.holds = std::move(holds);
+  data_.expected = std::move(expected);
+  return *this;
+}
+
+Flag& Flag::placeholder(std::string name) {
+  data_.placeholder = std::move(name);
+  return *this;
+}
+
+Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<Impl>()) {
+  impl_->text = {std::move(command), std::move(summary), ""};
+  group(kGeneralGroup);
+  add("config", impl_->config, "JSON object of flag: value; flags on the command line lie above it")
+      .placeholder("FILE");
+  add("dump_config", impl_->dump_config, "print every flag with its value as JSON and stop");
+  for (FlagData& flag : impl_->flags) flag.about_parsing = true;
+  group("Flags");
+}
+
+Flags::~Flags() = default;
+
+void Flags::group(std::string title) {
+  impl_->group = std::move(title);
+}
+void Flags::example(std::string line) {
+  impl_->text.example = std::move(line);
+}
+
+FlagData& Flags::declare(std::string name, std::string help) {
+  FlagData& flag = impl_->flags.emplace_back();
+  flag.name = std::move(name);
+  flag.group = impl_->group;
+  flag.help = std::move(help);
+  return flag;
+}
+
+FlagData& Flags::declare_positional(std::string name, std::string help) {
+  FlagData& flag = declare(std::move(name), std::move(help));
+  flag.positional = true;
+  flag.group = "Arguments";
+  return flag;
+}
+
+Flag Flags::narrow(FlagData& flag, std::vector<std::string> values) {
+  flag.choices = std::move(values);
+  return Flag(flag);
+}
+
+void Flags::add_compute(ComputeOptions& options) {
+  const std::string before = impl_->group;
+  group("Compute");
+  add("device", options.device, "auto is cuda where there is one, else cpu")
+      .must(
+          [](const std::string& text) {
+            return std::regex_match(text, std::regex("auto|cpu|cuda(:[0-9]{1,3})?"));
+          },
+          "auto, cpu, cuda or cuda:N")
+      .placeholder("auto|cpu|cuda[:N]");
+  choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "what numbers are computed in");
+  add("threads", options.threads, "threads on the cpu; without it, one for each core").between(1, 1024);
+  add("seed", options.seed, "seed of every random number").at_least(0);
+  group(before);
+}
+
+void Flags::add_recipes(std::span<const Recipe> recipes) {
+  impl_->recipes = recipes;
+  std::vector<std::string> names;
+  for (const Recipe& recipe : recipes) names.push_back(recipe.name);
+  const std::string before = impl_->group;
+  group(kGeneralGroup);
+  choice("recipe", impl_->recipe, names, "named flag values; a config file and flags lie above them");
+  group(before);
+}
+
+bool Flags::parse(const Arguments& arguments) {
+  const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->text.command);
+  if (words.help) {
+    print_help(std::cout, impl_->text, impl_->flags);
+    return false;
+  }
+  impl_->apply_layers(words);
+  if (impl_->dump_config) {
+    std::cout << resolved().dump(2) << "\n";
+    return false;
+  }
+  impl_->check_required();
+  return true;
+}
+
+bool Flags::given(std::string_view name) const {
+  const FlagData* flag = impl_->find(name);
+  return flag != nullptr && flag->given;
+}
+
+json Flags::resolved() const {
+  json values = json::object();
+  for (const FlagData& flag : impl_->flags) {
+    if (flag.about_parsing) continue;
+    values[flag.name] = flag.required && !flag.given ? json(nullptr) : flag.value();
+  }
+  return values;
+}
+
+}  // namespace zoo

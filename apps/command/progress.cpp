@@ -1,0 +1,93 @@
+#include "apps/command/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/command/display_width.h"
+
+namespace zoo {
+namespace {
+
+constexpr double kSecondsBetweenDraws = 0.1;
+constexpr int kWidestBar = 30, kNarrowestBar = 8;
+
+std::string two_digits(std::int64_t value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
+}
+
+std::string clock_time(std::int64_t seconds) {
+  const std::int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
+  const std::string tail = ":" + two_digits(seconds % 60);
+  return hours > 0 ? std::to_string(hours) + ":" + two_digits(minutes) + tail
+                   : std::to_string(minutes) + tail;
+}
+
+// "[====>    ] ", `columns` wide in all.
+std::string bar(double fraction, int columns, bool colour) {
+  const int inside = columns - 3;
+  const int filled = static_cast<int>(std::lround(fraction * inside));
+  std::string done(static_cast<std::size_t>(filled), '=');
+  if (filled > 0 && filled < inside) done.back() = '>';
+  if (colour) done = "\x1b[32m" + done + "\x1b[0m";
+  return "[" + done + std::string(static_cast<std::size_t>(inside - filled), ' ') + "] ";
+}
+
+}  // namespace
+
+Progress::Progress(std::int64_t total, std::string unit, Terminal terminal)
+    : total_(std::max<std::int64_t>(0, total)), unit_(std::move(unit)), terminal_(std::move(terminal)) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::update(std::int64_t done, std::string_view status) {
+  if (!terminal_.interactive) return;
+  const double now = terminal_.clock();
+  done_ = done;
+  status_ = status;
+  if (first_ < 0) {
+    first_ = done;
+    started_ = now;
+  }
+  if (!visible_ || now - drawn_ >= kSecondsBetweenDraws) draw(now);
+}
+
+void Progress::print(std::string_view line) {
+  const bool redraw = visible_;
+  clear();
+  *terminal_.out << line << "\n" << std::flush;
+  if (redraw) draw(terminal_.clock());
+}
+
+void Progress::clear() {
+  if (!visible_) return;
+  *terminal_.out << "\r\x1b[K" << std::flush;
+  visible_ = false;
+}
+
+std::string Progress::time_left(double now) const {
+  const double rate = static_cast<double>(done_ - first_) / (now - started_);
+  const double seconds = static_cast<double>(total_ - done_) / rate;
+  if (!(seconds >= 0 && seconds < 1e8)) return "";
+  return "  " + clock_time(std::llround(std::ceil(seconds))) + " left";
+}
+
+void Progress::draw(double now) {
+  std::string line = std::to_string(done_);
+  double fraction = 0;
+  if (total_ > 0) {
+    fraction = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
+    line = std::to_string(static_cast<int>(fraction * 100)) + "%  " + line + "/" + std::to_string(total_);
+  }
+  line += " " + unit_ + (status_.empty() ? "" : "  " + status_) + (total_ > 0 ? time_left(now) : "");
+  // The last column stays free: a terminal that wraps there would scroll at each draw.
+  const int columns = terminal_.width() - 1;
+  const int room = std::min(kWidestBar, columns - display_width(line));
+  const std::string prefix = total_ > 0 && room >= kNarrowestBar ? bar(fraction, room, terminal_.colour) : "";
+  *terminal_.out << "\r" << prefix << fit(line, columns) << "\x1b[K" << std::flush;
+  drawn_ = now;
+  visible_ = true;
+}
+
+}  // namespace zoo

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "apps/command/terminal.h"
+
+namespace zoo {
+
+/// A bar on a terminal, for example
+///   [=======>      ] 45%  900/2000 iterations  loss 1.2345  lr 1.0e-03  0:32 left
+/// drawn at most ten times a second; nothing at all in a pipe, where the caller prints lines of its own.
+class Progress {
+ public:
+  /// `total` 0: not known, only the count is shown.
+  Progress(std::int64_t total, std::string unit, Terminal terminal = standard_error());
+  /// Clears the bar, on an error as well.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// The first call says where the work begins: the time left is reckoned from there.
+  void update(std::int64_t done, std::string_view status = "");
+
+  /// Writes a line to the same place, on a terminal above the bar.
+  void print(std::string_view line);
+
+  /// Clears the bar; update() draws it again.
+  void clear();
+
+  bool on_terminal() const { return terminal_.interactive; }
+
+ private:
+  void draw(double now);
+  std::string time_left(double now) const;
+
+  const std::int64_t total_;
+  const std::string unit_;
+  const Terminal terminal_;
+  std::int64_t first_ = -1, done_ = 0;
+  double started_ = 0, drawn_ = 0;
+  std::string status_;
+  bool visible_ = false;
+};
+
+}  // namespace zoo

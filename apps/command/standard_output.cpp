@@ -1,0 +1,72 @@
+#include "apps/command/standard_output.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+
+StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  // With this mask a stream passes on what its buffer throws instead of keeping a silent mark.
+  std::cout.exceptions(std::ios::badbit);
+  // Tied, they would flush at every line read, and a second fault would be thrown from a message on
+  // std::cerr.
+  std::cin.tie(nullptr);
+  std::cerr.tie(nullptr);
+}
+
+StandardOutput::~StandardOutput() {
+  std::cout.exceptions(std::ios::goodbit);
+  std::cout.rdbuf(before_);
+}
+
+void StandardOutput::flush_what_is_left() noexcept {
+  try {
+    sync();
+  } catch (...) {
+    // Somebody is about to report another fault.
+  }
+}
+
+void StandardOutput::write_all(const char* text, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(STDOUT_FILENO, text, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE) throw ReaderLeft{};
+    if (written < 0) throw Error("cannot write to standard output: ", std::strerror(errno));
+    text += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+int StandardOutput::sync() {
+  const auto size = static_cast<std::size_t>(pptr() - pbase());
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  write_all(buffer_.data(), size);
+  return 0;
+}
+
+int StandardOutput::overflow(int character) {
+  sync();
+  if (character != traits_type::eof()) sputc(traits_type::to_char_type(character));
+  return traits_type::not_eof(character);
+}
+
+std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
+  if (size > epptr() - pptr()) sync();
+  if (size > epptr() - pptr()) {
+    write_all(text, static_cast<std::size_t>(size));
+  } else {
+    std::memcpy(pptr(), text, static_cast<std::size_t>(size));
+    pbump(static_cast<int>(size));
+  }
+  return size;
+}
+
+}  // namespace zoo

@@ -1,0 +1,47 @@
+#include "apps/command/terminal.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace zoo {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const int columns = std::atoi(std::string(environment("COLUMNS")).c_str());
+  return columns > 0 ? columns : 80;
+}
+
+int standard_output_width() {
+  return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0;
+}
+
+Terminal standard_error() {
+  Terminal terminal;
+  terminal.out = &std::cerr;
+  terminal.interactive = ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
+  terminal.colour = terminal.interactive && environment("NO_COLOR").empty();
+  terminal.width = [] { return terminal_width(STDERR_FILENO); };
+  terminal.clock = seconds;
+  return terminal;
+}
+
+}  // namespace zoo

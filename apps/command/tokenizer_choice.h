@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// What `--tokenizer char|byte|sentencepiece|DIR` asks for: "char" takes its characters from `text`,
+/// "sentencepiece" learns `vocab_size` pieces from it, with line ends and runs of spaces kept; a directory is
+/// read. Throws Error if it is none of them. A directory that is called "char" is meant by "./char".
+std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
+                                            std::int64_t vocab_size = 2000);
+
+}  // namespace zoo

@@ -1,0 +1,53 @@
+#include "apps/command/verbs.h"
+
+#include <algorithm>
+#include <iostream>
+#include <vector>
+
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+void print_verbs(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
+  std::cout << "usage: " << arguments.command << " VERB [flags]\n\n" << summary << "\n";
+  std::size_t column = 0;
+  for (const Verb& verb : verbs) column = std::max(column, verb.name.size() + 4);
+  std::string_view group;
+  for (const Verb& verb : verbs) {
+    if (verb.group != group) std::cout << "\n" << verb.group << "\n";
+    group = verb.group;
+    std::cout << "  " << verb.name << std::string(column - verb.name.size() - 2, ' ') << verb.summary << "\n";
+  }
+  std::cout << "\n'" << arguments.command << " VERB --help' shows the flags of a verb.\n";
+}
+
+const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
+  const std::string& name = arguments.words.front();
+  const auto found =
+      std::find_if(verbs.begin(), verbs.end(), [&name](const Verb& verb) { return verb.name == name; });
+  if (found != verbs.end()) return *found;
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs) names.emplace_back(verb.name);
+  const std::string near = did_you_mean(name, names);
+  throw UsageError(arguments.command, ": unknown ", name.starts_with('-') ? "flag" : "verb", " '", name, "'",
+                   near.empty() ? "; '" + arguments.command + " --help' lists the verbs" : near);
+}
+
+}  // namespace
+
+int dispatch(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
+  std::vector<std::string> words = arguments.words;
+  const bool wants_help = !words.empty() && (words[0] == "help" || words[0] == "--help" || words[0] == "-h");
+  if (wants_help) words.erase(words.begin());
+  if (words.empty()) {
+    print_verbs(arguments, summary, verbs);
+    return 0;
+  }
+  if (wants_help) words.emplace_back("--help");
+  const Verb& verb = find_verb({arguments.command, words}, verbs);
+  words.erase(words.begin());
+  return verb.run({arguments.command + " " + std::string(verb.name), words});
+}
+
+}  // namespace zoo

@@ -1,0 +1,138 @@
+#include "apps/command/words.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "apps/command/arguments.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+bool looks_like_flag(std::string_view word) {
+  const bool negative_number = word.size() > 1 && (word[1] == '.' || (word[1] >= '0' && word[1] <= '9'));
+  return word.size() > 1 && word[0] == '-' && word != "--" && !negative_number;
+}
+
+// "--max-iters=3" is "max_iters".
+std::string name_in(std::string_view word) {
+  std::string name(word.substr(0, word.find('=')));
+  name.erase(0, std::min<std::size_t>(2, name.find_first_not_of('-')));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class WordParser {
+ public:
+  WordParser(std::deque<FlagData>& flags, const std::vector<std::string>& words, const std::string& command)
+      : flags_(flags), words_(words), command_(command) {}
+
+  ParsedWords parse() {
+    while (next_ < words_.size()) {
+      const std::string& word = words_[next_++];
+      if (word == "--" && !only_positionals_) {
+        only_positionals_ = true;
+      } else if (only_positionals_ || !looks_like_flag(word)) {
+        take_positional(word);
+      } else if (word == "-h" || word == "--help") {
+        parsed_.help = true;
+      } else {
+        take_flag(word);
+      }
+    }
+    if (!fault_.empty() && !parsed_.help) throw UsageError(fault_);
+    return std::move(parsed_);
+  }
+
+ private:
+  FlagData* find(std::string_view name) {
+    const auto found = std::find_if(flags_.begin(), flags_.end(), [name](const FlagData& flag) {
+      return flag.name == name && !flag.positional;
+    });
+    return found == flags_.end() ? nullptr : &*found;
+  }
+
+  void add(FlagData& flag, std::string text) {
+    for (auto& [known, texts] : parsed_.values) {
+      if (known == &flag) return texts.push_back(std::move(text));
+    }
+    parsed_.values.push_back({&flag, {std::move(text)}});
+  }
+
+  // The first fault is the one reported, unless --help follows.
+  void fault(std::string message) {
+    if (fault_.empty()) fault_ = std::move(message);
+  }
+
+  void take_flag(const std::string& word) {
+    const std::string shown = word.substr(0, word.find('='));
+    const std::string name = name_in(word);
+    FlagData* flag = word.starts_with("--") ? find(name) : nullptr;
+    const bool negative = flag == nullptr && word.starts_with("--") && name.starts_with("no_");
+    FlagData* negated = negative ? find(name.substr(3)) : nullptr;
+    const bool has_value = shown.size() < word.size();
+    if (negated != nullptr && negated->kind == FlagKind::boolean) {
+      if (has_value) return fault(shown + " takes no value");
+      return add(*negated, "false");
+    }
+    if (flag == nullptr) return unknown(shown, name);
+    if (has_value) return add(*flag, word.substr(shown.size() + 1));
+    if (flag->kind == FlagKind::boolean) return add(*flag, boolean_follows() ? words_[next_++] : "true");
+    if (!value_follows()) return fault(shown + ": expected " + expected_words(*flag) + ", got nothing");
+    add(*flag, words_[next_++]);
+  }
+
+  bool boolean_follows() const {
+    static constexpr std::string_view kValues[] = {"true", "false", "True", "False"};
+    return next_ < words_.size() &&
+           std::find(std::begin(kValues), std::end(kValues), words_[next_]) != std::end(kValues);
+  }
+
+  // "--input --output x": the flag that follows is not taken for the value.
+  bool value_follows() {
+    if (next_ == words_.size()) return false;
+    const std::string& word = words_[next_];
+    return !word.starts_with("--") || find(name_in(word)) == nullptr;
+  }
+
+  void unknown(const std::string& shown, const std::string& name) {
+    std::vector<std::string> names;
+    for (const FlagData& flag : flags_) {
+      if (flag.positional) continue;
+      names.push_back(flag.name);
+      if (flag.kind == FlagKind::boolean) names.push_back("no_" + flag.name);
+    }
+    const std::string near = nearest(name, names);
+    fault("unknown flag '" + shown + "'" +
+          (near.empty() ? "; '" + command_ + " --help' lists them" : "; did you mean '--" + near + "'?"));
+  }
+
+  void take_positional(const std::string& word) {
+    int at = 0;
+    for (FlagData& flag : flags_) {
+      if (!flag.positional || at++ < positionals_taken_) continue;
+      if (flag.kind != FlagKind::list) ++positionals_taken_;
+      return add(flag, word);
+    }
+    fault("unexpected argument '" + word + "'; '" + command_ + " --help' shows what is expected");
+  }
+
+  std::deque<FlagData>& flags_;
+  const std::vector<std::string>& words_;
+  const std::string& command_;
+  std::size_t next_ = 0;
+  int positionals_taken_ = 0;
+  bool only_positionals_ = false;
+  std::string fault_;
+  ParsedWords parsed_;
+};
+
+}  // namespace
+
+ParsedWords parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
+                        const std::string& command) {
+  return WordParser(flags, words, command).parse();
+}
+
+}  // namespace zoo

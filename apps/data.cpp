@@ -1,0 +1,148 @@
+#include <array>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/command/tokenizer_choice.h"
+#include "apps/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/corpora.h"
+#include "data/generators.h"
+#include "data/text_file.h"
+#include "data/token_dataset.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void list_as_json() {
+  json corpora_list = json::array(), toys = json::array();
+  for (const Corpus& corpus : corpora()) {
+    corpora_list.push_back({{"name", corpus.name},
+                            {"description", corpus.description},
+                            {"licence", corpus.licence},
+                            {"bytes", corpus.bytes},
+                            {"sha256", corpus.sha256},
+                            {"url", corpus.url}});
+  }
+  for (const ToySet& set : toy_sets()) {
+    toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
+  }
+  std::cout << json{{"corpora", corpora_list}, {"toy_sets", toys}}.dump(2) << "\n";
+}
+
+void list_as_tables() {
+  std::cout << "Corpora ('tzoo data get NAME'; --dataset and --input take the name)\n";
+  Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
+  for (const Corpus& corpus : corpora()) {
+    texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),
+               corpus.description, corpus.how_to_get});
+  }
+  texts.print(std::cout, standard_output_width());
+  std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
+  Table toys({{"  name"}, {"lines"}, {"for example"}});
+  for (const ToySet& set : toy_sets()) toys.row({"  " + set.name, set.description, set.example});
+  toys.print(std::cout, standard_output_width());
+}
+
+int list(const Arguments& arguments) {
+  bool as_json = false;
+  Flags flags(arguments.command, "Lists the named corpora and the toy sets.");
+  flags.add("json", as_json, "as JSON, with the SHA-256 of each corpus");
+  flags.example("tzoo data list");
+  if (!flags.parse(arguments)) return 0;
+  as_json ? list_as_json() : list_as_tables();
+  return 0;
+}
+
+int get(const Arguments& arguments) {
+  std::string name;
+  std::optional<fs::path> file, output;
+  Flags flags(
+      arguments.command,
+      "Fetches a corpus, checks its SHA-256 and prints the path of its file. It is kept in $TZOO_DATA_DIR, "
+      "else in tzoo under $XDG_CACHE_HOME or ~/.cache.");
+  flags.positional("name", name, "a corpus of 'tzoo data list'").required();
+  flags.add("file", file, "a copy that is already here, instead of a download").placeholder("FILE");
+  flags.add("output", output, "write a copy of the text there");
+  flags.example("tzoo data get tinyshakespeare --file input.txt");
+  if (!flags.parse(arguments)) return 0;
+  fs::path path = get_corpus(name, file);
+  if (output) {
+    write_file(*output, read_file(path));
+    path = *output;
+  }
+  std::cout << path.string() << "\n";
+  return 0;
+}
+
+int make(const Arguments& arguments) {
+  std::string name;
+  std::int64_t count = 1000, seed = 1337;
+  std::optional<fs::path> output;
+  Flags flags(arguments.command,
+              "Writes the lines of a toy set; the same name, seed and count give the same lines.");
+  flags.positional("name", name, "a toy set of 'tzoo data list'").required();
+  flags.add("count", count, "lines").at_least(1);
+  flags.add("seed", seed, "another seed gives other lines").at_least(0);
+  flags.add("output", output, "the file to write; without it, standard output");
+  flags.example("tzoo data make addition --count 10000 --output addition.txt");
+  if (!flags.parse(arguments)) return 0;
+  const std::string lines = make_toy_set(name, count, static_cast<std::uint64_t>(seed));
+  if (output) {
+    write_file(*output, lines);
+  } else {
+    std::cout << lines;
+  }
+  return 0;
+}
+
+int prepare(const Arguments& arguments) {
+  std::string dataset, choice = "char";
+  std::int64_t vocab_size = 2000;
+  fs::path out_dir;
+  Flags flags(arguments.command,
+              "Turns a text into token files: train.bin, val.bin (the last tenth) and meta.json, with the "
+              "tokenizer's "
+              "own files beside them.");
+  flags.positional("dataset", dataset, "a text file, or a corpus of 'tzoo data list'").required();
+  flags.add("tokenizer", choice, "what makes the ids; a folder holds a tokenizer that is trained already")
+      .placeholder("char|byte|sentencepiece|DIR");
+  flags.add("vocab_size", vocab_size, "pieces that sentencepiece learns from the text").at_least(8);
+  flags.add("out_dir", out_dir, "folder for the files").placeholder("DIR").required();
+  flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
+  if (!flags.parse(arguments)) return 0;
+  const std::string text = read_text(resolve_dataset(dataset));
+  const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, text, vocab_size);
+  const TokenDataset tokens = tokenize_dataset(text, *tokenizer);
+  make_directories(out_dir);
+  tokenizer->save(out_dir);
+  write_token_dataset(out_dir, tokens);
+  Table table({{""}, number(""), {""}});
+  const auto count = [](std::size_t value) { return with_separators(static_cast<std::int64_t>(value)); };
+  table.row({"vocabulary", with_separators(tokenizer->vocab_size()), std::string(tokenizer->kind())});
+  table.row({"train.bin", count(tokens.train.size()), "tokens"});
+  table.row({"val.bin", count(tokens.val.size()), "tokens"});
+  table.print(std::cout);
+  return 0;
+}
+
+constexpr std::array kActions{
+    Verb{"list", "Actions", "the named corpora and toy sets", list},
+    Verb{"get", "Actions", "fetch a corpus and print its path", get},
+    Verb{"make", "Actions", "write the lines of a toy set", make},
+    Verb{"prepare", "Actions", "a text as token files for training", prepare},
+};
+
+}  // namespace
+
+int run_data(const Arguments& arguments) {
+  return dispatch(arguments, "Texts to train on: fetched, generated, turned into token files.", kActions);
+}
+
+}  // namespace zoo

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "apps/command/standard_output.h"
+#include "apps/verbs.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::string_view kSummary = "Transformer Zoo: trains, inspects, samples and exports transformers.";
+
+constexpr std::array kVerbs{
+    Verb{"models", "Models", "the registry: families, presets, parameters per component, memory", run_models},
+    Verb{"inspect", "Models", "what a checkpoint holds and what is missing from it", run_inspect},
+    Verb{"data", "Text", "corpora: list, fetch, generate, turn into token files", run_data},
+    Verb{"tokenizer", "Text", "learn a vocabulary; text to ids and back", run_tokenizer},
+    Verb{"train", "Training", "train a model, from scratch or from a checkpoint", run_train},
+    Verb{"generate", "Use", "continue a text", run_generate},
+    Verb{"export", "Use", "write a model as TorchScript or as a Hugging Face directory", run_export},
+};
+
+// Without this, a file opened while a standard stream is closed would take its number, and output would end
+// in it.
+void fill_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Read only: a write to standard output still fails.
+    if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
+
+// Exactly one line begins with "error:", whatever the message holds.
+int fail(int code, std::string_view message) {
+  std::string text;
+  for (const char letter : message.substr(std::min(message.find_first_not_of('\n'), message.size()))) {
+    const bool control = static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
+    if (letter == '\n') {
+      text += "\n  ";
+    } else {
+      text += control && letter != '\t' ? '?' : letter;
+    }
+  }
+  std::cerr << "error: " << text << std::endl;
+  return code;
+}
+
+std::string_view first_line(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
+  return text.substr(0, text.find('\n'));
+}
+
+int run(const std::vector<std::string>& words) {
+  if (!words.empty() && words[0] == "--version") {
+    std::cout << "tzoo " << ZOO_VERSION << "\n";
+    return 0;
+  }
+  return dispatch({"tzoo", words}, kSummary, kVerbs);
+}
+
+// The one place where exceptions end: what they say, and the exit code.
+int report(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const ReaderLeft&) {
+    return 0;
+  } catch (const UsageError& error) {
+    return fail(2, error.what());
+  } catch (const Error& error) {
+    return fail(1, error.what());
+  } catch (const c10::Error& error) {
+    return fail(1, first_line(error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    return fail(1, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(1, error.what());
+  } catch (...) {
+    return fail(1, "an exception of an unknown type");
+  }
+}
+
+int run_and_report(const std::vector<std::string>& words) {
+  StandardOutput output;
+  try {
+    const int code = run(words);
+    std::cout.flush();
+    return code;
+  } catch (...) {
+    output.flush_what_is_left();
+    return report(std::current_exception());
+  }
+}
+
+}  // namespace
+}  // namespace zoo
+
+int main(int argc, char** argv) {
+  zoo::fill_standard_streams();
+  std::ios::sync_with_stdio(false);
+  return zoo::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

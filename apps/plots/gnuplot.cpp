@@ -1,0 +1,40 @@
+#include "apps/plots/gnuplot.h"
+
+#include <unistd.h>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/child_process.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \n");
+  return begin == std::string::npos ? "no message" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+std::string gnuplot_quote(const std::string& text) {
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? std::string("''") : std::string(1, letter);
+  return quoted + "'";
+}
+
+void gnuplot(const std::string& script, const fs::path& output) {
+  // gnuplot reads script and data from files; they and its result lie in a folder that vanishes.
+  AtomicDirectory folder(output.string() + ".gnuplot");
+  const fs::path picture = folder.path() / output.filename(), script_file = folder.path() / "script.gp";
+  write_file(script_file, "OUTPUT = " + gnuplot_quote(picture.string()) + "\n" + script);
+  const auto result = run_program({"gnuplot", script_file.string()});
+  if (!result) throw Error("cannot draw ", output, ": gnuplot is not installed");
+  if (result->exit_code != 0 || !fs::exists(picture)) {
+    throw Error("cannot draw ", output, ": gnuplot says: ", first_line(result->error_output));
+  }
+  write_file(output, read_file(picture));
+}
+
+}  // namespace zoo

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/Device.h>
+
+namespace zoo {
+
+/// Mixed precision (Micikevicius et al., 2018) while it lives: matrix products in `dtype`, the rest in float32.
+/// kFloat changes nothing.
+class AutocastScope {
+ public:
+  AutocastScope(at::ScalarType dtype, c10::Device device) : device_(device.type()), active_(dtype != at::kFloat) {
+    if (!active_) return;
+    at::autocast::increment_nesting();
+    was_enabled_ = at::autocast::is_autocast_enabled(device_);
+    was_dtype_ = at::autocast::get_autocast_dtype(device_);
+    at::autocast::set_autocast_dtype(device_, dtype);
+    at::autocast::set_autocast_enabled(device_, true);
+  }
+  ~AutocastScope() {
+    if (!active_) return;
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
+    at::autocast::set_autocast_dtype(device_, was_dtype_);
+    // The cache holds the parameters' copies in `dtype`, which the next update makes stale.
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool active_, was_enabled_ = false;
+  at::ScalarType was_dtype_ = at::kFloat;
+};
+
+}  // namespace zoo

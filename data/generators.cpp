@@ -1,0 +1,83 @@
+#include "data/generators.h"
+
+#include <algorithm>
+
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+#include "data/philox.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kMostLines = 10'000'000;
+constexpr std::uint64_t kMostDigits = 8, kAddendsBelow = 100;
+
+/// The random numbers of one line. (std::uniform_int_distribution differs between standard libraries.)
+class LineRandom {
+ public:
+  LineRandom(std::uint64_t seed, std::int64_t line)
+      : key_(philox_key(seed)), line_(static_cast<std::uint32_t>(line)) {}
+
+  std::uint64_t below(std::uint64_t range) { return uniform_below(range, {draw_++, 0, line_, 0}, key_); }
+
+ private:
+  PhiloxKey key_;
+  std::uint32_t line_, draw_ = 0;
+};
+
+std::string random_digits(LineRandom& random) {
+  std::string digits(1 + random.below(kMostDigits), '0');
+  for (char& digit : digits) digit = static_cast<char>('0' + random.below(10));
+  return digits;
+}
+
+void append_spaced(const std::string& digits, std::string& text) {
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0) text += ' ';
+    text += digits[i];
+  }
+}
+
+void append_line(const std::string& name, LineRandom random, std::string& text) {
+  if (name == "addition") {
+    const std::uint64_t a = random.below(kAddendsBelow), b = random.below(kAddendsBelow);
+    text += std::to_string(a) + "+" + std::to_string(b) + "=" + std::to_string(a + b) + "\n";
+    return;
+  }
+  std::string digits = random_digits(random);
+  append_spaced(digits, text);
+  text += " > ";
+  if (name == "reverse") std::reverse(digits.begin(), digits.end());
+  if (name == "sort") std::sort(digits.begin(), digits.end());
+  append_spaced(digits, text);
+  text += '\n';
+}
+
+}  // namespace
+
+const std::vector<ToySet>& toy_sets() {
+  static const std::vector<ToySet> kToySets = {
+      {"copy", "1 to 8 digits and the same again", "3 1 2 > 3 1 2"},
+      {"reverse", "1 to 8 digits and the same backwards", "3 1 2 > 2 1 3"},
+      {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
+      {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
+  };
+  return kToySets;
+}
+
+std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  std::vector<std::string> names;
+  for (const ToySet& set : toy_sets()) names.push_back(set.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw Error("unknown toy set '", name, "'; there are copy, reverse, sort, addition",
+                did_you_mean(name, names));
+  }
+  if (count < 1 || count > kMostLines) {
+    throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
+  }
+  std::string text;
+  for (std::int64_t line = 0; line < count; ++line) append_line(name, LineRandom(seed, line), text);
+  return text;
+}
+
+}  // namespace zoo

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zoo {
+
+struct ToySet {
+  std::string name, description, example;
+};
+
+/// copy, reverse, sort, addition: what `tzoo data make` can write.
+const std::vector<ToySet>& toy_sets();
+
+/// `count` lines of a toy set; a line is a pure function of (name, seed, its number), the same on every
+/// platform. Throws Error for an unknown name or a count outside [1, 10,000,000].
+std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed);
+
+}  // namespace zoo

@@ -1,0 +1,209 @@
+#include "models/generation/generate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/irange.h>
+
+#include "data/base/error.h"
+#include "models/layers/masks.h"
+
+namespace zoo {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What stands where a row has no token; the mask hides it.
+constexpr std::int64_t kPadding = 0;
+
+std::int64_t context_limit(const TransformerConfig& config) {
+  const bool bounded = config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
+  return bounded ? config.max_positions : std::numeric_limits<std::int64_t>::max();
+}
+
+void check_prompts(const std::vector<Ids>& prompts, const TransformerConfig& config) {
+  const std::int64_t limit = context_limit(config);
+  for (const Ids& prompt : prompts) {
+    if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
+    const auto length = static_cast<std::int64_t>(prompt.size());
+    if (length > limit) {
+      throw Error("a prompt of ", length, " tokens is longer than the model's context of ", limit, " tokens");
+    }
+    for (const std::int64_t id : prompt) {
+      if (id >= 0 && id < config.vocab_size) continue;
+      throw Error("the id ", id, " is outside the model's vocabulary of ", config.vocab_size, " ids");
+    }
+  }
+}
+
+// Evaluation mode, and back at the end of the scope.
+class EvaluationScope {
+ public:
+  explicit EvaluationScope(Model& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  ~EvaluationScope() { model_.train(was_training_); }
+  EvaluationScope(const EvaluationScope&) = delete;
+  EvaluationScope& operator=(const EvaluationScope&) = delete;
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
+// The rows being continued, what the model shall see of each, and the cache of what it has read.
+class Contexts {
+ public:
+  Contexts(Model& model, const std::vector<Ids>& prompts, std::int64_t max_new_tokens)
+      : model_(model), contexts_(prompts), ended_(prompts.size(), false), limit_(context_limit(model.config())) {
+    for (const auto row : c10::irange(prompts.size())) rows_.push_back(row);
+    const std::int64_t longest = longest_context();
+    // The last token is given, but never read.
+    capacity_ = longest + std::min(max_new_tokens - 1, limit_ - longest);
+  }
+
+  // Numbers of the rows that next_logits() tells of: all but those that had ended when the context last slid.
+  const std::vector<std::size_t>& rows() const { return rows_; }
+
+  // Logits [B, V] of the next token of each row.
+  at::Tensor next_logits() {
+    const bool readable = cache_ && cache_->length() < capacity_;
+    return readable ? read_last_tokens() : read_contexts();
+  }
+
+  void append(std::size_t row, std::int64_t id) { contexts_[row].push_back(id); }
+  void end(std::size_t row) { ended_[row] = true; }
+  bool ended(std::size_t row) const { return ended_[row]; }
+  bool all_ended() const { return std::find(ended_.begin(), ended_.end(), false) == ended_.end(); }
+
+ private:
+  std::int64_t longest_context() const {
+    std::size_t longest = 0;
+    for (const std::size_t row : rows_) longest = std::max(longest, contexts_[row].size());
+    return static_cast<std::int64_t>(longest);
+  }
+
+  // Leaves out the rows that have ended and makes room in those that fill the model's context.
+  void make_room() {
+    rows_.erase(std::remove_if(rows_.begin(), rows_.end(), [&](std::size_t row) { return ended_[row]; }),
+                rows_.end());
+    for (const std::size_t row : rows_) {
+      Ids& context = contexts_[row];
+      const auto length = static_cast<std::int64_t>(context.size());
+      if (length > limit_) context.erase(context.begin(), context.end() - std::max<std::int64_t>(1, limit_ / 2));
+    }
+  }
+
+  void empty_cache() {
+    const auto batch = static_cast<std::int64_t>(rows_.size());
+    if (cache_ && batch == batch_) return cache_->truncate(0);
+    const at::TensorOptions options = model_.parameters().front().options().requires_grad(false);
+    cache_.reset();  // so that there are never two
+    cache_ = std::make_unique<KeyValueCache>(model_.config(), batch, capacity_, options);
+    batch_ = batch;
+  }
+
+  at::Tensor read_contexts() {
+    make_room();
+    empty_cache();
+    const std::int64_t longest = longest_context();
+    at::Tensor ids = at::full({batch_, longest}, kPadding, at::kLong);
+    at::Tensor mask = at::ones({batch_, capacity_}, at::kLong);
+    bool padded = false;
+    for (const auto b : c10::irange(batch_)) {
+      const Ids& context = contexts_[rows_[static_cast<std::size_t>(b)]];
+      const std::int64_t padding = longest - static_cast<std::int64_t>(context.size());
+      std::copy(context.begin(), context.end(), ids.mutable_data_ptr<std::int64_t>() + b * longest + padding);
+      mask[b].slice(0, 0, padding).zero_();
+      padded = padded || padding > 0;
+    }
+    mask_ = padded ? mask.to(device()) : at::Tensor();
+    return forward(ids, padded ? positions_of(mask.slice(1, 0, longest)) : at::Tensor());
+  }
+
+  at::Tensor read_last_tokens() {
+    at::Tensor ids = at::empty({batch_, 1}, at::kLong), positions = at::empty({batch_, 1}, at::kLong);
+    for (const auto b : c10::irange(batch_)) {
+      const Ids& context = contexts_[rows_[static_cast<std::size_t>(b)]];
+      ids.mutable_data_ptr<std::int64_t>()[b] = context.back();
+      positions.mutable_data_ptr<std::int64_t>()[b] = static_cast<std::int64_t>(context.size()) - 1;
+    }
+    return forward(ids, mask_.defined() ? positions : at::Tensor());
+  }
+
+  at::Tensor forward(const at::Tensor& ids, const at::Tensor& positions) {
+    ModelInputs inputs{.input_ids = ids.to(device()), .cache = cache_.get(), .last_logits_only = true};
+    if (mask_.defined()) {
+      inputs.attention_mask = mask_.slice(1, 0, cache_->length() + ids.size(1));
+      inputs.position_ids = positions.to(device());
+    }
+    return model_.forward(inputs).logits.select(1, -1);
+  }
+
+  c10::Device device() const { return model_.parameters().front().device(); }
+
+  Model& model_;
+  std::vector<Ids> contexts_;  // for each row of the prompts, as are ended_
+  std::vector<bool> ended_;
+  std::vector<std::size_t> rows_;
+  std::int64_t limit_, capacity_ = 0, batch_ = 0;
+  std::unique_ptr<KeyValueCache> cache_;
+  at::Tensor mask_;  // [B, capacity]; undefined where no row is padded
+};
+
+}  // namespace
+
+std::int64_t GenerationResult::token_count() const {
+  std::size_t count = 0;
+  for (const Ids& row : ids) count += row.size();
+  return static_cast<std::int64_t>(count);
+}
+
+double GenerationResult::tokens_per_second() const {
+  const double seconds = seconds_prefill + seconds_decode;
+  return seconds > 0 ? static_cast<double>(token_count()) / seconds : 0;
+}
+
+GenerationResult generate(Model& model, const std::vector<Ids>& prompts, const GenerationOptions& options,
+                          const TokenCallback& on_token) {
+  if (options.max_new_tokens < 1) throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
+  check_prompts(prompts, model.config());
+  GenerationResult result{.ids = std::vector<Ids>(prompts.size())};
+  TokenSampler sampler(options.sampling, prompts.size());
+  if (prompts.empty()) return result;
+
+  const c10::InferenceMode inference;
+  const EvaluationScope evaluation(model);
+  auto start = std::chrono::steady_clock::now();
+  Contexts contexts(model, prompts, options.max_new_tokens);
+  const auto ends = [&](std::int64_t id) {
+    return std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), id) != options.eos_token_ids.end();
+  };
+  bool going = true;
+  for (std::int64_t step = 0; step < options.max_new_tokens && going && !contexts.all_ended(); ++step) {
+    const at::Tensor logits = contexts.next_logits();
+    const Ids chosen = sampler.sample(logits, contexts.rows());
+    for (std::size_t b = 0; b < chosen.size(); ++b) {
+      const std::size_t row = contexts.rows()[b];
+      // A row that has ended is carried along until the batch is made anew.
+      contexts.append(row, contexts.ended(row) ? kPadding : chosen[b]);
+      if (contexts.ended(row)) continue;
+      result.ids[row].push_back(chosen[b]);
+      if (ends(chosen[b])) contexts.end(row);
+      if (on_token && !on_token(row, chosen[b])) going = false;
+    }
+    (step == 0 ? result.seconds_prefill : result.seconds_decode) = seconds_since(start);
+    if (step == 0) start = std::chrono::steady_clock::now();
+  }
+  return result;
+}
+
+}  // namespace zoo

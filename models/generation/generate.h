@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "models/generation/sampler.h"
+#include "models/model.h"
+
+namespace zoo {
+
+struct GenerationOptions {
+  std::int64_t max_new_tokens = 200;  // for each row, at least 1
+  SamplingOptions sampling;
+  std::vector<std::int64_t> eos_token_ids;  // a row ends with the first of them
+};
+
+struct GenerationResult {
+  /// New tokens only, a list for each prompt; an end token closes its row.
+  std::vector<std::vector<std::int64_t>> ids;
+  double seconds_prefill = 0;  // reading the prompts and choosing the first token
+  double seconds_decode = 0;   // the tokens after it
+
+  std::int64_t token_count() const;
+  double tokens_per_second() const;  // of both times; 0 where no time was taken
+};
+
+/// Called for every new token at once, with the number of its row; false ends the generation of all rows.
+using TokenCallback = std::function<bool(std::size_t row, std::int64_t id)>;
+
+/// Continues each prompt with a decoder. Keys and values are kept from step to step; rows of different lengths are
+/// padded on the left, and positions count a row's own tokens, so that a row is continued as it would be alone.
+///
+/// A model with learned or sinusoidal positions sees at most max_positions tokens. When the prompt and what is new
+/// grow beyond that, the last half of max_positions tokens of the row is kept and read anew: the context slides in
+/// jumps, where nanoGPT moves it by one token and reads all of it for every token, and Hugging Face fails.
+///
+/// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than max_positions
+/// (naming both lengths) and options out of range.
+GenerationResult generate(Model& model, const std::vector<std::vector<std::int64_t>>& prompts,
+                          const GenerationOptions& options, const TokenCallback& on_token = {});
+
+}  // namespace zoo

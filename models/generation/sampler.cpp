@@ -1,0 +1,71 @@
+#include "models/generation/sampler.h"
+
+#include <cmath>
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/softmax.h>
+#include <c10/util/irange.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+// A double in [0, 1) of the generator's upper 53 bits: the standard's own distributions differ between libraries.
+double uniform(std::mt19937_64& generator) { return static_cast<double>(generator() >> 11) * 0x1.0p-53; }
+
+[[noreturn]] void refuse_logits() { throw Error("the model's logits are not finite numbers: no token can be chosen"); }
+
+// The first id whose cumulative weight is above `point` of the sum.
+std::int64_t draw(const float* weights, std::int64_t count, double point) {
+  double sum = 0;
+  for (const auto id : c10::irange(count)) sum += weights[id];
+  if (!(sum > 0) || !std::isfinite(sum)) refuse_logits();
+  double rest = point * sum;
+  std::int64_t last = 0;
+  for (const auto id : c10::irange(count)) {
+    if (weights[id] <= 0) continue;
+    last = id;
+    rest -= weights[id];
+    if (rest < 0) break;
+  }
+  return last;
+}
+
+std::vector<std::int64_t> largest(const at::Tensor& logits) {
+  const at::Tensor ids = at::argmax(logits, -1, /*keepdim=*/true);
+  const at::Tensor values = logits.gather(-1, ids).to(at::kCPU);
+  const at::Tensor on_cpu = ids.to(at::kCPU);
+  std::vector<std::int64_t> chosen;
+  for (const auto row : c10::irange(on_cpu.size(0))) {
+    if (!std::isfinite(values.const_data_ptr<float>()[row])) refuse_logits();
+    chosen.push_back(on_cpu.const_data_ptr<std::int64_t>()[row]);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows) : greedy_(options.temperature == 0) {
+  if (greedy_) return;
+  filters_ = make_filters({.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p});
+  for (const auto row : c10::irange(rows)) {
+    std::seed_seq seed{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32),
+                       static_cast<std::uint32_t>(row)};
+    generators_.emplace_back(seed);
+  }
+}
+
+std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits, const std::vector<std::size_t>& rows) {
+  if (greedy_) return largest(logits.to(at::kFloat));
+  const at::Tensor filtered = apply_filters(filters_, logits.to(at::kFloat));
+  const at::Tensor weights = at::softmax(filtered, -1).to(at::kCPU).contiguous();
+  std::vector<std::int64_t> chosen;
+  for (const auto b : c10::irange(rows.size())) {
+    const float* row = weights.const_data_ptr<float>() + static_cast<std::int64_t>(b) * weights.size(1);
+    chosen.push_back(draw(row, weights.size(1), uniform(generators_.at(rows[b]))));
+  }
+  return chosen;
+}
+
+}  // namespace zoo

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include "models/script/script_part.h"
+
+namespace zoo::script {
+
+/// The module that `part` describes, in evaluation mode; its tensors are converted to `dtype` on the CPU and
+/// share no memory with the model's storage beyond their own bytes. Throws c10::Error for text that does not
+/// compile and for parts of one class that differ.
+torch::jit::Module compile(const ScriptPart& part, at::ScalarType dtype);
+
+}  // namespace zoo::script

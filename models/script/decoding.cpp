@@ -1,0 +1,73 @@
+#include "models/script/decoding.h"
+
+#include <algorithm>
+
+namespace zoo::script {
+namespace {
+
+constexpr std::string_view kPick = R"(
+def pick(self, logits: Tensor, temperature: float, top_k: int) -> Tensor:
+    if temperature == 0.0:
+        return torch.argmax(logits, -1)
+    scores = logits.to(6) / temperature
+    if top_k > 0:
+        best = torch.topk(scores, min(top_k, scores.size(-1)))[0]
+        scores = torch.masked_fill(scores, scores < torch.slice(best, 1, -1), float("-inf"))
+    return torch.multinomial(torch.softmax(scores, -1), 1).squeeze(1)
+)";
+
+constexpr std::string_view kGenerate = R"(
+def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int = 0) -> Tensor:
+    assert input_ids.dim() == 2 and input_ids.size(1) > 0, "input_ids must be [batch, length] with a length of at least 1, got {}".format(input_ids.size())
+    assert max_new_tokens >= 0, "max_new_tokens must be at least 0, got {}".format(max_new_tokens)
+    assert temperature >= 0.0, "temperature must be at least 0, got {}".format(temperature)
+    assert top_k >= 0, "top_k must be at least 0, got {}".format(top_k)
+    batch = input_ids.size(0)
+    prompt = input_ids.size(1)
+    capacity = prompt + max_new_tokens
+    $limit_capacity
+    ids = torch.full([batch, prompt + max_new_tokens], self.pad_id, dtype=4, device=input_ids.device)
+    torch.slice(ids, 1, 0, prompt).copy_(input_ids)
+    caches = self.new_caches(batch, capacity)
+    ended = torch.zeros([batch], dtype=11, device=input_ids.device)
+    step = input_ids
+    past = 0
+    end = prompt
+    going = batch > 0
+    while going and end < prompt + max_new_tokens:
+        next = self.pick(self.next_logits(step, caches, past), temperature, top_k)
+        next = torch.masked_fill(next, ended, self.pad_id)
+        torch.select(ids, 1, end).copy_(next)
+        past = past + step.size(1)
+        end = end + 1
+        step = next.unsqueeze(1)
+        $slide
+        if len(self.eos_ids) > 0:
+            for eos in self.eos_ids:
+                ended = torch.logical_or(ended, torch.eq(next, eos))
+            going = not bool(torch.all(ended))
+    return torch.slice(ids, 1, prompt, end)
+)";
+
+constexpr std::string_view kLimitCapacity =
+    R"(assert prompt <= $limit, "a prompt of {} tokens is longer than the model's context of $limit tokens".format(prompt)
+    capacity = min(capacity, $limit))";
+
+// A full cache: the last half of the context is read anew.
+constexpr std::string_view kSlide = R"(if past == $limit:
+            step = torch.slice(ids, 1, end - $kept, end)
+            past = 0)";
+
+}  // namespace
+
+std::string generate_source(const TransformerConfig& config) {
+  const bool bounded =
+      config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
+  const std::string limit = std::to_string(config.max_positions);
+  const std::string kept = std::to_string(std::max<std::int64_t>(config.max_positions / 2, 1));
+  return std::string(kPick) +
+         fill(kGenerate, {{"limit_capacity", bounded ? fill(kLimitCapacity, {{"limit", limit}}) : "pass"},
+                          {"slide", bounded ? fill(kSlide, {{"limit", limit}, {"kept", kept}}) : "pass"}});
+}
+
+}  // namespace zoo::script

@@ -1,0 +1,84 @@
+#include "models/script/export.h"
+
+#include <algorithm>
+#include <exception>
+
+#include <nlohmann/json.hpp>
+#include <torch/csrc/jit/serialization/export.h>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "models/script/compile.h"
+#include "models/script/gpt.h"
+
+namespace zoo {
+namespace {
+
+using script::ScriptPart;
+
+// Changes when a method or attribute that a reader uses changes its meaning.
+constexpr std::int64_t kFormatVersion = 1;
+
+struct Writer {
+  const char* model_type;
+  Head head;
+  ScriptPart (*describe)(const Model&);
+};
+
+// Every model that can be written.
+constexpr Writer kWriters[] = {
+    {"gpt2", Head::kCausalLm, script::gpt_part},
+};
+
+const Writer& find_writer(const Family& family, Head head) {
+  std::string known;
+  for (const Writer& writer : kWriters) {
+    if (family.model_type == writer.model_type && head == writer.head) return writer;
+    known += (known.empty() ? "" : ", ") + std::string(writer.model_type) + " " + name_of(writer.head);
+  }
+  throw Error("cannot write ", family.model_type, " with a ", name_of(head),
+              " head as TorchScript (there is: ", known, ")");
+}
+
+void save(const torch::jit::Module& module, const std::filesystem::path& path) {
+  AtomicFile file(path);
+  std::exception_ptr failure;
+  // Torch's writer cannot be left by an exception: its destructor would write again and throw another. So it
+  // is told that all is well, and what went wrong is thrown after it.
+  torch::jit::ExportModule(module, [&](const void* bytes, std::size_t size) {
+    if (failure) return size;
+    try {
+      file.write(bytes, size);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    return size;
+  });
+  if (failure) std::rethrow_exception(failure);
+  file.commit();
+}
+
+// The row that it fills is carried along, so the model must be able to read it.
+std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
+  std::vector<std::int64_t> candidates = options.eos_ids;
+  if (options.pad_id) candidates.insert(candidates.begin(), *options.pad_id);
+  const auto known = [&](std::int64_t id) { return id >= 0 && id < vocab_size; };
+  const auto found = std::find_if(candidates.begin(), candidates.end(), known);
+  return found == candidates.end() ? 0 : *found;
+}
+
+}  // namespace
+
+void export_torchscript(const Model& model, const Family& family, Head head,
+                        const std::filesystem::path& file, const ScriptOptions& options) {
+  ScriptPart part = find_writer(family, head).describe(model);
+  nlohmann::json config = family.write_config(model.config());
+  config["model_type"] = family.model_type;
+  part.attributes = {{"config", config.dump()},
+                     {"format_version", kFormatVersion},
+                     {"eos_ids", options.eos_ids},
+                     {"pad_id", filling_id(options, model.config().vocab_size)}};
+  save(script::compile(part, options.dtype), file);
+}
+
+}  // namespace zoo

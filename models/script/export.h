@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "models/family.h"
+
+namespace zoo {
+
+struct ScriptOptions {
+  /// Of the weights, the computation and the logits: float32, bfloat16 or float16.
+  at::ScalarType dtype = at::kFloat;
+  std::vector<std::int64_t> eos_ids;  // a row of generate() ends with the first of them; empty: none does
+  std::optional<std::int64_t>
+      pad_id;  // fills a row that has ended; none, or none of the vocabulary: the first of eos_ids
+};
+
+/// Writes the model as one TorchScript file, atomically. It loads with torch.jit.load or torch::jit::load
+/// alone:
+///
+///   m(input_ids, attention_mask=None) -> logits [B, T, V], for attention_mask [B, T], 1 keeps, 0 hides
+///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n]
+///
+/// with the conventions of Model::forward and of generate(): positions are not derived from the mask;
+/// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
+/// `config` (JSON), `format_version`, `eos_ids` and `pad_id` say what it is. It computes in evaluation mode,
+/// whatever its `training`.
+///
+/// Throws Error for a family that cannot be written yet and for a file that cannot be written.
+void export_torchscript(const Model& model, const Family& family, Head head,
+                        const std::filesystem::path& file, const ScriptOptions& options);
+
+}  // namespace zoo

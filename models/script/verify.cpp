@@ -1,0 +1,118 @@
+#include "models/script/verify.h"
+
+#include <algorithm>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kGreedyTokens = 16;
+
+torch::jit::Module load(const std::filesystem::path& file, const at::Device& device) {
+  try {
+    return torch::jit::load(file.string(), device);
+  } catch (const c10::Error& error) {
+    throw Error("cannot load ", file, " as TorchScript: ", error.what_without_backtrace());
+  }
+}
+
+// Ids that differ from position to position and from row to row; which ones does not matter.
+at::Tensor make_ids(std::int64_t batch, std::int64_t length, std::int64_t vocab_size) {
+  return (at::arange(batch * length).mul_(7919).add_(5)).remainder_(vocab_size).view({batch, length});
+}
+
+// The first row begins with hidden positions, the last one ends with them.
+at::Tensor padding_mask(std::int64_t batch, std::int64_t length) {
+  at::Tensor mask = at::ones({batch, length}, at::kLong);
+  mask[0].slice(0, 0, length / 3).zero_();
+  mask[-1].slice(0, length - length / 4).zero_();
+  return mask;
+}
+
+double relative_error(const at::Tensor& found, const at::Tensor& expected) {
+  const at::Tensor wide = expected.to(at::kDouble);
+  const auto scale = wide.abs().max().item<double>();
+  const auto difference = (found.to(at::kDouble) - wide).abs().max().item<double>();
+  // A difference that is no number must not pass for a small one.
+  return difference == 0 ? 0 : scale > 0 && difference == difference ? difference / scale : 1e9;
+}
+
+void compare_logits(torch::jit::Module& script, Model& model, const at::Device& device,
+                    VerifyReport& report) {
+  const std::int64_t longest = std::min<std::int64_t>(model.config().max_positions, 24);
+  report.logits = {{.batch = 1, .length = 1},
+                   {.batch = 2, .length = std::max<std::int64_t>(longest / 2, 1)},
+                   {.batch = 3, .length = longest, .padded = true}};
+  for (VerifyReport::Comparison& entry : report.logits) {
+    const at::Tensor ids = make_ids(entry.batch, entry.length, model.config().vocab_size).to(device);
+    const at::Tensor mask = entry.padded ? padding_mask(entry.batch, entry.length).to(device) : at::Tensor();
+    const at::Tensor found =
+        script.forward({ids, entry.padded ? c10::IValue(mask) : c10::IValue()}).toTensor();
+    entry.error = relative_error(found, model.forward({.input_ids = ids, .attention_mask = mask}).logits);
+  }
+}
+
+void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& device,
+                    VerifyReport& report) {
+  const auto& config = model.config();
+  const at::Tensor prompt =
+      make_ids(2, std::clamp<std::int64_t>(config.max_positions / 2, 1, 8), config.vocab_size);
+  std::vector<std::vector<std::int64_t>> prompts;
+  for (std::int64_t row = 0; row < prompt.size(0); ++row) {
+    const auto* first = prompt[row].const_data_ptr<std::int64_t>();
+    prompts.emplace_back(first, first + prompt.size(1));
+  }
+  GenerationOptions options{.max_new_tokens = kGreedyTokens, .sampling = {.temperature = 0}};
+  options.eos_token_ids = script.attr("eos_ids").toIntVector();
+  const auto expected = generate(model, prompts, options).ids;
+  const at::Tensor found =
+      script.get_method("generate")({prompt.to(device), kGreedyTokens, 0.0, std::int64_t{0}})
+          .toTensor()
+          .cpu();
+  for (std::size_t row = 0; row < expected.size(); ++row) {
+    for (std::size_t i = 0; i < expected[row].size(); ++i) {
+      const auto column = static_cast<std::int64_t>(i);
+      ++report.greedy_tokens;
+      const bool same =
+          column < found.size(1) &&
+          found[static_cast<std::int64_t>(row)][column].item<std::int64_t>() == expected[row][i];
+      report.greedy_different += same ? 0 : 1;
+    }
+  }
+}
+
+}  // namespace
+
+double VerifyReport::largest_error() const {
+  double largest = 0;
+  for (const Comparison& entry : logits) largest = std::max(largest, entry.error);
+  return largest;
+}
+
+bool VerifyReport::good() const {
+  return largest_error() <= tolerance && (!exact_tokens || greedy_different == 0);
+}
+
+VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model) {
+  const c10::InferenceMode inference;
+  const at::Tensor weight = model.parameters().front();
+  torch::jit::Module script = load(file, weight.device());
+  VerifyReport report;
+  report.exact_tokens = weight.scalar_type() == at::kFloat;
+  report.tolerance = report.exact_tokens ? 1e-5 : 2e-2;
+  const bool was_training = model.is_training();
+  model.eval();
+  compare_logits(script, model, weight.device(), report);
+  compare_greedy(script, model, weight.device(), report);
+  model.train(was_training);
+  return report;
+}
+
+}  // namespace zoo

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "models/model.h"
+
+namespace zoo {
+
+/// How a TorchScript file compares with the model that it was written from.
+struct VerifyReport {
+  struct Comparison {
+    std::int64_t batch = 0, length = 0;
+    bool padded = false;  // with a mask that hides the beginning of a row and the end of another
+    double error = 0;     // the largest difference of logits, relative to the largest logit
+  };
+  std::vector<Comparison> logits;
+  double tolerance = 0;               // of `error`: 1e-5 in float32, 2e-2 in the 16-bit types
+  std::int64_t greedy_tokens = 0;     // new tokens compared
+  std::int64_t greedy_different = 0;  // of them
+  bool exact_tokens = true;           // none may differ: float32, where rounding decides no tie
+
+  double largest_error() const;
+  /// Every error within the tolerance, and no greedy token other than expected where they must be exact.
+  bool good() const;
+};
+
+/// Loads the file as a program without the zoo does and compares the logits at three shapes, one of them
+/// padded, and the greedy tokens of its generate() with those of generate() of models/generation. The model's
+/// type and device are used. Throws Error if the file cannot be loaded.
+VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);
+
+}  // namespace zoo

@@ -1,0 +1,355 @@
+#include "apps/command/flags.h"
+
+#include <array>
+#include <iostream>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace zoo;
+using nlohmann::json;
+
+namespace {
+
+const std::array kRecipes{Recipe{"small", R"({"max_iters": 10, "dropout": 0.25, "name": "from recipe"})"},
+                          Recipe{"large", R"({"max_iters": 1000})"},
+                          Recipe{"broken", R"({"max_iter": 1000})"}};
+
+// A verb with a flag of every type.
+struct Verb {
+  std::int64_t max_iters = 2000;
+  double dropout = 0;
+  bool bias = true;
+  std::string name = "unnamed", format = "torchscript";
+  std::filesystem::path out_dir;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<bool> verify;
+  std::vector<std::string> prompts;
+  Flags flags{"tzoo verb", "Does something."};
+
+  Verb() {
+    flags.group("Optimizer");
+    flags.add("max_iters", max_iters, "iterations").at_least(1);
+    flags.add("dropout", dropout, "share of activations dropped").between(0, 1);
+    flags.group("Model");
+    flags.add("bias", bias, "biases");
+    flags.add("name", name, "what it is called");
+    flags.choice("format", format, {"torchscript", "huggingface"}, "what to write");
+    flags.add("out_dir", out_dir, "where").placeholder("DIR");
+    flags.add("top_k", top_k, "most likely tokens kept");
+    flags.add("top_p", top_p, "probability kept").above(0);
+    flags.add("verify", verify, "reload and compare");
+    flags.add("prompt", prompts, "texts to continue");
+    flags.add_recipes(kRecipes);
+    flags.example("tzoo verb --max_iters 3");
+  }
+
+  bool parse(std::vector<std::string> words) { return flags.parse({"tzoo verb", std::move(words)}); }
+};
+
+// What the words are refused with.
+std::string fault_of(std::vector<std::string> words) {
+  Verb verb;
+  try {
+    verb.parse(std::move(words));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no fault";
+}
+
+// std::cout while it lives.
+class Captured {
+ public:
+  Captured() : before_(std::cout.rdbuf(out_.rdbuf())) {}
+  ~Captured() { std::cout.rdbuf(before_); }
+  std::string text() const { return out_.str(); }
+
+ private:
+  std::ostringstream out_;
+  std::streambuf* before_;
+};
+
+std::string printed(Verb& verb, std::vector<std::string> words) {
+  const Captured captured;
+  CHECK_FALSE(verb.parse(std::move(words)));
+  return captured.text();
+}
+
+}  // namespace
+
+TEST_CASE("without words every flag keeps its default") {
+  Verb verb;
+  CHECK(verb.parse({}));
+  CHECK(verb.max_iters == 2000);
+  CHECK_FALSE(verb.top_k.has_value());
+  CHECK_FALSE(verb.flags.given("max_iters"));
+}
+
+TEST_CASE("dashes and underscores are the same in names but not in values") {
+  Verb verb;
+  CHECK(verb.parse({"--max-iters", "3", "--top_k=4", "--out-dir=my-run_1", "--name", "a-b_c"}));
+  CHECK(verb.max_iters == 3);
+  CHECK(verb.top_k == 4);
+  CHECK(verb.out_dir == "my-run_1");
+  CHECK(verb.name == "a-b_c");
+  CHECK(verb.flags.given("out_dir"));
+}
+
+TEST_CASE("a value may be negative, empty, JSON, or look like an unknown flag") {
+  Verb verb;
+  CHECK(verb.parse({"--top_k", "-5", "--name", "", "--prompt", "[[1,2],[3]]", "--prompt={}", "--prompt",
+                    "--- x=1", "--top_p=1e-3"}));
+  CHECK(verb.top_k == -5);
+  CHECK(verb.name.empty());
+  CHECK(verb.prompts == std::vector<std::string>{"[[1,2],[3]]", "{}", "--- x=1"});
+  CHECK(verb.top_p == 1e-3);
+}
+
+TEST_CASE("a value behind an equals sign keeps further equals signs") {
+  Verb verb;
+  CHECK(verb.parse({"--name=a=b"}));
+  CHECK(verb.name == "a=b");
+}
+
+TEST_CASE("booleans are written in five ways") {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--json"}, {"--json", "true"}, {"--json=true"}, {"--json", "True"}, {"--no_json", "--json"}}) {
+    bool as_json = false;
+    Flags flags("tzoo verb", "");
+    flags.add("json", as_json, "");
+    CHECK(flags.parse({"tzoo verb", words}));
+    CHECK(as_json);
+  }
+  for (const auto& words : std::vector<std::vector<std::string>>{{"--no_bias"},
+                                                                 {"--no-bias"},
+                                                                 {"--bias", "false"},
+                                                                 {"--bias=false"},
+                                                                 {"--bias", "False"},
+                                                                 {"--bias", "--no_bias"}}) {
+    Verb verb;
+    CHECK(verb.parse(words));
+    CHECK_FALSE(verb.bias);
+  }
+  CHECK(fault_of({"--bias=maybe"}) == "--bias: expected true or false, got 'maybe'");
+  CHECK(fault_of({"--no_bias=true"}) == "--no_bias takes no value");
+}
+
+TEST_CASE("a boolean does not take the argument that follows it") {
+  std::string file;
+  bool json_wanted = false;
+  Flags flags("tzoo verb", "");
+  flags.positional("file", file, "what to read").required();
+  flags.add("json", json_wanted, "");
+  CHECK(flags.parse({"tzoo verb", {"--json", "x.txt"}}));
+  CHECK(json_wanted);
+  CHECK(file == "x.txt");
+}
+
+TEST_CASE("the last of several values wins and a list keeps them all") {
+  Verb verb;
+  CHECK(verb.parse({"--max_iters", "3", "--prompt", "a", "--max-iters=4", "--prompt", "b"}));
+  CHECK(verb.max_iters == 4);
+  CHECK(verb.prompts == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("an unknown flag is named as it was written, with the nearest that exists") {
+  CHECK(fault_of({"--max_iter", "3"}) == "unknown flag '--max_iter'; did you mean '--max_iters'?");
+  CHECK(fault_of({"--max-iter=3"}) == "unknown flag '--max-iter'; did you mean '--max_iters'?");
+  CHECK(fault_of({"--no_bais"}) == "unknown flag '--no_bais'; did you mean '--no_bias'?");
+  CHECK(fault_of({"--zzz"}) == "unknown flag '--zzz'; 'tzoo verb --help' lists them");
+  CHECK(fault_of({"-n", "3"}).starts_with("unknown flag '-n'"));
+  CHECK(fault_of({"-max_iters", "3"}) == "unknown flag '-max_iters'; did you mean '--max_iters'?");
+  CHECK(fault_of({"--no_name"}).starts_with("unknown flag '--no_name'"));
+}
+
+TEST_CASE("a value of the wrong type or range says what was expected") {
+  CHECK(fault_of({"--max_iters", "ten"}) == "--max_iters: expected an integer, got 'ten'");
+  CHECK(fault_of({"--max_iters=1.5"}) == "--max_iters: expected an integer, got '1.5'");
+  CHECK(fault_of({"--max_iters", "99999999999999999999"}) ==
+        "--max_iters: expected an integer, got '99999999999999999999'");
+  CHECK(fault_of({"--max_iters", "0"}) == "--max_iters: expected an integer of at least 1, got '0'");
+  CHECK(fault_of({"--dropout", "1.5"}) == "--dropout: expected a number between 0 and 1, got '1.5'");
+  CHECK(fault_of({"--top_p", "0"}) == "--top_p: expected a number above 0, got '0'");
+  CHECK(fault_of({"--top_p", "nan"}) == "--top_p: expected a number, got 'nan'");
+  CHECK(fault_of({"--top_p", "0x10"}) == "--top_p: expected a number, got '0x10'");
+  CHECK(fault_of({"--out_dir="}) == "--out_dir: expected a path, got ''");
+  CHECK(fault_of({"--name", "\xff"}).starts_with("--name: expected text in UTF-8"));
+}
+
+TEST_CASE("a choice lists what there is and names the nearest") {
+  CHECK(fault_of({"--format", "torchscrip"}) ==
+        "--format: expected torchscript or huggingface, got 'torchscrip'; did you mean 'torchscript'?");
+}
+
+TEST_CASE("a flag without its value is a fault, also where another flag follows") {
+  CHECK(fault_of({"--name"}) == "--name: expected text in UTF-8, got nothing");
+  CHECK(fault_of({"--out_dir", "--max_iters", "3"}) == "--out_dir: expected a path, got nothing");
+}
+
+TEST_CASE("positional arguments are taken in order and a surplus one is a fault") {
+  std::string first;
+  std::vector<std::string> rest;
+  Flags flags("tzoo verb", "");
+  flags.positional("first", first, "the first").required();
+  flags.positional("rest", rest, "the others");
+  CHECK(flags.parse({"tzoo verb", {"a", "-", "-3", "--", "--help"}}));
+  CHECK(first == "a");
+  CHECK(rest == std::vector<std::string>{"-", "-3", "--help"});
+  CHECK(fault_of({"surplus"}).starts_with("unexpected argument 'surplus'"));
+}
+
+TEST_CASE("what is required and not given is named") {
+  const auto fault = [](std::vector<std::string> words) -> std::string {
+    std::string model, name;
+    Flags flags("tzoo verb", "");
+    flags.positional("name", name, "what to fetch").required();
+    flags.add("model", model, "folder of a checkpoint").required();
+    try {
+      flags.parse({"tzoo verb", std::move(words)});
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "no fault";
+  };
+  CHECK(fault({"--model", "x"}) == "missing argument 'name': what to fetch");
+  CHECK(fault({"kjv"}) == "missing flag '--model': folder of a checkpoint");
+  CHECK(fault({"kjv", "--model", "x"}) == "no fault");
+}
+
+TEST_CASE("a recipe lies below the config file and both below flags, whatever their order") {
+  const test::TemporaryDirectory folder;
+  const std::string config = (folder / "run.json").string();
+  write_file(config, R"({"dropout": 0.5, "top-k": 7, "bias": false, "prompt": ["x", "y"]})");
+  Verb verb;
+  CHECK(verb.parse({"--top_k", "9", "--config", config, "--recipe", "small"}));
+  CHECK(verb.max_iters == 10);
+  CHECK(verb.dropout == 0.5);
+  CHECK(verb.top_k == 9);
+  CHECK_FALSE(verb.bias);
+  CHECK(verb.prompts == std::vector<std::string>{"x", "y"});
+  CHECK(verb.flags.given("dropout"));
+}
+
+TEST_CASE("a config file can name the recipe, and null in it means unset") {
+  const test::TemporaryDirectory folder;
+  const std::string config = (folder / "run.json").string();
+  write_file(config, R"({"recipe": "small", "dropout": null, "top_k": null})");
+  Verb verb;
+  CHECK(verb.parse({"--config", config}));
+  CHECK(verb.max_iters == 10);
+  CHECK(verb.name == "from recipe");
+  CHECK(verb.dropout == 0);
+  CHECK_FALSE(verb.top_k.has_value());
+}
+
+TEST_CASE("a fault in a config file names file, key and what was expected") {
+  const test::TemporaryDirectory folder;
+  const std::string config = (folder / "run.json").string();
+  const auto fault = [&config](const std::string& text) {
+    write_file(config, text);
+    return fault_of({"--config", config});
+  };
+  CHECK(fault(R"({"max_iter": 3})") == config + ": unknown key 'max_iter'; did you mean 'max_iters'?");
+  CHECK(fault(R"({"max_iters": "ten"})") == config + R"(: max_iters: expected an integer, got "ten")");
+  CHECK(fault(R"({"max_iters": 2.5})") == config + ": max_iters: expected an integer, got 2.5");
+  CHECK(fault(R"({"max_iters": -1})") == config + ": max_iters: expected an integer of at least 1, got -1");
+  CHECK(fault(R"({"bias": 0})") == config + ": bias: expected true or false, got 0");
+  CHECK(fault(R"({"name": 3})") == config + ": name: expected text in UTF-8, got 3");
+  CHECK(fault(R"({"max_iters": {"n": 3}})") == config + ": max_iters: expected an integer, got {\"n\":3}");
+  CHECK(fault(R"({"model": {"n_layer": 3}})").starts_with(config + ": unknown key 'model'"));
+  CHECK(fault(R"({"config": "x"})").starts_with(config + ": unknown key 'config'"));
+  CHECK(fault(R"({"format": "torchscrip"})").ends_with("did you mean 'torchscript'?"));
+  Verb verb;
+  CHECK_THROWS_WITH(verb.parse({"--config", (folder / "nix.json").string()}), Catch::Contains("nix.json"));
+}
+
+TEST_CASE("a fault in a recipe names the recipe") {
+  CHECK(fault_of({"--recipe", "smal"}) ==
+        "--recipe: expected small, large or broken, got 'smal'; did you mean 'small'?");
+  CHECK(fault_of({"--recipe", "broken"}) ==
+        "recipe 'broken': unknown key 'max_iter'; did you mean 'max_iters'?");
+}
+
+TEST_CASE("resolved values are what --config reads again") {
+  const test::TemporaryDirectory folder;
+  const std::string config = (folder / "run.json").string();
+  Verb verb;
+  CHECK(verb.parse(
+      {"--recipe", "small", "--no_bias", "--top_p", "0.9", "--prompt", "a", "--out_dir", "runs/x"}));
+  const json resolved = verb.flags.resolved();
+  CHECK(resolved["max_iters"] == 10);
+  CHECK(resolved["bias"] == false);
+  CHECK(resolved["top_k"].is_null());
+  CHECK(resolved["out_dir"] == "runs/x");
+  CHECK(resolved["recipe"] == "small");
+  CHECK_FALSE(resolved.contains("config"));
+  CHECK_FALSE(resolved.contains("dump_config"));
+
+  write_file(config, resolved.dump());
+  Verb again;
+  CHECK(again.parse({"--config", config}));
+  CHECK(again.flags.resolved() == resolved);
+}
+
+TEST_CASE("--dump_config prints the resolved values and needs no required flag") {
+  Verb verb;
+  std::string model;
+  verb.flags.add("model", model, "folder").required();
+  const json dumped = json::parse(printed(verb, {"--dump_config", "--max_iters", "5"}));
+  CHECK(dumped["max_iters"] == 5);
+  CHECK(dumped["model"].is_null());
+}
+
+TEST_CASE("help shows groups, defaults and the example in at most 100 columns") {
+  Verb verb;
+  verb.flags.group("Long");
+  std::string text;
+  verb.flags.add("a_flag_with_a_name_that_is_longer_than_the_column", text,
+                 std::string(30, 'x') + " " + std::string(60, 'y'));
+  const std::string help = printed(verb, {"--help", "--unknown"});
+  CHECK_THAT(help, Catch::StartsWith("usage: tzoo verb [flags]\n\nDoes something.\n\nOptimizer\n"));
+  CHECK_THAT(help, Catch::Contains("--max_iters N ") && Catch::Contains("iterations (default: 2000)"));
+  CHECK_THAT(help, Catch::Contains("--[no_]bias ") && Catch::Contains("biases (default: true)"));
+  CHECK_THAT(help, Catch::Contains("--format torchscript|huggingface") && Catch::Contains("--out_dir DIR"));
+  CHECK_THAT(help, Catch::Contains("may be given several times"));
+  CHECK_THAT(help, Catch::EndsWith("Example\n  tzoo verb --max_iters 3\n"));
+  CHECK(help.find("General\n") > help.find("Model\n"));
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+}
+
+TEST_CASE("a value that is called --help is no call for help") {
+  Verb verb;
+  CHECK(verb.parse({"--name=--help", "--prompt=-h"}));
+  CHECK(verb.name == "--help");
+}
+
+TEST_CASE("the flags of a verb that computes check their form") {
+  const auto fault = [](std::vector<std::string> words) -> std::string {
+    ComputeOptions options;
+    Flags flags("tzoo verb", "");
+    flags.add_compute(options);
+    try {
+      flags.parse({"tzoo verb", std::move(words)});
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return options.device + " " + options.dtype;
+  };
+  CHECK(fault({}) == "auto float32");
+  CHECK(fault({"--device", "cuda:1", "--dtype=bfloat16"}) == "cuda:1 bfloat16");
+  CHECK(fault({"--device", "gpu"}) == "--device: expected auto, cpu, cuda or cuda:N, got 'gpu'");
+  CHECK(fault({"--device", "cuda:"}) == "--device: expected auto, cpu, cuda or cuda:N, got 'cuda:'");
+  CHECK(fault({"--threads", "0"}) == "--threads: expected an integer between 1 and 1024, got '0'");
+  CHECK(fault({"--seed", "-1"}) == "--seed: expected an integer of at least 0, got '-1'");
+}
+
+TEST_CASE("every recipe in the program is a JSON object") {
+  for (const Recipe& recipe : embedded_recipes()) CHECK(json::parse(recipe.json).is_object());
+}

@@ -1,0 +1,107 @@
+#include "apps/command/progress.h"
+
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+using namespace zoo;
+
+namespace {
+
+struct Screen {
+  std::ostringstream out;
+  double now = 100;
+  int columns = 80;
+
+  Terminal terminal(bool interactive = true) {
+    return {.out = &out,
+            .interactive = interactive,
+            .width = [this] { return columns; },
+            .clock = [this] { return now; }};
+  }
+
+  // What was written since the last call.
+  std::string take() {
+    std::string text = out.str();
+    out.str("");
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a bar shows share, count, status and the time left from where the work began") {
+  Screen screen;
+  Progress progress(2000, "iterations", screen.terminal());
+  progress.update(1000, "loss 4.0");
+  CHECK(screen.take() == "\r[=============>             ] 50%  1000/2000 iterations  loss 4.0\x1b[K");
+  screen.now += 10;
+  progress.update(1100, "loss 3.5");
+  // 100 iterations took 10 s, 900 are left.
+  CHECK(screen.take() ==
+        "\r[==============>            ] 55%  1100/2000 iterations  loss 3.5  1:30 left\x1b[K");
+}
+
+TEST_CASE("a bar is drawn at most ten times a second and cleared at the end") {
+  Screen screen;
+  {
+    Progress progress(10, "files", screen.terminal());
+    progress.update(0);
+    screen.take();
+    screen.now += 0.05;
+    progress.update(1);
+    CHECK(screen.take().empty());
+    screen.now += 0.06;
+    progress.update(2);
+    CHECK_THAT(screen.take(), Catch::Contains("2/10 files"));
+  }
+  CHECK(screen.take() == "\r\x1b[K");
+}
+
+TEST_CASE("a line is printed above the bar, which is drawn again") {
+  Screen screen;
+  Progress progress(10, "files", screen.terminal());
+  progress.print("before");
+  CHECK(screen.take() == "before\n");
+  progress.update(5);
+  screen.take();
+  progress.print("saved");
+  const std::string text = screen.take();
+  CHECK_THAT(text, Catch::StartsWith("\r\x1b[Ksaved\n\r[") && Catch::Contains("5/10 files"));
+}
+
+TEST_CASE("in a pipe there are lines but no bar") {
+  Screen screen;
+  {
+    Progress progress(10, "files", screen.terminal(false));
+    progress.update(5, "status");
+    CHECK(screen.take().empty());
+    progress.print("saved");
+    CHECK_FALSE(progress.on_terminal());
+  }
+  CHECK(screen.take() == "saved\n");
+}
+
+TEST_CASE("a narrow terminal gets no line wider than itself") {
+  Screen screen;
+  screen.columns = 20;
+  Progress progress(10, "files", screen.terminal());
+  progress.update(5, "a long status of the work");
+  CHECK(screen.take() == "\r50%  5/10 files  a \x1b[K");
+}
+
+TEST_CASE("work of unknown size shows its count only") {
+  Screen screen;
+  Progress progress(0, "bytes", screen.terminal());
+  progress.update(12);
+  CHECK(screen.take() == "\r12 bytes\x1b[K");
+}
+
+TEST_CASE("a colour is used only where it is wanted") {
+  Screen screen;
+  Terminal terminal = screen.terminal();
+  terminal.colour = true;
+  Progress progress(2, "files", terminal);
+  progress.update(1);
+  CHECK_THAT(screen.take(), Catch::Contains("[\x1b[32m=") && Catch::Contains("\x1b[0m "));
+}

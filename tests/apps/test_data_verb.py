@@ -1,0 +1,143 @@
+"""tzoo data list, get, make and prepare."""
+
+import array
+import hashlib
+import json
+import os
+import tempfile
+import unittest
+
+from tzoo_runner import CommandTest, run
+
+
+class DataTest(CommandTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return self.path(name)
+
+
+class List(DataTest):
+    def test_corpora_and_toy_sets_are_listed(self):
+        text = self.succeed("data", "list")
+        self.assertRegex(text, r"(?m)^  kjv +4,153,204 ")
+        self.assertRegex(text, r"(?m)^  addition +\w")
+
+    def test_json_has_the_hash_of_each_corpus(self):
+        found = json.loads(self.succeed("data", "list", "--json"))
+        self.assertEqual({c["name"] for c in found["corpora"]}, {"kjv", "tinyshakespeare"})
+        for corpus in found["corpora"]:
+            self.assertRegex(corpus["sha256"], r"^[0-9a-f]{64}$")
+        self.assertIn("copy", {s["name"] for s in found["toy_sets"]})
+
+
+class Get(DataTest):
+    def test_the_embedded_corpus_is_what_its_hash_says(self):
+        path = self.succeed("data", "get", "kjv", TZOO_DATA_DIR=self.path("cache")).rstrip("\n")
+        self.assertTrue(path.startswith(self.path("cache")))
+        with open(path, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        listed = json.loads(self.succeed("data", "list", "--json"))["corpora"]
+        self.assertEqual([c["sha256"] for c in listed if c["name"] == "kjv"], [digest])
+
+        copy = self.path("copy.txt")
+        out = self.succeed("data", "get", "kjv", "--output", copy, TZOO_DATA_DIR=self.path("cache"))
+        self.assertEqual(out, copy + "\n")
+        with open(copy, "rb") as file:
+            self.assertEqual(hashlib.sha256(file.read()).hexdigest(), digest)
+
+    def test_a_file_with_another_hash_is_refused_and_nothing_is_kept(self):
+        wrong = self.write("wrong.txt", b"no Shakespeare\n")
+        result = run("data", "get", "tinyshakespeare", "--file", wrong, TZOO_DATA_DIR=self.path("cache"))
+        self.assert_one_error(result, 1, wrong, "SHA-256")
+        self.assertEqual([f for f in os.listdir(self.folder) if f != "wrong.txt"], [])
+
+    def test_an_unknown_corpus_names_the_nearest(self):
+        self.assert_one_error(run("data", "get", "tinyshakespear"), 1, "did you mean 'tinyshakespeare'?")
+        self.assert_one_error(run("data", "get"), 2, "'name'")
+        self.assert_one_error(run("data", "get", "kjv", "more"), 2, "'more'")
+
+
+class Make(DataTest):
+    def test_lines_depend_on_name_count_and_seed_only(self):
+        first = self.succeed("data", "make", "addition", "--count", "50", "--seed", "7")
+        self.assertEqual(first.count("\n"), 50)
+        for line in first.splitlines():
+            left, right = line.split("=")
+            self.assertEqual(sum(map(int, left.split("+"))), int(right))
+        self.assertEqual(first, self.succeed("data", "make", "addition", "--count", "50", "--seed", "7"))
+        self.assertNotEqual(first, self.succeed("data", "make", "addition", "--count", "50", "--seed", "8"))
+
+    def test_the_lines_go_to_a_file(self):
+        out = self.succeed("data", "make", "copy", "--count", "5", "--output", self.path("copy.txt"))
+        self.assertEqual(out, "")
+        with open(self.path("copy.txt")) as file:
+            self.assertEqual(file.read(), self.succeed("data", "make", "copy", "--count", "5"))
+
+    def test_mistakes_are_named(self):
+        self.assert_one_error(run("data", "make", "copi"), 1, "did you mean 'copy'?")
+        self.assert_one_error(run("data", "make", "copy", "--count", "0"), 2, "--count", "'0'")
+        result = run("data", "make", "copy", "--output", self.path("nix/copy.txt"))
+        self.assert_one_error(result, 1, self.path("nix/copy.txt"))
+
+
+class Prepare(DataTest):
+    def ids(self, name):
+        with open(self.path(name), "rb") as file:
+            return list(array.array("H", file.read()))
+
+    def test_the_files_are_nanogpts(self):
+        text = "to be or not to bé, that is\n" * 3
+        source = self.write("text.txt", text.encode())
+        self.succeed("data", "prepare", source, "--tokenizer", "char", "--out_dir", self.path("out"))
+        order = sorted(set(text))
+        cut = int(len(text) * 0.9)
+        self.assertEqual(self.ids("out/train.bin"), [order.index(c) for c in text[:cut]])
+        self.assertEqual(self.ids("out/val.bin"), [order.index(c) for c in text[cut:]])
+        with open(self.path("out/meta.json")) as file:
+            meta = json.load(file)
+        self.assertEqual((meta["vocab_size"], meta["train_tokens"], meta["dtype"]), (len(order), cut, "uint16"))
+        # The tokenizer lies beside them.
+        encoded = self.succeed("tokenizer", "encode", "--model", self.path("out"), "--json", stdin="to")
+        self.assertEqual(json.loads(encoded), [order.index("t"), order.index("o")])
+
+    def test_a_trained_tokenizer_is_used(self):
+        source = self.write("text.txt", b"abab")
+        self.succeed("data", "prepare", source, "--tokenizer", "char", "--out_dir", self.path("ab"))
+        other = self.write("other.txt", b"bbbbbbbbbbbbbbbbbbbb")
+        self.succeed("data", "prepare", other, "--tokenizer", self.path("ab"), "--out_dir", self.path("out"))
+        self.assertEqual(self.ids("out/train.bin"), [1] * 18)
+
+    def test_sentencepiece_learns_the_vocabulary_from_the_text(self):
+        text = "".join(f"one {n} two {n * n}\n" for n in range(200))
+        source = self.write("text.txt", text.encode())
+        words = ["--tokenizer", "sentencepiece", "--vocab_size", "40", "--out_dir", self.path("out")]
+        self.succeed("data", "prepare", source, *words)
+        with open(self.path("out/meta.json")) as file:
+            self.assertEqual(json.load(file)["vocab_size"], 40)
+        decoded = self.succeed("tokenizer", "decode", "--model", self.path("out"), stdin=json.dumps(self.ids("out/train.bin")))
+        self.assertEqual(decoded, text[: int(len(text) * 0.9)] + "\n")
+
+    def test_mistakes_are_named_and_nothing_is_written(self):
+        source = self.write("text.txt", b"some text")
+        bad = self.write("bad.txt", b"line\nline \xff\n")
+        empty = self.write("empty.txt", b"")
+        out = ["--out_dir", self.path("out")]
+        self.assert_one_error(run("data", "prepare", source, "--tokenizer", "chr", *out), 1, "'chr'", "'char'")
+        self.assert_one_error(run("data", "prepare", bad, *out), 1, bad, "line 2")
+        self.assert_one_error(run("data", "prepare", empty, *out), 1, empty)
+        self.assert_one_error(run("data", "prepare", self.path("nix"), *out), 1, self.path("nix"))
+        self.assert_one_error(run("data", "prepare", source), 2, "--out_dir")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,161 @@
+"""tzoo export from outside: what it writes, what it says, and what it refuses."""
+
+import json
+import os
+import shutil
+import struct
+import tempfile
+import unittest
+import zipfile
+
+from tiny_checkpoint import write_checkpoint, write_json
+from tzoo_runner import CommandTest, run
+
+
+def read_safetensors(path):
+    """name -> (dtype, shape, bytes)"""
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header, data = json.loads(file.read(size)), file.read()
+    header.pop("__metadata__", None)
+    return {n: (e["dtype"], e["shape"], data[slice(*e["data_offsets"])]) for n, e in header.items()}
+
+
+def read_json(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as file:
+        return json.load(file)
+
+
+class ExportTest(CommandTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.model = write_checkpoint(self.path("model"), tokenizer=True)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def export(self, kind, output, *words, model=None):
+        return ["export", "--model", model or self.model, "--format", kind, "--output", output, *words]
+
+    def assert_only(self, *names):
+        """Nothing half-written lies beside the files that are expected."""
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(names))
+
+
+class TorchScriptTest(ExportTest):
+    def test_writes_and_verifies_a_file(self):
+        output = self.path("model.pt")
+        said = self.succeed(*self.export("torchscript", output, "--verify"))
+        self.assertRegex(said, rf"wrote {output}: [\d.]+ kB, 28 tensors, float32\n")
+        self.assertEqual(said.count("verified logits ["), 3, said)
+        self.assertIn(" padded: relative error ", said)
+        self.assertIn("verified generate: 32 of 32 greedy tokens equal", said)
+        self.assertTrue(zipfile.is_zipfile(output))
+        self.assert_only("model", "model.pt")
+
+    def test_bfloat16_takes_half_the_bytes_of_the_weights(self):
+        def weights(*words):
+            self.succeed(*self.export("torchscript", self.path("m.pt"), "--verify", *words))
+            with zipfile.ZipFile(self.path("m.pt")) as file:
+                return sum(e.file_size for e in file.infolist() if "/data/" in e.filename)
+
+        self.assertEqual(weights(), 2 * weights("--dtype", "bfloat16"))
+
+    def test_an_older_file_stays_when_the_model_cannot_be_read(self):
+        with open(self.path("model.pt"), "w") as file:
+            file.write("older")
+        os.remove(self.path("model", "model.safetensors"))
+        self.assert_one_error(run(*self.export("torchscript", self.path("model.pt"))), 1, "model.safetensors")
+        with open(self.path("model.pt")) as file:
+            self.assertEqual(file.read(), "older")
+
+    def test_an_output_that_cannot_be_written_is_one_error(self):
+        for output in (self.path("missing", "model.pt"), self.model, "/proc/model.pt"):
+            self.assert_one_error(run(*self.export("torchscript", output)), 1, output)
+        self.assert_only("model")
+
+    def test_an_end_token_that_is_no_id_is_named(self):
+        write_checkpoint(self.path("wrong"), generation={"eos_token_id": "two"})
+        result = run(*self.export("torchscript", self.path("m.pt"), model=self.path("wrong")))
+        self.assert_one_error(result, 1, "generation_config.json", "eos_token_id")
+
+
+class HuggingFaceTest(ExportTest):
+    def test_every_tensor_and_file_comes_through(self):
+        write_json(self.model, "generation_config.json", {"eos_token_id": [3, 4], "top_p": 0.5})
+        write_json(self.model, "tokenizer_config.json", {"model_max_length": 24})
+        out = self.path("out")
+        said = self.succeed(*self.export("huggingface", out, "--verify"))
+        self.assertRegex(said, rf"wrote {out}: [\d.]+ kB, 28 tensors, float32\n")
+        self.assertIn("verified 28 tensors: equal in every bit\n", said)
+        before = read_safetensors(self.path("model", "model.safetensors"))
+        self.assertEqual(read_safetensors(self.path("out", "model.safetensors")), before)
+        for name in ("generation_config.json", "tokenizer_config.json", "tokenizer.json"):
+            self.assertEqual(read_json(out, name), read_json(self.model, name))
+        self.assert_only("model", "out")
+
+    def test_keys_of_config_json_that_the_zoo_does_not_know_stay(self):
+        write_checkpoint(self.model, summary_type="cls_index", activation_function="gelu_pytorch_tanh", torch_dtype="float32")
+        self.succeed(*self.export("huggingface", self.path("out"), "--dtype", "bfloat16"))
+        before, after = read_json(self.model, "config.json"), read_json(self.path("out"), "config.json")
+        self.assertEqual((after["dtype"], after["torch_dtype"]), ("bfloat16", "bfloat16"))
+        self.assertEqual({**after, "torch_dtype": "float32"}, {**after, **before})
+
+    def test_without_a_generation_config_none_is_made_up(self):
+        self.succeed(*self.export("huggingface", self.path("out")))
+        self.assertFalse(os.path.exists(self.path("out", "generation_config.json")))
+
+    def test_dtype_converts_the_weights(self):
+        said = self.succeed(*self.export("huggingface", self.path("out"), "--verify", "--dtype", "bfloat16"))
+        self.assertIn("28 tensors, bfloat16", said)
+        before = read_safetensors(self.path("model", "model.safetensors"))["transformer.wpe.weight"]
+        after = read_safetensors(self.path("out", "model.safetensors"))["transformer.wpe.weight"]
+        self.assertEqual(after[:2], ("BF16", before[1]))
+        # A bfloat16 is the upper half of a float32, rounded to the nearest.
+        for i in range(0, len(before[2]), 4):
+            wide = struct.unpack_from("<I", before[2], i)[0]
+            self.assertEqual(struct.unpack_from("<H", after[2], i // 2)[0], (wide + 0x7FFF + ((wide >> 16) & 1)) >> 16)
+
+    def test_a_checkpoint_is_replaced_whole(self):
+        self.succeed(*self.export("huggingface", self.path("out")))
+        write_checkpoint(self.path("other"), seed=9)
+        self.succeed(*self.export("huggingface", self.path("out"), model=self.path("other")))
+        written = read_safetensors(self.path("out", "model.safetensors"))
+        self.assertEqual(written, read_safetensors(self.path("other", "model.safetensors")))
+        self.assertFalse(os.path.exists(self.path("out", "tokenizer.json")))
+        self.assert_only("model", "other", "out")
+
+    def test_other_directories_are_refused(self):
+        os.makedirs(self.path("notes"))
+        write_json(self.path("notes"), "notes.json", {})
+        self.assert_one_error(run(*self.export("huggingface", self.path("notes"))), 1, "--output", "notes")
+        shutil.copytree(self.model, self.path("more"))
+        write_json(self.path("more"), "notes.json", {})
+        self.assert_one_error(run(*self.export("huggingface", self.path("more"))), 1, "notes.json", "would be lost")
+        self.assertTrue(os.path.exists(self.path("more", "notes.json")))
+        self.assert_one_error(run(*self.export("huggingface", self.model)), 1, "own directory")
+        self.assert_one_error(run(*self.export("huggingface", "/proc/out")), 1, "/proc")
+        self.assert_only("model", "notes", "more")
+
+    def test_a_faulty_source_writes_nothing(self):
+        write_checkpoint(self.path("faulty"), change=lambda tensors: tensors.pop("transformer.wpe.weight"))
+        for kind in ("huggingface", "torchscript"):
+            result = run(*self.export(kind, self.path("out"), model=self.path("faulty")))
+            self.assert_one_error(result, 1, "transformer.wpe.weight")
+        self.assert_only("model", "faulty")
+
+
+class UsageTest(ExportTest):
+    def test_what_is_missing_or_unknown_is_named(self):
+        self.assert_one_error(run("export", "--model", self.model), 2, "--output")
+        self.assert_one_error(run("export", "--output", self.path("m.pt")), 2, "--model")
+        self.assert_one_error(run(*self.export("torchscipt", self.path("m.pt"))), 2, "torchscript")
+        self.assert_one_error(run(*self.export("torchscript", self.path("m.pt"), "--verfy")), 2, "--verify")
+        self.assert_one_error(run(*self.export("torchscript", self.path("m.pt"), model=self.path("no"))), 1, self.path("no"))
+        self.assert_only("model")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+"""Runs the tzoo that the environment variable TZOO names, and says what it answered."""
+
+import os
+import subprocess
+import unittest
+from typing import NamedTuple
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(*args, stdin=None, **environment):
+    """stdin: text or bytes, else nothing to read. Further keywords are environment variables."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin or b""
+    done = subprocess.run(
+        [os.environ["TZOO"], *map(str, args)],
+        input=data,
+        capture_output=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+class CommandTest(unittest.TestCase):
+    maxDiff = None
+
+    def assert_one_error(self, result, code, *words):
+        """The command ended with `code` and one error line that holds all the words."""
+        self.assertEqual(result.code, code, result)
+        errors = [line for line in result.err.split("\n") if line.startswith("error:")]
+        self.assertEqual(len(errors), 1, result.err)
+        for word in words:
+            self.assertIn(word, errors[0])
+
+    def succeed(self, *args, **keywords):
+        """What the command printed; it must end well and complain about nothing."""
+        result = run(*args, **keywords)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        return result.out

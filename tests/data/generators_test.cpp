@@ -1,0 +1,101 @@
+#include "data/generators.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "data/sha256.h"
+#include "tests/data/support.h"
+
+using zoo::make_toy_set;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The right side of each line is `expected(left side)`.
+template <class Expected>
+void check_lines(const std::string& name, Expected expected) {
+  const std::string text = make_toy_set(name, 500, 3);
+  REQUIRE(text.back() == '\n');
+  const auto lines = lines_of(text);
+  REQUIRE(lines.size() == 500);
+  std::vector<std::size_t> lengths(9);
+  for (const std::string& line : lines) {
+    INFO(line);
+    const std::size_t middle = line.find(" > ");
+    REQUIRE(middle != std::string::npos);
+    const std::string left = line.substr(0, middle);
+    REQUIRE(left.find_first_not_of("0123456789 ") == std::string::npos);
+    REQUIRE(left.size() <= 15);
+    CHECK(line.substr(middle + 3) == expected(left));
+    ++lengths[(left.size() + 1) / 2];
+  }
+  for (std::size_t length = 1; length <= 8; ++length) CHECK(lengths[length] > 30);
+}
+
+}  // namespace
+
+TEST_CASE("the copy set repeats its left side") {
+  check_lines("copy", [](const std::string& left) { return left; });
+}
+
+TEST_CASE("the reverse set turns its left side round") {
+  check_lines("reverse", [](const std::string& left) { return std::string(left.rbegin(), left.rend()); });
+}
+
+TEST_CASE("the sort set puts the digits in order") {
+  check_lines("sort", [](const std::string& left) {
+    std::vector<std::string> digits;
+    std::istringstream stream(left);
+    for (std::string digit; stream >> digit;) digits.push_back(digit);
+    std::sort(digits.begin(), digits.end());
+    std::string text;
+    for (const std::string& digit : digits) text += (text.empty() ? "" : " ") + digit;
+    return text;
+  });
+}
+
+TEST_CASE("the addition set holds true sums of numbers below 100") {
+  const auto lines = lines_of(make_toy_set("addition", 2000, 5));
+  REQUIRE(lines.size() == 2000);
+  int largest = 0, smallest = 1000;
+  for (const std::string& line : lines) {
+    INFO(line);
+    std::istringstream stream(line);
+    int a = -1, b = -1, sum = -1;
+    char plus = 0, equals = 0;
+    stream >> a >> plus >> b >> equals >> sum;
+    CHECK(line == std::to_string(a) + "+" + std::to_string(b) + "=" + std::to_string(a + b));
+    CHECK(sum == a + b);
+    largest = std::max({largest, a, b});
+    smallest = std::min({smallest, a, b});
+  }
+  CHECK(largest == 99);
+  CHECK(smallest == 0);
+}
+
+TEST_CASE("a toy set is a pure function of name, count and seed") {
+  CHECK(make_toy_set("sort", 50, 1) == make_toy_set("sort", 50, 1));
+  CHECK(make_toy_set("sort", 50, 1) != make_toy_set("sort", 50, 2));
+  const std::string longer = make_toy_set("sort", 60, 1);
+  CHECK(longer.starts_with(make_toy_set("sort", 50, 1)));
+  // From an own Philox and the same rule in Python.
+  CHECK(make_toy_set("addition", 3, 42) == "46+32=78\n12+99=111\n52+88=140\n");
+  CHECK(zoo::sha256(make_toy_set("addition", 1000, 42)) ==
+        "5eae62ddbec6f9ebebff7a999534328e3b59e1b0fb988ffd142bb7164c9f247e");
+}
+
+TEST_CASE("an unknown toy set or a count out of range is an error") {
+  using zoo::test::message_of;
+  CHECK_THAT(message_of([] { make_toy_set("revers", 1, 0); }),
+             Catch::Contains("'revers'") && Catch::Contains("did you mean 'reverse'?") &&
+                 Catch::Contains("copy, reverse, sort, addition"));
+  CHECK_THAT(message_of([] { make_toy_set("copy", 0, 0); }),
+             Catch::Contains("--count") && Catch::Contains("found 0"));
+  CHECK_THAT(message_of([] { make_toy_set("copy", 10'000'001, 0); }), Catch::Contains("10000000"));
+}

@@ -1,0 +1,48 @@
+#include "data/base/json_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/data/support.h"
+#include "tests/support/temporary_directory.h"
+
+using Catch::Contains;
+using zoo::test::message_of;
+using zoo::test::TemporaryDirectory;
+using zoo::test::write_bytes;
+
+TEST_CASE("read_json says line and column of a syntax error") {
+  const TemporaryDirectory folder;
+  const auto place = [&](const char* text) {
+    const auto path = write_bytes(folder / "config.json", text);
+    const std::string message = message_of([&] { zoo::read_json(path); });
+    CHECK_THAT(message, Contains("config.json\": not valid JSON at "));
+    return message.substr(message.find("line "));
+  };
+  CHECK(place("x{}") == "line 1, column 1");
+  CHECK(place("{\"a\": 1,, \"b\": 2}") == "line 1, column 9");
+  CHECK(place("{\n  \"a\": 1,\n  \"b\": ?\n}\n") == "line 3, column 8");
+  CHECK(place("{\n?}") == "line 2, column 1");
+  CHECK(place("\n?") == "line 2, column 1");
+  CHECK(place("{\"a\": 1") == "line 1, column 8");
+  CHECK(place("{\"a\":\n") == "line 2, column 1");
+  CHECK(place("") == "line 1, column 1");
+}
+
+TEST_CASE("read_json refuses what is no object, and numbers that no double holds") {
+  const TemporaryDirectory folder;
+  const auto error = [&](const char* text) {
+    const auto path = write_bytes(folder / "a.json", text);
+    return message_of([&] { zoo::read_json(path); });
+  };
+  CHECK_THAT(error("[1, 2]"), Contains("a.json\": expected a JSON object, found array"));
+  CHECK_THAT(error("{\"a\": 1e999}"), Contains("a.json\": ") && Contains("1e999"));
+  CHECK_THAT(message_of([&] { zoo::read_json(folder / "none.json"); }),
+             Contains("none.json") && Contains("No such file"));
+}
+
+TEST_CASE("write_json indents by two and ends with a newline") {
+  const TemporaryDirectory folder;
+  zoo::write_json(folder / "a.json", {{"a", 1}});
+  CHECK(zoo::test::read_bytes(folder / "a.json") == "{\n  \"a\": 1\n}\n");
+  CHECK(zoo::read_json(folder / "a.json") == nlohmann::json{{"a", 1}});
+}

@@ -1,0 +1,95 @@
+"""The rules of how the tree is laid out, as functions of paths and texts. test_layout.py applies them."""
+
+import re
+
+TOP_LEVEL = {"CMakeLists.txt", "README.md", "LICENSE", "apps", "data", "models", "tests", "third_party", "tokenizer"}
+FAMILIES = {"albert", "bert", "gpt", "llama", "t5", "tutorial"}
+
+# Folder -> the folders whose headers it may include. The longest folder that a path begins with decides;
+# data/base may be included by everybody. tests/ is free.
+MAY_INCLUDE = {
+    "data/base": [],
+    "tokenizer": ["tokenizer"],
+    "data": ["data", "tokenizer"],
+    "models": ["models"],
+    "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
+    "apps": ["apps", "data", "models", "tokenizer"],
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
+# Preceded by nothing of a path: "models/work/x" is no absolute path.
+HOME_PATH = re.compile(r"(?<![\w.~})-])/(?:home|root|work|workspace|Users)/\w")
+
+
+def within(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def family(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "models" and parts[1] in FAMILIES else None
+
+
+def own_include_problem(path, included):
+    """Why `path` may not include our header `included`; None if it may."""
+    folder = max((f for f in MAY_INCLUDE if within(path, f)), key=len, default=None)
+    if folder is None:
+        return None
+    allowed = MAY_INCLUDE[folder] + ["data/base"]
+    if not any(within(included, f) for f in allowed):
+        return f"{folder}/ may include only {', '.join(f + '/' for f in allowed)}"
+    if family(included) and family(path) and family(path) != family(included):
+        return "families do not include one another"
+    if family(included) and within(path, "apps"):
+        return "apps hold the base class and include no family"
+    return None
+
+
+def library_include_problem(path, included):
+    """Why `path` may not include `included`, a header of somebody else's; None if it may."""
+    # Precompiled for our own sources, included by no header.
+    header = path.endswith(".h") and not path.endswith("/pch.h")
+    tests = within(path, "tests")
+    if included == "nlohmann/json.hpp" and header:
+        return "only .cpp files include it; headers have nlohmann/json_fwd.hpp"
+    if included.startswith("CLI/") and not (within(path, "apps") or tests):
+        return "only apps/ has flags"
+    if included == "torch/script.h" and not (within(path, "models/script") or tests):
+        return "only models/script/ includes it"
+    if included in ("torch/torch.h", "torch/nn.h") and header and not tests:
+        return "too much for a header: it costs every file seven seconds; include the part that is needed"
+    return None
+
+
+def include_problems(path, text, exists):
+    """One line for each include of the .h or .cpp file `path` that breaks a rule. exists(path): is it in the tree?"""
+    problems = []
+    for match in INCLUDE.finditer(text):
+        included = match[1] or match[2]
+        problem = library_include_problem(path, included)
+        if problem is None and exists(included):
+            problem = own_include_problem(path, included)
+        elif problem is None and match[2]:
+            problem = "no such file; ours are included by their path from the root"
+        if problem:
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{path}:{line}: {included}: {problem}")
+    return problems
+
+
+def home_path_problems(path, text):
+    return [
+        f"{path}:{number}: an absolute path of one machine: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if HOME_PATH.search(line)
+    ]
+
+
+def top_level_problems(tracked):
+    names = {path.split("/")[0] for path in tracked}
+    return [f"{n}: not part of the top level" for n in sorted(names) if n not in TOP_LEVEL and not n.startswith(".")]
+
+
+def readme_problems(paths):
+    folders = {path.split("/")[0] for path in paths if "/" in path and not path.startswith(".")}
+    return [f"{folder}/ has no README.md" for folder in sorted(folders) if f"{folder}/README.md" not in paths]

@@ -1,0 +1,137 @@
+"""Checks how the tree is laid out: who includes whom, the top level, READMEs, no path of one machine.
+
+    test_layout.py ROOT
+"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import layout_rules as rules
+
+ROOT = pathlib.Path(sys.argv.pop() if len(sys.argv) > 1 else ".").resolve()
+
+
+def git_files(*options):
+    """Paths from the root; of a tree that is no git checkout (an archive), everything but dotfiles and builds."""
+    command = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files", "-z", *options]
+    if (ROOT / ".git").exists():
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
+        return {path for path in found if path and (ROOT / path).is_file()}
+    skipped = ("build", "runs", "third_party/libtorch/", "third_party/interop/", ".")
+    found = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
+    return {path for path in found if not path.startswith(skipped) and "__pycache__" not in path}
+
+
+class Tree(unittest.TestCase):
+    """The rules hold for the files that git tracks, and for those about to be added."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tracked = git_files("--cached")
+        cls.paths = git_files("--cached", "--others", "--exclude-standard")
+        cls.sources = sorted(path for path in cls.paths if path.endswith((".h", ".cpp")))
+
+    def text(self, path):
+        return (ROOT / path).read_text(encoding="utf-8")
+
+    def assert_none(self, problems):
+        if problems:
+            self.fail("\n" + "\n".join(problems))
+
+    def test_there_is_something_to_check(self):
+        self.assertGreater(len(self.sources), 20)
+
+    def test_includes_point_one_way(self):
+        headers = {path for path in self.paths if path.endswith(".h")}
+        self.assert_none(
+            [p for path in self.sources for p in rules.include_problems(path, self.text(path), headers.__contains__)]
+        )
+
+    def test_top_level_is_the_documented_one(self):
+        self.assert_none(rules.top_level_problems(self.tracked))
+
+    def test_every_top_folder_has_a_readme(self):
+        self.assert_none(rules.readme_problems(self.paths))
+
+    def test_no_path_of_one_machine(self):
+        problems = []
+        for path in sorted(self.paths):
+            try:
+                problems += rules.home_path_problems(path, self.text(path))
+            except UnicodeDecodeError:
+                pass  # not a text
+        self.assert_none(problems)
+
+
+class Rules(unittest.TestCase):
+    """The rules themselves: each refuses what it is there for, and lets its neighbour pass."""
+
+    def check_include(self, path, line, refused):
+        problems = rules.include_problems(path, f"#pragma once\n{line}\n", lambda name: name.endswith("ours.h"))
+        self.assertEqual(bool(problems), refused, f"{path}: {line}: {problems}")
+
+    def test_includes_of_ours(self):
+        for path, included, refused in [
+            ("tokenizer/a.cpp", "data/base/ours.h", False),
+            ("tokenizer/a.cpp", "data/ours.h", True),
+            ("tokenizer/a.cpp", "models/ours.h", True),
+            ("data/a.h", "tokenizer/ours.h", False),
+            ("data/a.h", "models/ours.h", True),
+            ("data/base/a.h", "data/base/ours.h", False),
+            ("data/base/a.h", "data/ours.h", True),
+            ("models/gpt/a.h", "models/layers/ours.h", False),
+            ("models/gpt/a.h", "data/base/ours.h", False),
+            ("models/gpt/a.h", "data/ours.h", True),
+            ("models/gpt/a.h", "tokenizer/ours.h", True),
+            ("models/gpt/a.h", "apps/ours.h", True),
+            ("models/gpt/a.h", "models/gpt/ours.h", False),
+            ("models/gpt/a.h", "models/bert/ours.h", True),
+            ("models/registry.cpp", "models/bert/ours.h", False),
+            ("apps/train.cpp", "apps/training/ours.h", False),
+            ("apps/train.cpp", "models/ours.h", False),
+            ("apps/train.cpp", "models/gpt/ours.h", True),
+            ("apps/training/a.cpp", "apps/command/ours.h", True),
+            ("apps/training/a.cpp", "models/ours.h", False),
+            ("tests/models/a.cpp", "apps/training/ours.h", False),
+            ("models/a.cpp", "lost.h", True),
+        ]:
+            self.check_include(path, f'#include "{included}"', refused)
+
+    def test_includes_of_others(self):
+        for path, included, refused in [
+            ("data/a.cpp", "nlohmann/json.hpp", False),
+            ("data/a.h", "nlohmann/json.hpp", True),
+            ("data/a.h", "nlohmann/json_fwd.hpp", False),
+            ("apps/a.cpp", "CLI/CLI.hpp", False),
+            ("models/a.cpp", "CLI/CLI.hpp", True),
+            ("models/script/a.cpp", "torch/script.h", False),
+            ("models/io/a.cpp", "torch/script.h", True),
+            ("models/a.h", "torch/torch.h", True),
+            ("models/a.h", "torch/nn.h", True),
+            ("models/a.cpp", "torch/nn.h", False),
+            ("models/a.h", "torch/nn/module.h", False),
+        ]:
+            self.check_include(path, f"#include <{included}>", refused)
+
+    def test_a_problem_says_where(self):
+        problems = rules.include_problems("data/a.h", "\n\n# include <nlohmann/json.hpp>\n", lambda name: False)
+        self.assertEqual(len(problems), 1)
+        self.assertTrue(problems[0].startswith("data/a.h:3: nlohmann/json.hpp: "), problems)
+
+    def test_top_level(self):
+        self.assertEqual(rules.top_level_problems(["apps/main.cpp", ".ci/run", "LICENSE"]), [])
+        self.assertEqual(rules.top_level_problems(["src/main.cpp"]), ["src: not part of the top level"])
+
+    def test_readmes(self):
+        self.assertEqual(rules.readme_problems({"apps/README.md", "apps/a.cpp", ".ci/run", "LICENSE"}), [])
+        self.assertEqual(rules.readme_problems({"apps/a.cpp"}), ["apps/ has no README.md"])
+
+    def test_home_paths(self):
+        for folder, refused in [("/home/", True), ("/root/", True), ("models/work/", False), ("$HOME/", False)]:
+            self.assertEqual(bool(rules.home_path_problems("a.md", f"see {folder}someone\n")), refused, folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

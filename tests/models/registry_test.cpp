@@ -1,0 +1,84 @@
+#include <catch2/catch.hpp>
+
+#include "models/registry.h"
+#include "tests/models/support.h"
+
+using namespace zoo;
+using Catch::Contains;
+
+namespace {
+
+std::int64_t count_of(const std::string& preset) {
+  const auto [family, entry] = find_preset(preset);
+  return build_meta_model(family, entry.config, family.heads.front().head)->parameter_count();
+}
+
+}  // namespace
+
+TEST_CASE("the presets have the parameter counts of the published models") {
+  // transformers' own num_parameters() of openai-community/gpt2, -medium, -large and -xl
+  CHECK(count_of("gpt2") == 124'439'808);
+  CHECK(count_of("gpt2-medium") == 354'823'168);
+  CHECK(count_of("gpt2-large") == 774'030'080);
+  CHECK(count_of("gpt2-xl") == 1'557'611'200);
+  // 12 L C^2 and 13 L C of biases and norms, tables of (50257 + 2048) C, the last norm's 2 C
+  constexpr std::int64_t kLayers = 96, kHidden = 12288;
+  CHECK(count_of("gpt3") ==
+        12 * kLayers * kHidden * kHidden + 13 * kLayers * kHidden + (50257 + 2048) * kHidden + 2 * kHidden);
+  // nanoGPT without biases: 12 L C^2, the norms' (2 L + 1) C, tables of (65 + 64) C
+  CHECK(count_of("shakespeare-char") == 12 * 4 * 128 * 128 + 9 * 128 + (65 + 64) * 128);
+}
+
+TEST_CASE("a meta model takes no memory, whatever its size") {
+  const auto [family, preset] = find_preset("gpt3");
+  const auto model = build_meta_model(family, preset.config, Head::kCausalLm);
+  for (const auto& parameter : model->named_parameters()) {
+    CAPTURE(parameter.key());
+    CHECK(parameter.value().is_meta());
+  }
+}
+
+TEST_CASE("the components of a model add up to its parameters") {
+  for (const std::string& name : preset_names()) {
+    CAPTURE(name);
+    const auto [family, preset] = find_preset(name);
+    for (const bool tied : {true, false}) {
+      TransformerConfig config = preset.config;
+      config.tie_word_embeddings = tied;
+      const auto model = build_meta_model(family, config, Head::kCausalLm);
+      std::int64_t sum = 0;
+      for (const auto& [component, count] : model->components()) sum += count;
+      CHECK(sum == model->parameter_count());
+      CHECK(model->components().back().second == (tied ? 0 : config.vocab_size * config.hidden_size));
+    }
+  }
+}
+
+TEST_CASE("every preset's configuration is valid and survives config.json") {
+  for (const std::string& name : preset_names()) {
+    CAPTURE(name);
+    const auto [family, preset] = find_preset(name);
+    CHECK_NOTHROW(preset.config.validate());
+    const TransformerConfig again = family.read_config(family.write_config(preset.config), "config.json");
+    CHECK(family.write_config(again) == family.write_config(preset.config));
+    CHECK(build_meta_model(family, again, Head::kCausalLm)->parameter_count() == count_of(name));
+  }
+}
+
+TEST_CASE("an unknown name is answered with the nearest one and all there are") {
+  const auto preset = [](const char* name) { return test::error_of([&] { find_preset(name); }); };
+  CHECK_THAT(preset("gpt2-medum"), Contains("'gpt2-medum'") && Contains("did you mean 'gpt2-medium'?"));
+  CHECK_THAT(preset("wholly different"), !Contains("did you mean") && Contains("shakespeare-char"));
+  CHECK_THAT(test::error_of([] { find_family("gtp2"); }), Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
+  CHECK_THAT(test::error_of([] { head_named("casual-lm"); }), Contains("did you mean 'causal-lm'?"));
+  CHECK_THAT(test::error_of([] { build_model(find_family("gpt2"), {}, Head::kMaskedLm, 1); }),
+             Contains("gpt2 has no masked-lm head"));
+}
+
+TEST_CASE("heads are named as they are called") {
+  for (const char* name : {"base", "masked-lm", "causal-lm", "seq2seq-lm", "sequence-classification",
+                           "token-classification", "question-answering", "next-sentence"}) {
+    CHECK(name_of(head_named(name)) == name);
+  }
+  CHECK(head_named("question-answering") == Head::kQuestionAnswering);
+}

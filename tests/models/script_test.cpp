@@ -1,0 +1,295 @@
+#include <fstream>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
+#include <catch2/catch.hpp>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+#include "models/registry.h"
+#include "models/script/export.h"
+#include "models/script/verify.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace zoo;
+
+namespace {
+
+TransformerConfig tiny() {
+  TransformerConfig config;
+  config.vocab_size = 29;
+  config.hidden_size = 24;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  config.max_positions = 12;
+  // Large weights: logits that differ plainly, and norms and biases that would be missed.
+  config.initializer_range = 0.7;
+  return config;
+}
+
+std::shared_ptr<Model> make(const TransformerConfig& config) {
+  auto model = build_model(find_family("gpt2"), config, Head::kCausalLm, /*seed=*/5);
+  const at::NoGradGuard no_grad;
+  std::uint64_t seed = 1;
+  for (auto& parameter : model->named_parameters()) {
+    // Zero biases and unit norms would hide a place where they are forgotten.
+    if (parameter.value().dim() == 1) {
+      at::manual_seed(seed++);
+      parameter.value().add_(at::randn_like(parameter.value()), 0.2);
+    }
+  }
+  model->eval();
+  return model;
+}
+
+// The file of a model, loaded again.
+class Exported {
+ public:
+  explicit Exported(const Model& model, const ScriptOptions& options = {}) {
+    export_torchscript(model, find_family("gpt2"), Head::kCausalLm, path(), options);
+    module = torch::jit::load(path().string());
+  }
+  std::filesystem::path path() const { return directory_ / "model.pt"; }
+
+  at::Tensor logits(const at::Tensor& ids, const c10::IValue& mask = {}) {
+    return module.forward({ids, mask}).toTensor();
+  }
+
+  at::Tensor generate(const at::Tensor& ids, std::int64_t count, double temperature = 0,
+                      std::int64_t top_k = 0) {
+    return module.get_method("generate")({ids, count, temperature, top_k}).toTensor();
+  }
+
+  torch::jit::Module module;
+
+ private:
+  test::TemporaryDirectory directory_;
+};
+
+at::Tensor some_ids(std::int64_t batch, std::int64_t length) {
+  return at::arange(batch * length).mul(11).add(3).remainder(29).view({batch, length});
+}
+
+double relative_error(const at::Tensor& found, const at::Tensor& expected) {
+  REQUIRE(found.sizes() == expected.sizes());
+  const at::Tensor wide = expected.to(at::kDouble);
+  return ((found.to(at::kDouble) - wide).abs().max() / wide.abs().max()).item<double>();
+}
+
+// Row 0 begins with hidden positions, row 1 ends with them, row 2 hides everything.
+at::Tensor ragged_mask(std::int64_t length) {
+  at::Tensor mask = at::ones({3, length}, at::kLong);
+  mask[0].slice(0, 0, 2).zero_();
+  mask[1].slice(0, length - 3).zero_();
+  mask[2].zero_();
+  return mask;
+}
+
+void check_logits(const TransformerConfig& config) {
+  const auto model = make(config);
+  Exported exported(*model);
+  const c10::InferenceMode inference;
+  for (const auto& [batch, length] : {std::pair{1, 1}, {2, 7}, {3, 12}}) {
+    const at::Tensor ids = some_ids(batch, length);
+    CHECK(relative_error(exported.logits(ids), model->forward({.input_ids = ids}).logits) <= 1e-5);
+  }
+  const at::Tensor ids = some_ids(3, 9), mask = ragged_mask(9);
+  const at::Tensor expected = model->forward({.input_ids = ids, .attention_mask = mask}).logits;
+  CHECK(relative_error(exported.logits(ids, mask), expected) <= 1e-5);
+}
+
+// The likeliest next tokens, each from a pass over everything before: no cache.
+at::Tensor slow_greedy(Model& model, at::Tensor ids, std::int64_t count) {
+  const c10::InferenceMode inference;
+  const std::int64_t prompt = ids.size(1);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const at::Tensor next = model.forward({.input_ids = ids}).logits.select(1, -1).argmax(-1);
+    ids = at::cat({ids, next.unsqueeze(1)}, 1);
+  }
+  return ids.slice(1, prompt);
+}
+
+void check_greedy(const TransformerConfig& config) {
+  const auto model = make(config);
+  Exported exported(*model);
+  const at::Tensor prompt = some_ids(2, 4), expected = slow_greedy(*model, prompt, 8);
+  // A model that repeats one token would agree with any cache.
+  REQUIRE(expected.ne(expected.select(1, 0).unsqueeze(1)).any().item<bool>());
+  CHECK(exported.generate(prompt, 8).equal(expected));
+}
+
+void check(const TransformerConfig& config) {
+  check_logits(config);
+  check_greedy(config);
+}
+
+}  // namespace
+
+TEST_CASE("a TorchScript file computes what a GPT-2 computes") {
+  check(tiny());
+}
+
+TEST_CASE("a TorchScript file has no biases where the model has none") {
+  TransformerConfig config = tiny();
+  config.attention_bias = config.feed_forward_bias = config.norm_bias = false;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file keeps an output projection of its own") {
+  TransformerConfig config = tiny();
+  config.tie_word_embeddings = false;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file computes each kind of position") {
+  TransformerConfig config = tiny();
+  config.position = GENERATE(PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kRotary);
+  config.rope_theta = 500.0;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file computes each activation") {
+  TransformerConfig config = tiny();
+  config.activation = GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
+                               Activation::kGeGlu, Activation::kReGlu);
+  config.intermediate_size = 20;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file computes each norm in each place") {
+  TransformerConfig config = tiny();
+  config.norm = GENERATE(NormKind::kLayerNorm, NormKind::kRmsNorm);
+  config.norm_placement = GENERATE(NormPlacement::kPre, NormPlacement::kPost);
+  config.layer_norm_eps = 0.01;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file groups key and value heads and takes any head size") {
+  TransformerConfig config = tiny();
+  config.position = PositionKind::kRotary;
+  config.num_kv_heads = GENERATE(1, 2);
+  config.head_dim = 10;
+  check(config);
+}
+
+TEST_CASE("a TorchScript file of bfloat16 gives bfloat16 logits near the model's") {
+  const auto model = make(tiny());
+  Exported exported(*model, {.dtype = at::kBFloat16});
+  const c10::InferenceMode inference;
+  const at::Tensor found = exported.logits(some_ids(2, 7));
+  CHECK(found.scalar_type() == at::kBFloat16);
+  const double error = relative_error(found, model->forward({.input_ids = some_ids(2, 7)}).logits);
+  CHECK(error < 0.05);
+  CHECK(error > 1e-4);
+}
+
+TEST_CASE("a TorchScript file slides its context as tzoo's own generation does") {
+  const auto model = make(tiny());
+  Exported exported(*model);
+  const at::Tensor prompt = some_ids(1, 4);
+  GenerationOptions options{.max_new_tokens = 40, .sampling = {.temperature = 0}};
+  const auto* first = prompt.const_data_ptr<std::int64_t>();
+  const auto expected = generate(*model, {{first, first + 4}}, options).ids[0];
+  CHECK(exported.generate(prompt, 40).equal(at::tensor(expected).unsqueeze(0)));
+}
+
+TEST_CASE("a row of a TorchScript file's generation ends with an end token and is filled") {
+  const auto model = make(tiny());
+  const at::Tensor prompt = some_ids(2, 4), all = slow_greedy(*model, prompt, 8);
+  // An end token for the first row alone, somewhere in its middle.
+  std::int64_t length = 2;
+  const auto ends_once = [&] {
+    const at::Tensor id = all[0][length - 1];
+    return !all[0].slice(0, 0, length - 1).eq(id).any().item<bool>() && !all[1].eq(id).any().item<bool>();
+  };
+  while (length < 7 && !ends_once()) ++length;
+  REQUIRE(ends_once());
+  const auto end = all[0][length - 1].item<std::int64_t>();
+
+  Exported exported(*model, {.eos_ids = {28, end}, .pad_id = 27});
+  const at::Tensor found = exported.generate(prompt, 8);
+  CHECK(found[1].equal(all[1]));
+  CHECK(found[0].slice(0, 0, length).equal(all[0].slice(0, 0, length)));
+  CHECK(found[0].slice(0, length).equal(at::full({8 - length}, 27, at::kLong)));
+  SECTION("and when every row has ended, nothing more is computed") {
+    CHECK(exported.generate(prompt.slice(0, 0, 1), 8).sizes() == at::IntArrayRef({1, length}));
+  }
+  SECTION("without a pad id it is filled with the first end token") {
+    Exported other(*model, {.eos_ids = {end}});
+    CHECK(other.generate(prompt, 8)[0].slice(0, length - 1).eq(end).all().item<bool>());
+  }
+}
+
+TEST_CASE("a TorchScript file samples among the top k by their probabilities") {
+  const auto model = make(tiny());
+  Exported exported(*model);
+  const at::Tensor prompt = some_ids(1, 4).expand({2000, 4}).contiguous();
+  const c10::InferenceMode inference;
+  const at::Tensor logits = model->forward({.input_ids = prompt.slice(0, 0, 1)}).logits[0][-1];
+  const double temperature = 2.0;
+  const auto [values, best] = (logits / temperature).topk(3);
+  const at::Tensor expected = values.softmax(-1);
+  at::manual_seed(3);
+  const at::Tensor drawn = exported.generate(prompt, 1, temperature, 3);
+  std::int64_t among = 0;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const auto times = drawn.eq(best[i].item<std::int64_t>()).sum().item<std::int64_t>();
+    among += times;
+    // Four standard deviations of 2000 draws are at most 0.045.
+    CHECK(static_cast<double>(times) / 2000 == Approx(expected[i].item<double>()).margin(0.045));
+  }
+  CHECK(among == 2000);
+  CHECK(exported.generate(prompt.slice(0, 0, 2), 3, temperature, 1)
+            .equal(slow_greedy(*model, prompt.slice(0, 0, 2), 3)));
+}
+
+TEST_CASE("a TorchScript file says what is wrong with what it is given") {
+  const auto model = make(tiny());
+  Exported exported(*model);
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(exported.logits(some_ids(1, 13)),
+                    Contains("a sequence of 13 tokens is longer than the model's 12"));
+  CHECK_THROWS_WITH(exported.generate(some_ids(1, 13), 1),
+                    Contains("a prompt of 13 tokens is longer than the model's"));
+  CHECK_THROWS_WITH(exported.generate(some_ids(1, 2), -1),
+                    Contains("max_new_tokens must be at least 0, got -1"));
+  CHECK_THROWS_WITH(exported.generate(some_ids(1, 2), 1, -0.5),
+                    Contains("temperature must be at least 0, got -0.5"));
+  CHECK_THROWS_WITH(exported.generate(some_ids(1, 2), 1, 1, -3),
+                    Contains("top_k must be at least 0, got -3"));
+  CHECK_THROWS_WITH(exported.logits(some_ids(1, 2), at::ones({1, 3})),
+                    Contains("attention_mask must be [batch, 2]"));
+  CHECK_THROWS_WITH(exported.logits(at::arange(3)), Contains("input_ids must be [batch, length]"));
+  CHECK(exported.generate(some_ids(2, 3), 0).sizes() == at::IntArrayRef({2, 0}));
+}
+
+TEST_CASE("verifying a TorchScript file tells a good one from one of another model") {
+  const auto model = make(tiny());
+  Exported exported(*model);
+  const VerifyReport report = verify_torchscript(exported.path(), *model);
+  CHECK(report.good());
+  CHECK(report.logits.size() == 3);
+  CHECK(report.logits[2].padded);
+  CHECK(report.greedy_tokens == 32);
+
+  const at::NoGradGuard no_grad;
+  model->parameters()[3][0] += 0.01;
+  CHECK_FALSE(verify_torchscript(exported.path(), *model).good());
+
+  std::ofstream(exported.path()) << "no TorchScript";
+  CHECK_THROWS_WITH(verify_torchscript(exported.path(), *model), Catch::Matchers::Contains("model.pt"));
+}
+
+TEST_CASE("a TorchScript file that cannot be written leaves nothing behind") {
+  const test::TemporaryDirectory directory;
+  const auto model = make(tiny());
+  const auto& family = find_family("gpt2");
+  CHECK_THROWS_AS(export_torchscript(*model, family, Head::kCausalLm, directory / "no/model.pt", {}), Error);
+  CHECK_THROWS_WITH(export_torchscript(*model, family, Head::kMaskedLm, directory / "model.pt", {}),
+                    Catch::Matchers::Contains("cannot write gpt2 with a masked-lm head as TorchScript"));
+  CHECK(std::filesystem::is_empty(directory.path()));
+}

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <filesystem>
+#include <string>
+
+#include "data/base/error.h"
+#include "models/family.h"
+#include "models/registry.h"
+
+namespace zoo::test {
+
+/// The largest difference as a part of the largest expected value: what "relative error" means in these tests.
+inline double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
+  if (actual.sizes() != expected.sizes()) return std::numeric_limits<double>::infinity();
+  const at::Tensor wide = expected.to(at::kDouble);
+  const double largest = wide.abs().max().item<double>();
+  const double difference = (actual.detach().to(at::kDouble) - wide).abs().max().item<double>();
+  // A NaN must fail a comparison with "<=" and this does.
+  return largest > 0 ? difference / largest : difference;
+}
+
+inline double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) return std::numeric_limits<double>::infinity();
+  return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
+}
+
+/// A decoder that is small enough to be quick and has no two sizes alike.
+inline TransformerConfig small_config() {
+  TransformerConfig config;
+  config.vocab_size = 13;
+  config.hidden_size = 12;
+  config.num_layers = 3;
+  config.num_heads = 2;
+  config.intermediate_size = 20;
+  config.max_positions = 16;
+  return config;
+}
+
+/// Weights drawn wide, biases and norms too, so that nothing is close to zero or one by its initial value.
+inline std::shared_ptr<Model> random_gpt(const TransformerConfig& config, std::uint64_t seed) {
+  auto model = build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
+  const at::NoGradGuard no_grad;
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  for (at::Tensor& parameter : model->parameters()) parameter.normal_(0.0, 0.4, generator);
+  model->eval();
+  return model;
+}
+
+inline at::Tensor random_ids(const TransformerConfig& config, std::int64_t batch, std::int64_t length,
+                             std::uint64_t seed) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  return at::randint(config.vocab_size, {batch, length}, generator, at::TensorOptions().dtype(at::kLong));
+}
+
+/// What the Error that `call` throws says, or "" if it throws none.
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The same of a c10::Error.
+template <class Call>
+std::string c10_error_of(const Call& call) {
+  try {
+    call();
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+  return "";
+}
+
+}  // namespace zoo::test

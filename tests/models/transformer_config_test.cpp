@@ -1,0 +1,90 @@
+#include <catch2/catch.hpp>
+
+#include "models/layers/stack.h"
+#include "tests/models/support.h"
+
+using namespace zoo;
+using Catch::Contains;
+
+namespace {
+
+std::string fault_of(const TransformerConfig& config) {
+  return test::c10_error_of([&] { config.validate(); });
+}
+
+}  // namespace
+
+TEST_CASE("a configuration's derived sizes follow from the given ones unless they are given too") {
+  TransformerConfig config = test::small_config();
+  config.intermediate_size = 0;
+  CHECK(config.kv_heads() == 2);
+  CHECK(config.head_size() == 6);
+  CHECK(config.feed_forward_size() == 48);
+  config.num_kv_heads = 1;
+  config.head_dim = 5;
+  config.intermediate_size = 7;
+  CHECK(config.kv_heads() == 1);
+  CHECK(config.head_size() == 5);
+  CHECK(config.feed_forward_size() == 7);
+  CHECK(fault_of(config).empty());
+}
+
+TEST_CASE("each field out of range is named with its value") {
+  struct Case {
+    void (*spoil)(TransformerConfig&);
+    const char* message;
+  };
+  const std::vector<Case> cases{
+      {[](auto& c) { c.vocab_size = 0; }, "vocab_size must be positive, got 0"},
+      {[](auto& c) { c.hidden_size = -8; }, "hidden_size must be positive, got -8"},
+      {[](auto& c) { c.num_layers = 0; }, "num_layers must be positive, got 0"},
+      {[](auto& c) { c.num_heads = 0; }, "num_heads must be positive, got 0"},
+      {[](auto& c) { c.max_positions = 0; }, "max_positions must be positive, got 0"},
+      {[](auto& c) { c.num_heads = 5; }, "hidden_size (12) must be a multiple of num_heads (5)"},
+      {[](auto& c) { c.num_heads = 4, c.num_kv_heads = 3; }, "num_heads (4) must be a multiple of num_kv_heads (3)"},
+      {[](auto& c) { c.num_kv_heads = -1; }, "num_kv_heads must not be negative, got -1"},
+      {[](auto& c) { c.head_dim = -1; }, "head_dim must not be negative, got -1"},
+      {[](auto& c) { c.intermediate_size = -1; }, "intermediate_size must not be negative, got -1"},
+      {[](auto& c) { c.position = PositionKind::kRotary, c.head_dim = 3; }, "even head_dim, got 3"},
+      {[](auto& c) { c.position = PositionKind::kRotary, c.rope_theta = 0; }, "rope_theta must be positive, got 0"},
+      {[](auto& c) { c.dropout = 1.0; }, "dropout must be in [0, 1), got 1"},
+      {[](auto& c) { c.attention_dropout = -0.5; }, "attention_dropout must be in [0, 1), got -0.5"},
+      {[](auto& c) { c.embedding_dropout = std::nan(""); }, "embedding_dropout must be in [0, 1), got nan"},
+      {[](auto& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, got 0"},
+      {[](auto& c) { c.initializer_range = -1; }, "initializer_range must be positive, got -1"},
+  };
+  for (const Case& one : cases) {
+    TransformerConfig config = test::small_config();
+    REQUIRE(fault_of(config).empty());
+    one.spoil(config);
+    CHECK_THAT(fault_of(config), Contains(one.message));
+  }
+}
+
+TEST_CASE("all faults of a configuration are told at once") {
+  TransformerConfig config = test::small_config();
+  config.vocab_size = -3;
+  config.num_heads = 5;
+  config.dropout = 2;
+  CHECK_THAT(fault_of(config), Contains("vocab_size") && Contains("num_heads (5)") && Contains("dropout"));
+}
+
+TEST_CASE("the stack refuses what it does not have") {
+  struct Case {
+    void (*choose)(TransformerConfig&);
+    const char* message;
+  };
+  const std::vector<Case> cases{
+      {[](auto& c) { c.position = PositionKind::kAlibi; }, "no alibi positions"},
+      {[](auto& c) { c.position = PositionKind::kShaw; }, "no shaw positions"},
+      {[](auto& c) { c.attention = AttentionKind::kLinear; }, "no attention but full"},
+      {[](auto& c) { c.sharing = Sharing::kAllLayers; }, "no shared layers"},
+      {[](auto& c) { c.shape = Shape::kEncoderDecoder; }, "an encoder or a decoder"},
+      {[](auto& c) { c.num_layers = 0; }, "num_layers must be positive"},
+  };
+  for (const Case& one : cases) {
+    TransformerConfig config = test::small_config();
+    one.choose(config);
+    CHECK_THAT(test::c10_error_of([&] { TransformerStack stack(config); }), Contains(one.message));
+  }
+}

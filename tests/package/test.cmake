@@ -1,0 +1,41 @@
+# Installs the build tree BUILD to a temporary prefix; configures, builds and runs the project in consumer/
+# against it; runs the installed tzoo.
+set(work ${BUILD}/tests/package/work)
+file(REMOVE_RECURSE ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}: ${result}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(flags)
+if(SANITIZE)
+  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${work}/installed)
+
+# Moved, because nothing in a package may remember the prefix it was first installed to.
+file(RENAME ${work}/installed ${work}/moved)
+
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/consumer -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG}
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+    -DTransformerZoo_DIR=${work}/moved/${LIBDIR}/cmake/TransformerZoo ${flags})
+run(${CMAKE_COMMAND} --build ${work}/consumer --config ${CONFIG})
+
+find_program(consumer consumer PATHS ${work}/consumer ${work}/consumer/${CONFIG} NO_DEFAULT_PATH REQUIRED)
+run(${consumer})
+if(NOT output MATCHES "the zoo works from outside")
+  message(FATAL_ERROR "the consumer ran, but printed:\n${output}")
+endif()
+
+run(${work}/moved/bin/tzoo --help)
+if(NOT output MATCHES "tzoo")
+  message(FATAL_ERROR "the installed tzoo printed:\n${output}")
+endif()
+
+file(REMOVE_RECURSE ${work})

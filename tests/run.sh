@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs the tests: all that a fresh clone needs.
+#
+#   tests/run.sh                  everything
+#   tests/run.sh -R safetensors   what ctest makes of the arguments: the tests whose name matches
+#   tests/run.sh --sanitize       in build-sanitize/, with the address and undefined-behaviour sanitizers
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+folder=$root/build
+options=(-DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=)
+arguments=()
+for argument; do
+  if [[ $argument == --sanitize ]]; then
+    folder=$root/build-sanitize
+    options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DZOO_SANITIZE=address,undefined")
+    # Undefined behaviour would otherwise be a line in the log of a test that passes.
+    export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
+  else
+    arguments+=("$argument")
+  fi
+done
+
+"$root/third_party/install.sh" --tests
+"$root/third_party/build.sh" "$folder" all -DZOO_BUILD_TESTS=ON "${options[@]}"
+
+cd "$folder"
+exec ctest --output-on-failure -j2 "${arguments[@]}"

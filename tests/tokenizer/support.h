@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "data/base/error.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo::test {
+
+using Ids = std::vector<TokenId>;
+
+/// The message of the Error that `action` throws; fails the test if it throws none.
+template <class Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  FAIL("expected an Error");
+  return "";
+}
+
+inline std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "tokenizer" / name;
+}
+
+inline std::string read_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file.good());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_bytes(const std::filesystem::path& path, std::string_view bytes) {
+  // A new file: some file systems sync one that is written over.
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Texts that a careless tokenizer changes.
+inline std::vector<std::string> difficult_texts() {
+  return {
+      "",
+      "plain",
+      "two\r\nlines\rand\n\n",
+      "  spaces  \t tabs ",
+      std::string("a\0b\0", 4),
+      "ภาษาไทย น้ำ",                                   // Thai, with marks above and below
+      "שָׁלוֹם مرحبا \u202Eabc\u202C",                   // right to left, points, an override
+      "👩‍👩‍👧‍👦 👍🏽 🇨🇭",  // joined by U+200D, with a skin tone, two regional
+                                                      // indicators
+      "e\u0301 é \uFEFF \uFFFD \U0010FFFF",
+  };
+}
+
+}  // namespace zoo::test

@@ -1,0 +1,42 @@
+#include "tokenizer/byte_tokenizer.h"
+
+#include "tokenizer/token_id.h"
+#include "tokenizer/tokenizer_json.h"
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+
+std::vector<TokenId> ByteTokenizer::encode(std::string_view text) const {
+  require_utf8(text, "the text");
+  std::vector<TokenId> ids(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) ids[i] = static_cast<unsigned char>(text[i]);
+  return ids;
+}
+
+std::string ByteTokenizer::decode(std::span<const TokenId> ids) const {
+  std::string text;
+  text.reserve(ids.size());
+  for (const TokenId id : ids) {
+    require_id(id, vocab_size());
+    text += static_cast<char>(id);
+  }
+  return text;
+}
+
+void ByteTokenizer::save(const std::filesystem::path& directory) const {
+  std::vector<std::string> pieces(256);
+  for (std::size_t byte = 0; byte < pieces.size(); ++byte) {
+    append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
+  }
+  write_byte_tokenizer_json(directory, pieces);
+}
+
+char32_t byte_level_character(unsigned char byte) {
+  // The bytes without a glyph of their own: 0-32, 127-160 and 173 (the soft hyphen).
+  if (byte <= 0x20) return 0x100u + byte;
+  if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
+  if (byte == 0xAD) return 0x143;
+  return byte;
+}
+
+}  // namespace zoo

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "data/base/error.h"
+
+namespace zoo {
+
+enum class JsonType { object, array, string, boolean };
+
+/// An object of a JSON file, with its key there ("model", or "" for the whole file) for the error messages. A
+/// key that is null counts as absent, as it does for the library that writes tokenizer.json. The file's name
+/// and the object must outlive it.
+class JsonSection {
+ public:
+  JsonSection(const std::filesystem::path& file, std::string key, const nlohmann::json& object);
+
+  /// Throws Error "FILE: SECTION.KEY PARTS…".
+  template <class... Parts>
+  [[noreturn]] void fail(std::string_view key, const Parts&... parts) const {
+    throw Error(file_, ": ", path_of(key), " ", parts...);
+  }
+
+  /// The value of a key, nullptr if there is none.
+  const nlohmann::json* find(const char* key) const;
+
+  /// The value of a key. Throws Error if it is missing or of another type.
+  const nlohmann::json& require(const char* key, JsonType type) const;
+  JsonSection section(const char* key) const;
+
+  bool flag(const char* key, bool if_absent) const;
+  /// The "type" of an optional object, "none" without one.
+  std::string type_of(const char* key) const;
+
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  std::string path_of(std::string_view key) const;
+
+  const std::filesystem::path& file_;
+  std::string key_;
+  const nlohmann::json& object_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,53 @@
+#include <array>
+
+#include "data/base/error.h"
+#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_json.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Format {
+  const char* file;
+  std::unique_ptr<Tokenizer> (*read)(const fs::path& path);
+};
+
+std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
+  return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
+}
+
+// In the order of preference: a tokenizer.json beside a sentencepiece model was converted from it.
+constexpr std::array<Format, 3> kFormats = {{
+    {"spiece.model", read_sentencepiece},
+    {"tokenizer.model", read_sentencepiece},
+    {"tokenizer.json", read_tokenizer_json},
+}};
+
+const Format* find_format(const fs::path& directory) {
+  for (const Format& format : kFormats) {
+    std::error_code ignored;
+    if (fs::exists(directory / format.file, ignored)) return &format;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_tokenizer(const fs::path& directory) {
+  return find_format(directory) != nullptr;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
+  const Format* format = find_format(directory);
+  if (format == nullptr) {
+    throw Error(directory, " has no tokenizer: expected tokenizer.json, spiece.model or tokenizer.model");
+  }
+  return format->read(directory / format->file);
+}
+
+}  // namespace zoo

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "tokenizer/tokenizer.h"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace zoo {
+
+/// How sentencepiece (Kudo and Richardson, 2018) learns a vocabulary. The special ids are T5's; an id of -1
+/// leaves that token out.
+struct SentencePieceOptions {
+  enum class Model {
+    unigram,  // Kudo, 2018
+    bpe,      // Sennrich et al., 2016
+  };
+  Model model = Model::unigram;
+  /// With the special tokens, and the 256 byte tokens where there are any.
+  std::int64_t vocab_size = 8000;
+  /// An unknown character becomes its UTF-8 bytes instead of <unk>.
+  bool byte_fallback = false;
+  /// The share of the text's characters that gets an id, 0.98 to 1.
+  double character_coverage = 0.9995;
+  /// "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf" or "identity".
+  std::string normalization = "nmt_nfkc";
+  /// Runs of spaces become one, and spaces at both ends are dropped.
+  bool remove_extra_whitespaces = true;
+  bool split_digits = false;
+  /// Always one token each. "\n" here is the only way to keep line ends (with "identity").
+  std::vector<std::string> user_defined_symbols;
+  int pad_id = 0, eos_id = 1, unk_id = 2, bos_id = -1;
+  /// Part of the result: sums over threads are rounded in their order.
+  int num_threads = 16;
+};
+
+/// Google's sentencepiece library: unigram, BPE, word and character models; ids and text are the library's
+/// own. A character without an id becomes <unk>, and the normalization of the model may change the text.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// Throws Error naming the file if it is not a whole and sound model.
+  static SentencePieceTokenizer load(const std::filesystem::path& file);
+
+  /// Learns from the lines of a text. Throws Error with the cause: text without a character to learn,
+  /// vocab_size too large or too small for it, a wrong option.
+  static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
+  static SentencePieceTokenizer train(std::span<const std::filesystem::path> files,
+                                      const SentencePieceOptions& options);
+
+  ~SentencePieceTokenizer() override;
+  SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
+
+  std::string_view kind() const override { return "sentencepiece"; }
+  std::int64_t vocab_size() const override;
+  /// At most 64 MiB of text at once.
+  std::vector<TokenId> encode(std::string_view text) const override;
+  std::string decode(std::span<const TokenId> ids) const override;
+  std::optional<TokenId> eos_id() const override;
+  /// spiece.model, byte for byte as it was read or trained. With it a tokenizer_config.json that names
+  /// T5Tokenizer, where Hugging Face's class of that name has equal ids: unigram, nmt_nfkc, no byte fallback.
+  void save(const std::filesystem::path& directory) const override;
+
+  /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.
+  std::string piece(TokenId id) const;
+
+ private:
+  SentencePieceTokenizer(std::string model, const std::string& what);
+
+  std::string model_;
+  bool is_like_t5_ = false;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,75 @@
+#include "tokenizer/stream_decoder.h"
+
+#include <algorithm>
+
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+namespace {
+
+// More ids than any character has bytes: beyond it nothing valid can come of what is held back.
+constexpr std::size_t kMaxPending = 16;
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// The size of `text` without what the next ids may still change: bytes of a character that is not complete,
+// or the U+FFFD that sentencepiece has already made of them.
+std::size_t settled_size(std::string_view text) {
+  std::size_t size = text.size() - incomplete_utf8_tail(text);
+  while (text.substr(0, size).ends_with(kReplacement)) size -= kReplacement.size();
+  return size;
+}
+
+}  // namespace
+
+std::string StreamDecoder::push(TokenId id) {
+  window_.push_back(id);
+  std::string text;
+  try {
+    text = tokenizer_.decode(window_);
+  } catch (...) {
+    window_.pop_back();
+    throw;
+  }
+  text.erase(0, std::min(context_bytes_, text.size()));
+  const bool give_up = window_.size() - context_ > kMaxPending;
+  const std::size_t size = give_up ? text.size() : settled_size(text);
+  const std::size_t begin = std::min(shown_, size);
+  const std::string result = replace_invalid_utf8(std::string_view(text).substr(begin, size - begin));
+  shown_ = size;
+  if (size == text.size()) shift_window(give_up);
+  return result;
+}
+
+// A decoder may treat the start of a text in its own way (sentencepiece drops the space there), so new ids
+// are always decoded behind a context that has a text of its own: the ids shown last, or, if they alone show
+// nothing (a space that would be at the start, a control token), the ones before.
+void StreamDecoder::shift_window(bool give_up) {
+  const std::vector<TokenId> pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
+  if (context_ == 0 && shown_ == 0) {
+    // Nothing to show since the beginning: all of it is context to come, each id once.
+    const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;
+    if (repeated) window_.pop_back();
+    return;
+  }
+  shown_ = 0;
+  const std::string own_text = tokenizer_.decode(pending);
+  const bool keeps_context = context_ > 0 && (own_text.empty() || give_up);
+  if (keeps_context) {
+    window_.resize(context_);
+    return;
+  }
+  window_ = pending;
+  context_ = pending.size();
+  context_bytes_ = own_text.size();
+}
+
+std::string StreamDecoder::finish() {
+  std::string text = tokenizer_.decode(window_);
+  text.erase(0, std::min(context_bytes_ + shown_, text.size()));
+  window_.clear();
+  context_ = context_bytes_ = shown_ = 0;
+  return replace_invalid_utf8(text);
+}
+
+}  // namespace zoo

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "data/base/error.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// Throws Error naming an id outside [0, vocab_size).
+inline void require_id(TokenId id, std::int64_t vocab_size) {
+  if (id < 0 || id >= vocab_size) {
+    throw Error("token id ", id, " is outside the vocabulary: expected 0 to ", vocab_size - 1);
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace zoo {
+
+/// The byte offset of the first fault in `text`, or nothing if it is UTF-8 (RFC 3629: no overlong forms, no
+/// surrogates, nothing above U+10FFFF). A faulty sequence counts from its first byte.
+std::optional<std::size_t> invalid_utf8_at(std::string_view text);
+
+/// Throws Error "invalid UTF-8 in WHAT at byte OFFSET (line N)": the offset counts from 0, the line from 1.
+void require_utf8(std::string_view text, std::string_view what);
+
+/// The line, counted from 1, that holds the byte at `offset`.
+std::size_t line_of(std::string_view text, std::size_t offset);
+
+/// The code point that begins at text[at]; moves `at` behind it. The text must be UTF-8 and `at` a boundary
+/// in it.
+inline char32_t next_code_point(std::string_view text, std::size_t& at) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
+  };
+  const auto tail = [&](std::size_t i) { return byte(i) & 0x3F; };
+  const char32_t lead = byte(0);
+  char32_t result = lead;
+  std::size_t size = 1;
+  if (lead >= 0xF0) {
+    result = (lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3);
+    size = 4;
+  } else if (lead >= 0xE0) {
+    result = (lead & 0x0F) << 12 | tail(1) << 6 | tail(2);
+    size = 3;
+  } else if (lead >= 0x80) {
+    result = (lead & 0x1F) << 6 | tail(1);
+    size = 2;
+  }
+  at += size;
+  return result;
+}
+
+/// Appends the one to four bytes of a code point, which is at most U+10FFFF and no surrogate.
+void append_utf8(std::string& text, char32_t code_point);
+
+/// How an error message names a character: "'é' (U+00E9)", a control character "U+0009".
+std::string describe_character(char32_t code_point);
+
+/// How many bytes at the end of `text` (0 to 3) begin a character whose other bytes are still to come.
+std::size_t incomplete_utf8_tail(std::string_view text);
+
+/// The text with U+FFFD for each invalid sequence (the longest start of a character, else one byte, as
+/// browsers and Python's errors="replace" do it).
+std::string replace_invalid_utf8(std::string_view text);
+
+}  // namespace zoo

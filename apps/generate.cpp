@@ -75,7 +75,8 @@ std::vector<Ids> parse_ids(const std::string& text) {
     if (!row.is_array()) throw refuse();
     rows.emplace_back();
     for (const nlohmann::json& id : row) {
-      if (!id.is_number_integer()) throw refuse();
+      const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
+      if (!id.is_number_integer() || !fits) throw refuse();
       rows.back().push_back(id.get<std::int64_t>());
     }
   }
@@ -118,7 +119,19 @@ struct Session {
   std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has none
 };
 
-Session open_session(const fs::path& directory) {
+// Ids can be continued although the zoo does not read the tokenizer beside the model; there is no text then.
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed) {
+  if (!has_tokenizer(directory)) return nullptr;
+  try {
+    return load_tokenizer(directory);
+  } catch (const Error& error) {
+    if (needed) throw;
+    std::cerr << "note: ids only, without their text: " << error.what() << "\n";
+    return nullptr;
+  }
+}
+
+Session open_session(const fs::path& directory, bool needs_tokenizer) {
   if (!fs::exists(directory / "config.json") && RunDirectory(directory, 0).holds_run()) {
     throw Error("--model: ", directory,
                 " is the directory of a run; a model is in its final/, best/ or checkpoints/");
@@ -128,7 +141,7 @@ Session open_session(const fs::path& directory) {
   if (session.checkpoint.head != Head::kCausalLm) {
     throw Error(directory, ": a model with a ", name_of(session.checkpoint.head), " head does not generate");
   }
-  if (has_tokenizer(directory)) session.tokenizer = load_tokenizer(directory);
+  session.tokenizer = open_tokenizer(directory, needs_tokenizer);
   if (session.tokenizer && session.tokenizer->vocab_size() > vocab_size) {
     throw Error(directory, ": the tokenizer has ", session.tokenizer->vocab_size(),
                 " tokens, the model only ", vocab_size);
@@ -251,7 +264,7 @@ int run_generate(const Arguments& arguments) {
   GenerateFlags flags;
   if (!parse(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const Session session = open_session(flags.model);
+  const Session session = open_session(flags.model, !flags.input_ids);
   const std::vector<Ids> prompts = prompts_of(flags, session);
   const LoadedModel loaded =
       load_model(flags.model, {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)});

@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-/// Shows a training to a person: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each evaluation.
-/// Ctrl-C and SIGTERM end the training (see StopSignal).
+/// Shows a training to a person: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
+/// evaluation. Ctrl-C and SIGTERM end the training (see StopSignal).
 class TrainingReporter : public TrainingObserver {
  public:
   TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot);

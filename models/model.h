@@ -1,9 +1,10 @@
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
-#include <vector>
 
 #include "models/layers/key_value_cache.h"
 #include "models/layers/transformer_config.h"
@@ -15,8 +16,8 @@ struct ModelInputs {
   at::Tensor input_ids;       // [B, T]
   at::Tensor attention_mask;  // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
   at::Tensor position_ids;    // [T] or [B, T]; undefined: 0, 1, … behind the cached ones
-  at::Tensor labels;          // Hugging Face's: aligned with input_ids (a causal model shifts them); -100 is ignored
-  at::Tensor targets;         // [B, T]: what each position shall predict, already shifted; -100 is ignored
+  at::Tensor labels;   // Hugging Face's: aligned with input_ids (a causal model shifts them); -100 is ignored
+  at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs
   bool output_hidden_states = false;

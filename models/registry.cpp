@@ -1,7 +1,8 @@
 #include "models/registry.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <array>
+
+#include <ATen/CPUGeneratorImpl.h>
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
@@ -11,10 +12,14 @@
 namespace zoo {
 namespace {
 
-const std::vector<std::string> kHeadNames{"base",       "masked-lm",
-                                          "causal-lm",  "seq2seq-lm",
-                                          "sequence-classification", "token-classification",
-                                          "question-answering",      "next-sentence"};
+const std::vector<std::string> kHeadNames{"base",
+                                          "masked-lm",
+                                          "causal-lm",
+                                          "seq2seq-lm",
+                                          "sequence-classification",
+                                          "token-classification",
+                                          "question-answering",
+                                          "next-sentence"};
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -29,13 +34,16 @@ const std::vector<Family>& families() {
   return all;
 }
 
-const std::string& name_of(Head head) { return kHeadNames[static_cast<std::size_t>(head)]; }
+const std::string& name_of(Head head) {
+  return kHeadNames[static_cast<std::size_t>(head)];
+}
 
 Head head_named(const std::string& name) {
   for (std::size_t i = 0; i < kHeadNames.size(); ++i) {
     if (kHeadNames[i] == name) return static_cast<Head>(i);
   }
-  throw Error("unknown head '", name, "'", did_you_mean(name, kHeadNames), " (there are: ", listed(kHeadNames), ")");
+  throw Error("unknown head '", name, "'", did_you_mean(name, kHeadNames),
+              " (there are: ", listed(kHeadNames), ")");
 }
 
 const Family& find_family(const std::string& model_type) {
@@ -44,8 +52,8 @@ const Family& find_family(const std::string& model_type) {
     if (family.model_type == model_type) return family;
     names.push_back(family.model_type);
   }
-  throw Error("unknown model_type '", model_type, "'", did_you_mean(model_type, names), " (there are: ",
-              listed(names), ")");
+  throw Error("unknown model_type '", model_type, "'", did_you_mean(model_type, names),
+              " (there are: ", listed(names), ")");
 }
 
 PresetEntry find_preset(const std::string& name) {

@@ -20,7 +20,8 @@ PresetEntry find_preset(const std::string& name);
 
 std::vector<std::string> preset_names();
 
-/// A model of the family with fresh weights drawn from `seed`. Throws c10::Error if the configuration is not valid.
+/// A model of the family with fresh weights drawn from `seed`. Throws c10::Error if the configuration is not
+/// valid.
 std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
                                    std::uint64_t seed);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <iostream>
-#include <regex>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +17,17 @@ namespace zoo {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+namespace {
+
+// "cuda:0" to "cuda:999"; whether the device is there is for the verb to find out.
+bool is_device(std::string_view text) {
+  if (text == "auto" || text == "cpu" || text == "cuda") return true;
+  if (!text.starts_with("cuda:") || text.size() < 6 || text.size() > 8) return false;
+  return text.find_first_not_of("0123456789", 5) == std::string_view::npos;
+}
+
+}  // namespace
 
 struct Flags::Impl {
   VerbText text;
@@ -163,11 +174,7 @@ void Flags::add_compute(ComputeOptions& options) {
   const std::string before = impl_->group;
   group("Compute");
   add("device", options.device, "auto is cuda where there is one, else cpu")
-      .must(
-          [](const std::string& text) {
-            return std::regex_match(text, std::regex("auto|cpu|cuda(:[0-9]{1,3})?"));
-          },
-          "auto, cpu, cuda or cuda:N")
+      .must(is_device, "auto, cpu, cuda or cuda:N")
       .placeholder("auto|cpu|cuda[:N]");
   choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "what numbers are computed in");
   add("threads", options.threads, "threads on the cpu; without it, one for each core").between(1, 1024);

@@ -1,8 +1,9 @@
 #include "apps/plots/loss_plot.h"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "apps/plots/gnuplot.h"
 #include "data/base/atomic_file.h"
@@ -22,7 +23,9 @@ Curves read_curves(const std::filesystem::path& metrics) {
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object() || !object.contains("iter")) continue;
-    const auto point = [&](const char* key) { return object["iter"].dump() + " " + object[key].dump() + "\n"; };
+    const auto point = [&](const char* key) {
+      return object["iter"].dump() + " " + object[key].dump() + "\n";
+    };
     if (object.contains("train_loss")) curves.train += point("train_loss");
     if (object.contains("val_loss")) curves.val += point("val_loss");
   }

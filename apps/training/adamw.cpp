@@ -16,9 +16,11 @@ AdamW::AdamW(const torch::nn::Module& module, const Options& options) : options_
   groups_[0].weight_decay = options.weight_decay;
   groups_[1].weight_decay = 0.0;
   for (const auto& entry : module.named_parameters()) {
-    if (entry.value().requires_grad()) add(entry.key(), entry.value(), groups_[entry.value().dim() >= 2 ? 0 : 1]);
+    if (entry.value().requires_grad())
+      add(entry.key(), entry.value(), groups_[entry.value().dim() >= 2 ? 0 : 1]);
   }
-  TORCH_CHECK(!groups_[0].parameters.empty() || !groups_[1].parameters.empty(), "the model has nothing to train");
+  TORCH_CHECK(!groups_[0].parameters.empty() || !groups_[1].parameters.empty(),
+              "the model has nothing to train");
   const Group& first = groups_[groups_[0].parameters.empty() ? 1 : 0];
   step_ = at::zeros({}, first.parameters[0].options().dtype(at::kFloat).requires_grad(false));
 }
@@ -46,13 +48,15 @@ void AdamW::step(double learning_rate) {
     }
     if (parameters.empty()) continue;
     const std::vector<at::Tensor> steps(parameters.size(), step_);
-    at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, steps, learning_rate,
-                      options_.beta1, options_.beta2, group.weight_decay, options_.eps, /*amsgrad=*/false,
+    at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, steps,
+                      learning_rate, options_.beta1, options_.beta2, group.weight_decay, options_.eps,
+                      /*amsgrad=*/false,
                       /*maximize=*/false, grad_scale, /*found_inf=*/std::nullopt);
   }
 }
 
-// The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its own.
+// The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its
+// own.
 at::Tensor AdamW::clip_divisor() {
   if (options_.grad_clip <= 0) return {};
   std::vector<at::Tensor> gradients;

@@ -1,16 +1,17 @@
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
-#include <vector>
 
 #include "models/io/safetensors.h"
 
 namespace zoo {
 
-/// AdamW (Loshchilov and Hutter, 2019) by LibTorch's fused kernel: one pass over a parameter reads its gradient, clips
-/// it, and updates both moments and the weight. Matrices and embeddings are decayed; biases and norms (fewer than two
-/// dimensions) are not, as in nanoGPT.
+/// AdamW (Loshchilov and Hutter, 2019) by LibTorch's fused kernel: one pass over a parameter reads its
+/// gradient, clips it, and updates both moments and the weight. Matrices and embeddings are decayed; biases
+/// and norms (fewer than two dimensions) are not, as in nanoGPT.
 class AdamW {
  public:
   struct Options {
@@ -28,8 +29,8 @@ class AdamW {
   /// Drops the gradients; the next backward pass makes new ones instead of adding.
   void zero_grad();
 
-  /// The norm of all gradients before clipping, a tensor so that nothing waits for it; undefined before step() or
-  /// without clipping.
+  /// The norm of all gradients before clipping, a tensor so that nothing waits for it; undefined before
+  /// step() or without clipping.
   const at::Tensor& gradient_norm() const { return norm_; }
 
   /// Both moments of every parameter ("exp_avg.NAME", "exp_avg_sq.NAME") and the number of steps ("step").

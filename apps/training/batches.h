@@ -8,8 +8,8 @@ namespace zoo {
 
 enum class Split { kTrain, kVal };
 
-/// Where a training takes its batches from. A batch is a pure function of its number: a resumed run goes on with the
-/// batch that follows, and evaluation sees the same batches each time.
+/// Where a training takes its batches from. A batch is a pure function of its number: a resumed run goes on
+/// with the batch that follows, and evaluation sees the same batches each time.
 class Batches {
  public:
   virtual ~Batches() = default;
@@ -31,7 +31,8 @@ struct BlockShape {
 class LanguageModelBatches : public Batches {
  public:
   /// Throws Error if a split is shorter than a block.
-  LanguageModelBatches(const TokenDataset& dataset, const BlockShape& shape, std::uint64_t seed, c10::Device device);
+  LanguageModelBatches(const TokenDataset& dataset, const BlockShape& shape, std::uint64_t seed,
+                       c10::Device device);
 
   ModelInputs training(std::int64_t micro_step) override;
   ModelInputs evaluation(Split split, std::int64_t index) override;

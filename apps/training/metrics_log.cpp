@@ -2,10 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "data/base/atomic_file.h"
@@ -37,7 +38,9 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_ite
   if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
 }
 
-MetricsLog::~MetricsLog() { ::close(descriptor_); }
+MetricsLog::~MetricsLog() {
+  ::close(descriptor_);
+}
 
 void MetricsLog::write(const Metrics& metrics) {
   nlohmann::ordered_json object{{"iter", metrics.iter},

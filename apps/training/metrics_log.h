@@ -20,8 +20,8 @@ struct Metrics {
 /// metrics.jsonl: one JSON object a line for each logged iteration, on disk as soon as it is written.
 class MetricsLog {
  public:
-  /// Keeps the lines of iterations before `first_iteration` (a resumed run repeats the later ones; a line that a kill
-  /// has cut short goes too). Throws Error naming the file.
+  /// Keeps the lines of iterations before `first_iteration` (a resumed run repeats the later ones; a line
+  /// that a kill has cut short goes too). Throws Error naming the file.
   MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;

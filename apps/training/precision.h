@@ -5,11 +5,12 @@
 
 namespace zoo {
 
-/// Mixed precision (Micikevicius et al., 2018) while it lives: matrix products in `dtype`, the rest in float32.
-/// kFloat changes nothing.
+/// Mixed precision (Micikevicius et al., 2018) while it lives: matrix products in `dtype`, the rest in
+/// float32. kFloat changes nothing.
 class AutocastScope {
  public:
-  AutocastScope(at::ScalarType dtype, c10::Device device) : device_(device.type()), active_(dtype != at::kFloat) {
+  AutocastScope(at::ScalarType dtype, c10::Device device)
+      : device_(device.type()), active_(dtype != at::kFloat) {
     if (!active_) return;
     at::autocast::increment_nesting();
     was_enabled_ = at::autocast::is_autocast_enabled(device_);

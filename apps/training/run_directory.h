@@ -31,8 +31,8 @@ class RunDirectory {
   void clean() const;
 
   using Fill = std::function<void(const std::filesystem::path&)>;
-  /// `fill` writes the files of a checkpoint into the directory that it is given. Throws Error on a full disk; what
-  /// was there before is unharmed.
+  /// `fill` writes the files of a checkpoint into the directory that it is given. Throws Error on a full
+  /// disk; what was there before is unharmed.
   void write_step(std::int64_t iteration, const Fill& fill);
   void write_best(const Fill& fill) { write(path_ / "best", fill); }
   void write_final(const Fill& fill) { write(path_ / "final", fill); }

@@ -18,7 +18,8 @@ ScheduleKind schedule_named(const std::string& name) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return static_cast<ScheduleKind>(i);
   }
-  throw Error("unknown schedule '", name, "'", did_you_mean(name, names), " (there are: constant, linear, cosine)");
+  throw Error("unknown schedule '", name, "'", did_you_mean(name, names),
+              " (there are: constant, linear, cosine)");
 }
 
 double Schedule::at(std::int64_t iteration) const {
@@ -26,8 +27,10 @@ double Schedule::at(std::int64_t iteration) const {
   if (iteration < warmup_iters) return peak * (i + 1) / static_cast<double>(warmup_iters + 1);
   if (kind == ScheduleKind::kConstant) return peak;
   if (iteration >= decay_iters) return floor;
-  const double done = (i - static_cast<double>(warmup_iters)) / static_cast<double>(decay_iters - warmup_iters);
-  const double left = kind == ScheduleKind::kLinear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
+  const double done =
+      (i - static_cast<double>(warmup_iters)) / static_cast<double>(decay_iters - warmup_iters);
+  const double left =
+      kind == ScheduleKind::kLinear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   return floor + left * (peak - floor);
 }
 

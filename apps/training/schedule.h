@@ -13,8 +13,9 @@ const std::vector<std::string>& schedule_names();
 /// Throws Error with the nearest name for one that is not a schedule's.
 ScheduleKind schedule_named(const std::string& name);
 
-/// The learning rate over the iterations: a linear warm-up to `peak`, then constant, or falling to `floor` by a
-/// straight line or half a cosine (Loshchilov and Hutter, 2017) until `decay_iters`, and `floor` from there on.
+/// The learning rate over the iterations: a linear warm-up to `peak`, then constant, or falling to `floor` by
+/// a straight line or half a cosine (Loshchilov and Hutter, 2017) until `decay_iters`, and `floor` from there
+/// on.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3, floor = 1e-4;

@@ -25,6 +25,8 @@ StopSignal::~StopSignal() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-int StopSignal::received() { return received_signal; }
+int StopSignal::received() {
+  return received_signal;
+}
 
 }  // namespace zoo

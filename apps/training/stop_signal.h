@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-/// While it lives, the first Ctrl-C (SIGINT) or SIGTERM is remembered instead of ending the process; a second one
-/// ends it at once. One at a time.
+/// While it lives, the first Ctrl-C (SIGINT) or SIGTERM is remembered instead of ending the process; a second
+/// one ends it at once. One at a time.
 class StopSignal {
  public:
   StopSignal();

@@ -155,7 +155,8 @@ double Trainer::mean_loss(Split split, TrainingObserver& observer) {
     const AutocastScope autocast(options_.dtype, options_.device);
     const at::Tensor loss = model_->forward(batches_.evaluation(split, i)).loss.to(at::kDouble);
     sum = sum.defined() ? sum + loss : loss;
-    observer.on_evaluation_step((split == Split::kVal ? options_.eval_iters : 0) + i + 1, 2 * options_.eval_iters);
+    observer.on_evaluation_step((split == Split::kVal ? options_.eval_iters : 0) + i + 1,
+                                2 * options_.eval_iters);
   }
   return sum.item<double>() / static_cast<double>(options_.eval_iters);
 }
@@ -177,7 +178,8 @@ void Trainer::save_state(std::int64_t iteration, const std::filesystem::path& di
 Metrics Trainer::metrics(std::int64_t iteration, double loss, Clock& clock) const {
   const double ms = clock.lap();
   const auto tokens = static_cast<double>(batches_.tokens_per_batch() * options_.gradient_accumulation_steps);
-  Metrics now{.iter = iteration, .train_loss = loss, .lr = options_.schedule.at(iteration), .ms_per_iter = ms};
+  Metrics now{
+      .iter = iteration, .train_loss = loss, .lr = options_.schedule.at(iteration), .ms_per_iter = ms};
   now.tokens_per_second = ms > 0 ? 1000 * tokens / ms : 0;
   if (optimizer_.gradient_norm().defined()) now.grad_norm = optimizer_.gradient_norm().item<double>();
   return now;

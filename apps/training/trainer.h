@@ -46,8 +46,8 @@ class TrainingObserver {
   virtual bool stop() { return false; }
 };
 
-/// Trains a model: warm-up and decay, accumulation, clipping, fused AdamW, evaluation, checkpoints from which it
-/// continues bit for bit.
+/// Trains a model: warm-up and decay, accumulation, clipping, fused AdamW, evaluation, checkpoints from which
+/// it continues bit for bit.
 class Trainer {
  public:
   /// Writes what a checkpoint holds beside the optimizer's state: the model itself, its tokenizer.
@@ -56,8 +56,8 @@ class Trainer {
   Trainer(std::shared_ptr<Model> model, Batches& batches, RunDirectory run, SaveModel save_model,
           const TrainerOptions& options);
 
-  /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The model must already
-  /// have the checkpoint's weights. Throws Error naming the file that does not fit.
+  /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The model must
+  /// already have the checkpoint's weights. Throws Error naming the file that does not fit.
   void resume(std::int64_t iteration);
 
   struct Result {

@@ -1,9 +1,10 @@
 #include "apps/training/trainer_state.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 #include <cmath>
 #include <limits>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"

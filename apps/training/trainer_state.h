@@ -1,8 +1,9 @@
 #pragma once
 
-#include <c10/core/Device.h>
 #include <cstdint>
 #include <filesystem>
+
+#include <c10/core/Device.h>
 
 namespace zoo {
 

@@ -27,7 +27,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 constexpr std::int64_t kPadding = 0;
 
 std::int64_t context_limit(const TransformerConfig& config) {
-  const bool bounded = config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
+  const bool bounded =
+      config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
   return bounded ? config.max_positions : std::numeric_limits<std::int64_t>::max();
 }
 
@@ -49,7 +50,9 @@ void check_prompts(const std::vector<Ids>& prompts, const TransformerConfig& con
 // Evaluation mode, and back at the end of the scope.
 class EvaluationScope {
  public:
-  explicit EvaluationScope(Model& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  explicit EvaluationScope(Model& model) : model_(model), was_training_(model.is_training()) {
+    model_.eval();
+  }
   ~EvaluationScope() { model_.train(was_training_); }
   EvaluationScope(const EvaluationScope&) = delete;
   EvaluationScope& operator=(const EvaluationScope&) = delete;
@@ -63,7 +66,10 @@ class EvaluationScope {
 class Contexts {
  public:
   Contexts(Model& model, const std::vector<Ids>& prompts, std::int64_t max_new_tokens)
-      : model_(model), contexts_(prompts), ended_(prompts.size(), false), limit_(context_limit(model.config())) {
+      : model_(model),
+        contexts_(prompts),
+        ended_(prompts.size(), false),
+        limit_(context_limit(model.config())) {
     for (const auto row : c10::irange(prompts.size())) rows_.push_back(row);
     const std::int64_t longest = longest_context();
     // The last token is given, but never read.
@@ -98,7 +104,8 @@ class Contexts {
     for (const std::size_t row : rows_) {
       Ids& context = contexts_[row];
       const auto length = static_cast<std::int64_t>(context.size());
-      if (length > limit_) context.erase(context.begin(), context.end() - std::max<std::int64_t>(1, limit_ / 2));
+      if (length > limit_)
+        context.erase(context.begin(), context.end() - std::max<std::int64_t>(1, limit_ / 2));
     }
   }
 
@@ -174,7 +181,8 @@ double GenerationResult::tokens_per_second() const {
 
 GenerationResult generate(Model& model, const std::vector<Ids>& prompts, const GenerationOptions& options,
                           const TokenCallback& on_token) {
-  if (options.max_new_tokens < 1) throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
+  if (options.max_new_tokens < 1)
+    throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
   check_prompts(prompts, model.config());
   GenerationResult result{.ids = std::vector<Ids>(prompts.size())};
   TokenSampler sampler(options.sampling, prompts.size());
@@ -185,7 +193,8 @@ GenerationResult generate(Model& model, const std::vector<Ids>& prompts, const G
   auto start = std::chrono::steady_clock::now();
   Contexts contexts(model, prompts, options.max_new_tokens);
   const auto ends = [&](std::int64_t id) {
-    return std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), id) != options.eos_token_ids.end();
+    return std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), id) !=
+           options.eos_token_ids.end();
   };
   bool going = true;
   for (std::int64_t step = 0; step < options.max_new_tokens && going && !contexts.all_ended(); ++step) {

@@ -27,15 +27,17 @@ struct GenerationResult {
 /// Called for every new token at once, with the number of its row; false ends the generation of all rows.
 using TokenCallback = std::function<bool(std::size_t row, std::int64_t id)>;
 
-/// Continues each prompt with a decoder. Keys and values are kept from step to step; rows of different lengths are
-/// padded on the left, and positions count a row's own tokens, so that a row is continued as it would be alone.
+/// Continues each prompt with a decoder. Keys and values are kept from step to step; rows of different
+/// lengths are padded on the left, and positions count a row's own tokens, so that a row is continued as it
+/// would be alone.
 ///
-/// A model with learned or sinusoidal positions sees at most max_positions tokens. When the prompt and what is new
-/// grow beyond that, the last half of max_positions tokens of the row is kept and read anew: the context slides in
-/// jumps, where nanoGPT moves it by one token and reads all of it for every token, and Hugging Face fails.
+/// A model with learned or sinusoidal positions sees at most max_positions tokens. When the prompt and what
+/// is new grow beyond that, the last half of max_positions tokens of the row is kept and read anew: the
+/// context slides in jumps, where nanoGPT moves it by one token and reads all of it for every token, and
+/// Hugging Face fails.
 ///
-/// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than max_positions
-/// (naming both lengths) and options out of range.
+/// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than
+/// max_positions (naming both lengths) and options out of range.
 GenerationResult generate(Model& model, const std::vector<std::vector<std::int64_t>>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 

@@ -13,7 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_id(const nlohmann::json& value) {
-  return value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() < (1ULL << 63)) &&
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() || value.get<std::uint64_t>() < (1ULL << 63)) &&
          value.get<std::int64_t>() >= 0;
 }
 
@@ -30,7 +31,8 @@ std::vector<std::int64_t> read_ids(const nlohmann::json& json, const char* key, 
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
   std::vector<std::int64_t> ids;
   for (const nlohmann::json& id : list) {
-    if (!is_id(id)) throw Error(path.string(), ": '", key, "' must be an id or a list of ids, got ", found->dump());
+    if (!is_id(id))
+      throw Error(path.string(), ": '", key, "' must be an id or a list of ids, got ", found->dump());
     ids.push_back(id.get<std::int64_t>());
   }
   return ids;

@@ -14,7 +14,8 @@ struct GenerationDefaults {
 };
 
 /// Reads the directory's generation_config.json or, if there is none, config.json: as Hugging Face, one file
-/// alone. Throws Error naming the file and the key whose value is no id ("eos_token_id" may be a list of them).
+/// alone. Throws Error naming the file and the key whose value is no id ("eos_token_id" may be a list of
+/// them).
 GenerationDefaults read_generation_defaults(const std::filesystem::path& directory);
 
 }  // namespace zoo

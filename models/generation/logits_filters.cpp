@@ -23,7 +23,9 @@ TemperatureFilter::TemperatureFilter(double temperature) : temperature_(temperat
   }
 }
 
-at::Tensor TemperatureFilter::apply(const at::Tensor& logits) const { return logits / temperature_; }
+at::Tensor TemperatureFilter::apply(const at::Tensor& logits) const {
+  return logits / temperature_;
+}
 
 TopKFilter::TopKFilter(std::int64_t k) : k_(k) {
   if (k <= 0) throw Error("top_k must be a positive number of tokens (0 in the options: all), got ", k);

@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-/// Changes the logits of the next token before one is drawn. Takes and gives [B, V] float32; a token that must not be
-/// drawn gets -inf.
+/// Changes the logits of the next token before one is drawn. Takes and gives [B, V] float32; a token that
+/// must not be drawn gets -inf.
 class LogitsFilter {
  public:
   virtual ~LogitsFilter() = default;
@@ -36,9 +36,9 @@ class TopKFilter : public LogitsFilter {
   std::int64_t k_;
 };
 
-/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. As Hugging
-/// Face: in ascending order, tokens whose cumulative probability is at most 1 - p go, and the last one never does.
-/// Throws Error unless 0 <= p <= 1.
+/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. As
+/// Hugging Face: in ascending order, tokens whose cumulative probability is at most 1 - p go, and the last
+/// one never does. Throws Error unless 0 <= p <= 1.
 class TopPFilter : public LogitsFilter {
  public:
   explicit TopPFilter(double p);

@@ -11,10 +11,15 @@
 namespace zoo {
 namespace {
 
-// A double in [0, 1) of the generator's upper 53 bits: the standard's own distributions differ between libraries.
-double uniform(std::mt19937_64& generator) { return static_cast<double>(generator() >> 11) * 0x1.0p-53; }
+// A double in [0, 1) of the generator's upper 53 bits: the standard's own distributions differ between
+// libraries.
+double uniform(std::mt19937_64& generator) {
+  return static_cast<double>(generator() >> 11) * 0x1.0p-53;
+}
 
-[[noreturn]] void refuse_logits() { throw Error("the model's logits are not finite numbers: no token can be chosen"); }
+[[noreturn]] void refuse_logits() {
+  throw Error("the model's logits are not finite numbers: no token can be chosen");
+}
 
 // The first id whose cumulative weight is above `point` of the sum.
 std::int64_t draw(const float* weights, std::int64_t count, double point) {
@@ -46,17 +51,20 @@ std::vector<std::int64_t> largest(const at::Tensor& logits) {
 
 }  // namespace
 
-TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows) : greedy_(options.temperature == 0) {
+TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
+    : greedy_(options.temperature == 0) {
   if (greedy_) return;
-  filters_ = make_filters({.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p});
+  filters_ =
+      make_filters({.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p});
   for (const auto row : c10::irange(rows)) {
-    std::seed_seq seed{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32),
-                       static_cast<std::uint32_t>(row)};
+    std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
+                       static_cast<std::uint32_t>(options.seed >> 32), static_cast<std::uint32_t>(row)};
     generators_.emplace_back(seed);
   }
 }
 
-std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits, const std::vector<std::size_t>& rows) {
+std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits,
+                                               const std::vector<std::size_t>& rows) {
   if (greedy_) return largest(logits.to(at::kFloat));
   const at::Tensor filtered = apply_filters(filters_, logits.to(at::kFloat));
   const at::Tensor weights = at::softmax(filtered, -1).to(at::kCPU).contiguous();

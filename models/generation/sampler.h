@@ -16,16 +16,16 @@ struct SamplingOptions {
   std::uint64_t seed = 1337;
 };
 
-/// Chooses tokens. Each row draws from a generator of its own, made from the seed and the row's number: the same seed
-/// gives the same ids, whatever else is in the batch or draws from LibTorch's own generator.
+/// Chooses tokens. Each row draws from a generator of its own, made from the seed and the row's number: the
+/// same seed gives the same ids, whatever else is in the batch or draws from LibTorch's own generator.
 class TokenSampler {
  public:
   /// Throws Error naming the option that is out of range.
   TokenSampler(const SamplingOptions& options, std::size_t rows);
 
-  /// One id for each row of logits [B, V]: the largest logit, of equal ones the lowest id, where sampling is greedy,
-  /// else a draw from the softmax of the filtered logits. rows[b] is the number of row b.
-  /// Throws Error if the logits hold no number to choose by.
+  /// One id for each row of logits [B, V]: the largest logit, of equal ones the lowest id, where sampling is
+  /// greedy, else a draw from the softmax of the filtered logits. rows[b] is the number of row b. Throws
+  /// Error if the logits hold no number to choose by.
   std::vector<std::int64_t> sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
 
  private:

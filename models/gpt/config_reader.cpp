@@ -1,6 +1,7 @@
 #include "models/gpt/config_reader.h"
 
 #include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
@@ -59,7 +60,8 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.hidden_size = reader.require_int("n_embd");
   config.num_layers = reader.require_int("n_layer");
   config.num_heads = reader.require_int("n_head");
-  config.max_positions = reader.has("n_positions") ? reader.require_int("n_positions") : reader.require_int("n_ctx");
+  config.max_positions =
+      reader.has("n_positions") ? reader.require_int("n_positions") : reader.require_int("n_ctx");
   config.intermediate_size = reader.get_int("n_inner", 0);
   config.activation = read_activation(reader);
   config.layer_norm_eps = reader.get_double("layer_norm_epsilon", 1e-5);

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/layers/transformer_config.h"
 
@@ -11,7 +12,8 @@ namespace zoo::gpt {
 /// Throws Error naming the key and `source`.
 TransformerConfig read_config(const nlohmann::json& json, const std::string& source);
 
-/// Throws Error for what GPT2Config has no key for: other positions or norms, grouped heads, a bias here and there.
+/// Throws Error for what GPT2Config has no key for: other positions or norms, grouped heads, a bias here and
+/// there.
 nlohmann::json write_config(const TransformerConfig& config);
 
 }  // namespace zoo::gpt

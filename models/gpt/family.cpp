@@ -52,7 +52,8 @@ std::shared_ptr<Model> build(const TransformerConfig& config, Head head) {
 Family family() {
   return {
       .model_type = "gpt2",
-      .description = "GPT-2 (Radford et al., 2019): causal decoder, pre-LayerNorm, learned positions, tanh-GELU, tied",
+      .description =
+          "GPT-2 (Radford et al., 2019): causal decoder, pre-LayerNorm, learned positions, tanh-GELU, tied",
       .heads = {{Head::kCausalLm, "GPT2LMHeadModel"}},
       .presets = {{"gpt2", "GPT-2 small", gpt2_config({12, 12, 768})},
                   {"gpt2-medium", "GPT-2 medium", gpt2_config({24, 16, 1024})},

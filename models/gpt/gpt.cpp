@@ -1,11 +1,12 @@
 #include "models/gpt/gpt.h"
 
+#include <cmath>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
-#include <cmath>
 
 #include "models/layers/positions.h"
 
@@ -88,14 +89,17 @@ void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) 
   const at::Tensor& ids = inputs.input_ids;
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
               ids.defined() ? ids.sizes() : at::IntArrayRef());
-  const bool bounded = config_.position == PositionKind::kLearned || config_.position == PositionKind::kSinusoidal;
+  const bool bounded =
+      config_.position == PositionKind::kLearned || config_.position == PositionKind::kSinusoidal;
   TORCH_CHECK(!bounded || past + ids.size(1) <= config_.max_positions, "a sequence of ", past + ids.size(1),
               " tokens is longer than the model's ", config_.max_positions, " positions");
-  TORCH_CHECK(!inputs.labels.defined() || inputs.labels.sizes() == ids.sizes(), "labels must be ", ids.sizes(),
-              " as input_ids, got ", inputs.labels.sizes());
+  TORCH_CHECK(!inputs.labels.defined() || inputs.labels.sizes() == ids.sizes(), "labels must be ",
+              ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
 }
 
-const at::Tensor& GptForCausalLm::output_weight() const { return lm_head ? lm_head->weight : token_embedding->weight; }
+const at::Tensor& GptForCausalLm::output_weight() const {
+  return lm_head ? lm_head->weight : token_embedding->weight;
+}
 
 void GptForCausalLm::initialize(at::Generator generator) {
   const at::NoGradGuard no_grad;
@@ -134,7 +138,8 @@ std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() c
   parts.emplace_back("attention", attention);
   parts.emplace_back("feed-forward", feed_forward);
   parts.emplace_back("norms", norms);
-  parts.emplace_back(lm_head ? "output projection" : "output projection (tied)", lm_head ? count(*lm_head) : 0);
+  parts.emplace_back(lm_head ? "output projection" : "output projection (tied)",
+                     lm_head ? count(*lm_head) : 0);
   return parts;
 }
 

@@ -6,8 +6,8 @@
 
 namespace zoo::gpt {
 
-/// GPT-2 (Radford et al., 2019) with a language-modelling head: logits = norm(stack(wte[ids] + wpe[positions])) W^T,
-/// where W is wte itself when config.tie_word_embeddings.
+/// GPT-2 (Radford et al., 2019) with a language-modelling head: logits = norm(stack(wte[ids] +
+/// wpe[positions])) W^T, where W is wte itself when config.tie_word_embeddings.
 class GptForCausalLm : public Model {
  public:
   /// Throws c10::Error if the configuration is not valid or not a decoder's.
@@ -15,8 +15,8 @@ class GptForCausalLm : public Model {
 
   ModelOutput forward(const ModelInputs& inputs) override;
 
-  /// normal(0, initializer_range) for all weights, zero biases; the projections that end a residual branch divided by
-  /// sqrt(2 * num_layers) (Radford et al., 2019, section 2.3).
+  /// normal(0, initializer_range) for all weights, zero biases; the projections that end a residual branch
+  /// divided by sqrt(2 * num_layers) (Radford et al., 2019, section 2.3).
   void initialize(at::Generator generator) override;
 
   std::vector<std::pair<std::string, std::int64_t>> components() const override;

@@ -40,10 +40,14 @@ std::string architecture_of(const Family& family, Head head) {
 
 const char* dtype_name(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kFloat: return "float32";
-    case at::kBFloat16: return "bfloat16";
-    case at::kHalf: return "float16";
-    default: throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
+    case at::kFloat:
+      return "float32";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kHalf:
+      return "float16";
+    default:
+      throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
   }
 }
 

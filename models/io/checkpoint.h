@@ -1,9 +1,10 @@
 #pragma once
 
-#include <c10/core/Device.h>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
+
+#include <c10/core/Device.h>
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/family.h"
 #include "models/io/load_report.h"

@@ -19,7 +19,9 @@ const nlohmann::json* ConfigReader::find(const char* key) const {
   return found == json_.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool ConfigReader::has(const char* key) const { return find(key) != nullptr; }
+bool ConfigReader::has(const char* key) const {
+  return find(key) != nullptr;
+}
 
 std::int64_t ConfigReader::require_int(const char* key) const {
   if (!has(key)) throw Error(source_, ": the key '", key, "' is missing");

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace zoo {
 
-/// Typed access to the keys of a config.json. A key that is absent or null is "not given". A value of another type
-/// throws Error naming the file, the key, what was expected and what stands there.
+/// Typed access to the keys of a config.json. A key that is absent or null is "not given". A value of another
+/// type throws Error naming the file, the key, what was expected and what stands there.
 class ConfigReader {
  public:
   /// `source` names the file in messages. `json` must outlive the reader.

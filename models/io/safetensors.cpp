@@ -1,15 +1,16 @@
 #include "models/io/safetensors.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 
@@ -74,7 +75,8 @@ std::string_view header_text(const MappedFile& file) {
   }
   std::uint64_t length = 0;
   for (std::size_t i = kLengthSize; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  if (length > kMaxHeader) throw Error(file.path(), ": the safetensors header claims ", length, " bytes, too many");
+  if (length > kMaxHeader)
+    throw Error(file.path(), ": the safetensors header claims ", length, " bytes, too many");
   if (length > bytes.size() - kLengthSize) {
     throw Error(file.path(), ": truncated: the header claims ", length, " bytes, the file has ",
                 bytes.size() - kLengthSize, " after its length");
@@ -90,7 +92,8 @@ class EntryParser {
   SafetensorsFile::Entry parse() const {
     if (!value_.is_object()) fail("must be an object");
     for (const auto& [key, unused] : value_.items()) {
-      if (key != "dtype" && key != "shape" && key != "data_offsets") fail("has the unknown key '" + key + "'");
+      if (key != "dtype" && key != "shape" && key != "data_offsets")
+        fail("has the unknown key '" + key + "'");
     }
     SafetensorsFile::Entry entry{.dtype = dtype(), .shape = shape(), .begin = 0, .end = 0};
     const json& offsets = list("data_offsets");
@@ -107,7 +110,9 @@ class EntryParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw Error(path_, ": tensor '", name_, "' ", what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(path_, ": tensor '", name_, "' ", what);
+  }
 
   const json& list(const char* key) const {
     const auto found = value_.find(key);
@@ -156,7 +161,8 @@ class EntryParser {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(std::make_shared<MappedFile>(path)) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : file_(std::make_shared<MappedFile>(path)) {
   const std::string_view text = header_text(*file_);
   data_start_ = kLengthSize + text.size();
   const json header = parse_header(text, path);
@@ -176,22 +182,25 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(std:
     const Entry& entry = entries_.at(name);
     return std::pair(entry.begin, entry.end);
   };
-  std::sort(names_.begin(), names_.end(), [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  std::sort(names_.begin(), names_.end(),
+            [&](const auto& a, const auto& b) { return position(a) < position(b); });
 
   // The tensors must cover the data part without a gap or an overlap: the format says so.
   std::size_t expected = 0;
   for (const std::string& name : names_) {
     const auto [begin, end] = position(name);
     if (begin < expected) throw Error(path, ": tensor '", name, "' overlaps the one before it");
-    if (begin > expected) throw Error(path, ": ", begin - expected, " unused bytes before tensor '", name, "'");
+    if (begin > expected)
+      throw Error(path, ": ", begin - expected, " unused bytes before tensor '", name, "'");
     expected = end;
   }
   const std::size_t present = file_->bytes().size() - data_start_;
   if (present < expected) {
-    throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected, " of the data, which has ",
-                present);
+    throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected,
+                " of the data, which has ", present);
   }
-  if (present > expected) throw Error(path, ": ", present - expected, " bytes more than the header describes");
+  if (present > expected)
+    throw Error(path, ": ", present - expected, " bytes more than the header describes");
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {

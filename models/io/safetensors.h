@@ -1,6 +1,5 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -8,13 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "data/base/mapped_file.h"
 
 namespace zoo {
 
-/// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON header, the
-/// header, then the tensors' bytes. The file is mapped; every length, offset, type and shape is checked when it is
-/// opened, so that reading a tensor cannot fail later.
+/// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON
+/// header, the header, then the tensors' bytes. The file is mapped; every length, offset, type and shape is
+/// checked when it is opened, so that reading a tensor cannot fail later.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -31,8 +32,8 @@ class SafetensorsFile {
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
   const Entry& entry(const std::string& name) const;
 
-  /// A view of the mapped bytes, which stay mapped while it lives; a copy only where the bytes are not aligned.
-  /// Writing to it changes this process's memory, never the file.
+  /// A view of the mapped bytes, which stay mapped while it lives; a copy only where the bytes are not
+  /// aligned. Writing to it changes this process's memory, never the file.
   at::Tensor tensor(const std::string& name) const;
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -1,7 +1,8 @@
 #include "models/io/weight_files.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
@@ -23,7 +24,8 @@ std::set<std::string> shards_of(const fs::path& index_path, std::map<std::string
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string()) throw Error(index_path, ": the file of '", tensor, "' must be a string");
     const auto& name = file.get_ref<const std::string&>();
-    if (fs::path(name).filename() != name) throw Error(index_path, ": '", name, "' is not the name of a file beside it");
+    if (fs::path(name).filename() != name)
+      throw Error(index_path, ": '", name, "' is not the name of a file beside it");
     shards.insert(name);
     weight_map[tensor] = name;
   }
@@ -59,7 +61,8 @@ void WeightFiles::add(const fs::path& path) {
   const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path));
   bytes_ += static_cast<std::int64_t>(fs::file_size(path));
   for (const std::string& name : file->names()) {
-    if (!where_.emplace(name, file.get()).second) throw Error(path, ": tensor '", name, "' is in another shard too");
+    if (!where_.emplace(name, file.get()).second)
+      throw Error(path, ": tensor '", name, "' is in another shard too");
     names_.push_back(name);
   }
 }

@@ -10,10 +10,12 @@
 
 namespace zoo {
 
-/// The tensors of a checkpoint directory: model.safetensors, or the shards that model.safetensors.index.json lists.
+/// The tensors of a checkpoint directory: model.safetensors, or the shards that model.safetensors.index.json
+/// lists.
 class WeightFiles {
  public:
-  /// Throws Error naming the directory and what is missing. A pytorch_model.bin is refused: a pickle is a program.
+  /// Throws Error naming the directory and what is missing. A pytorch_model.bin is refused: a pickle is a
+  /// program.
   explicit WeightFiles(const std::filesystem::path& directory);
 
   const std::vector<std::string>& names() const { return names_; }

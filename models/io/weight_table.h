@@ -13,8 +13,8 @@ enum class WeightLayout {
   kTransposed,  ///< [in, out], as GPT-2's Conv1D
 };
 
-/// One line of a family's table: our parameter and the tensors of a checkpoint that hold it. "{}" stands for the
-/// number of the layer. Several names are stacked along the first dimension (query, key and value, say).
+/// One line of a family's table: our parameter and the tensors of a checkpoint that hold it. "{}" stands for
+/// the number of the layer. Several names are stacked along the first dimension (query, key and value, say).
 struct WeightName {
   std::string ours;
   std::vector<std::string> theirs;
@@ -24,7 +24,8 @@ struct WeightName {
 /// All names of a family.
 struct WeightTable {
   std::vector<WeightName> names;
-  /// What a whole model writes before each name but those of its head, and a bare model leaves out ("transformer.").
+  /// What a whole model writes before each name but those of its head, and a bare model leaves out
+  /// ("transformer.").
   std::string prefix;
   /// Names that never bear the prefix ("lm_head.weight").
   std::vector<std::string> unprefixed;

@@ -1,10 +1,11 @@
 #include "models/io/weights.h"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <set>
 #include <sstream>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
 
@@ -18,15 +19,22 @@ std::string shape_text(at::IntArrayRef sizes) {
 }
 
 // A model without biases is kept by Hugging Face's classes with biases of zero.
-bool is_bias(const std::string& name) { return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0; }
+bool is_bias(const std::string& name) {
+  return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0;
+}
 
-std::string weight_beside(const std::string& bias) { return bias.substr(0, bias.size() - 4) + "weight"; }
+std::string weight_beside(const std::string& bias) {
+  return bias.substr(0, bias.size() - 4) + "weight";
+}
 
 // The matching of one model with one set of files.
 class Matcher {
  public:
   Matcher(const Model& model, const WeightTable& table, const WeightFiles& files)
-      : table_(table), files_(files), parameters_(model.named_parameters()), layers_(model.config().num_layers) {
+      : table_(table),
+        files_(files),
+        parameters_(model.named_parameters()),
+        layers_(model.config().num_layers) {
     prefixed_ = uses_prefix();
   }
 
@@ -71,7 +79,8 @@ class Matcher {
       }
       const at::ScalarType dtype = files_.entry(key).dtype;
       if (!at::isFloatingType(dtype)) {
-        report_.mismatched.push_back(key + ": expected floating-point numbers, found " + safetensors_name(dtype));
+        report_.mismatched.push_back(key + ": expected floating-point numbers, found " +
+                                     safetensors_name(dtype));
         continue;
       }
       std::vector<std::int64_t> found = files_.entry(key).shape;

@@ -8,13 +8,13 @@ namespace zoo {
 
 struct WeightOptions {
   at::ScalarType dtype = at::kFloat;
-  /// The model will be trained: each weight gets contiguous memory of its own. Otherwise a weight whose type fits
-  /// stays in the mapped file and is read when it is first used.
+  /// The model will be trained: each weight gets contiguous memory of its own. Otherwise a weight whose type
+  /// fits stays in the mapped file and is read when it is first used.
   bool trainable = false;
 };
 
-/// Compares the names and shapes of the files with what the model needs; reads no weight but tied copies and biases
-/// that must be zero.
+/// Compares the names and shapes of the files with what the model needs; reads no weight but tied copies and
+/// biases that must be zero.
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files);
 
 /// Gives the model the files' weights. Throws Error with all faults of the report unless it is good.

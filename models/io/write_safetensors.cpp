@@ -14,7 +14,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     const char* dtype = safetensors_name(tensor.scalar_type());
-    if (dtype == nullptr) throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
+    if (dtype == nullptr)
+      throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
     if (name == "__metadata__") throw Error(path, ": '__metadata__' cannot be the name of a tensor");
     if (header.contains(name)) throw Error(path, ": two tensors are named '", name, "'");
     header[name] = {{"dtype", dtype},
@@ -27,7 +28,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
 
   AtomicFile file(path);
   std::string length(8, '\0');
-  for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < length.size(); ++i)
+    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   file.write(length);
   file.write(text);
   for (const auto& [name, tensor] : tensors) {

@@ -1,11 +1,14 @@
 #include "models/layers/attention.h"
 
+#include <cmath>
+#include <limits>
+
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
-#include <cmath>
-#include <limits>
+
+#include "models/layers/short_attention.h"
 
 namespace zoo {
 namespace {
@@ -16,9 +19,12 @@ at::Tensor split_heads(const at::Tensor& x, std::int64_t head_dim) {
 }
 
 // [B, H, T, D] -> [B, T, H D]
-at::Tensor merge_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
+at::Tensor merge_heads(const at::Tensor& x) {
+  return x.transpose(1, 2).flatten(2);
+}
 
-at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask, double scale) {
+at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
+                            double scale) {
   at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * scale;  // [B, H, T, S]
   if (mask.causal) {
     const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
@@ -43,8 +49,8 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
     result.output = at::matmul(dropped, grouped ? v.repeat_interleave(group, 1) : v);
   } else {
     const auto bias = mask.bias.defined() ? std::optional<at::Tensor>(mask.bias) : std::nullopt;
-    result.output =
-        at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal, scale, /*enable_gqa=*/grouped);
+    result.output = at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal, scale,
+                                                     /*enable_gqa=*/grouped);
   }
   if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
   return result;
@@ -63,7 +69,11 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
 
 AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context) {
   const std::int64_t width = num_heads_ * head_dim_, kv_width = num_kv_heads_ * head_dim_;
-  const auto projected = qkv(x).split_with_sizes({width, kv_width, kv_width}, -1);
+  const at::Tensor all = qkv(x);
+  if (is_plain(context) && has_short_attention(all)) {
+    return {out(causal_self_attention(all, num_heads_)), at::Tensor()};
+  }
+  const auto projected = all.split_with_sizes({width, kv_width, kv_width}, -1);
   at::Tensor q = split_heads(projected[0], head_dim_);
   at::Tensor k = split_heads(projected[1], head_dim_);
   at::Tensor v = split_heads(projected[2], head_dim_);
@@ -72,14 +82,21 @@ AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttent
     k = context.rotary->rotate(k);
   }
   if (context.cache != nullptr) {
-    auto all = context.cache->append(context.layer, k, v);
-    k = std::move(all.keys);
-    v = std::move(all.values);
+    auto seen = context.cache->append(context.layer, k, v);
+    k = std::move(seen.keys);
+    v = std::move(seen.values);
   }
-  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0, .need_weights = context.need_weights};
+  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0,
+                                 .need_weights = context.need_weights};
   AttentionOutput result = scaled_dot_product_attention(q, k, v, context.mask, options);
   result.output = out(merge_heads(result.output));
   return result;
+}
+
+bool SelfAttentionImpl::is_plain(const SelfAttentionContext& context) const {
+  const bool drops = is_training() && dropout_ > 0;
+  return context.mask.causal && context.rotary == nullptr && context.cache == nullptr &&
+         !context.need_weights && !drops && num_kv_heads_ == num_heads_;
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
@@ -89,12 +106,13 @@ CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
       dropout_(config.attention_dropout) {
   const std::int64_t width = num_heads_ * head_dim_;
   q = register_module("q", Linear(config.hidden_size, width, config.attention_bias));
-  kv = register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.attention_bias));
+  kv =
+      register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.attention_bias));
   out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
 }
 
-AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory, const AttentionMask& mask,
-                                            bool need_weights) {
+AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,
+                                            const AttentionMask& mask, bool need_weights) {
   const auto keys_and_values = kv(memory).chunk(2, -1);
   const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0, .need_weights = need_weights};
   AttentionOutput result =

@@ -9,8 +9,8 @@
 namespace zoo {
 
 struct AttentionOptions {
-  double dropout = 0.0;      // on the attention weights, in [0, 1)
-  double scale = 0.0;        // of the scores; 0: 1 / sqrt(D)
+  double dropout = 0.0;  // on the attention weights, in [0, 1)
+  double scale = 0.0;    // of the scores; 0: 1 / sqrt(D)
   bool need_weights = false;
 };
 
@@ -19,9 +19,9 @@ struct AttentionOutput {
   at::Tensor weights;  // [B, H, T, S], only when asked for
 };
 
-/// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S, D] with
-/// H a multiple of Hkv. A row whose keys are all hidden gives zeros, in the output and in the weights.
-/// The fused kernel runs unless the weights are asked for.
+/// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
+/// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in the output and in the
+/// weights. The fused kernel runs unless the weights are asked for.
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
 
@@ -34,8 +34,9 @@ struct SelfAttentionContext {
   bool need_weights = false;
 };
 
-/// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et al., 2023).
-/// x [B, T, C] to [B, T, C]. One projection makes queries, keys and values: qkv.weight [(H + 2 Hkv) D, C].
+/// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
+/// al., 2023). x [B, T, C] to [B, T, C]. One projection makes queries, keys and values: qkv.weight [(H + 2
+/// Hkv) D, C].
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const TransformerConfig& config);
@@ -45,13 +46,16 @@ class SelfAttentionImpl : public torch::nn::Module {
   Linear qkv{nullptr}, out{nullptr};
 
  private:
+  /// Causal over the whole sequence and nothing else: what causal_self_attention does.
+  bool is_plain(const SelfAttentionContext& context) const;
+
   std::int64_t num_heads_, num_kv_heads_, head_dim_;
   double dropout_;
 };
 TORCH_MODULE(SelfAttention);
 
-/// Multi-head attention from x [B, T, C] to another sequence, memory [B, S, C]: queries from x, keys and values from
-/// memory. Returns [B, T, C].
+/// Multi-head attention from x [B, T, C] to another sequence, memory [B, S, C]: queries from x, keys and
+/// values from memory. Returns [B, T, C].
 class CrossAttentionImpl : public torch::nn::Module {
  public:
   explicit CrossAttentionImpl(const TransformerConfig& config);

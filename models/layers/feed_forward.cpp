@@ -12,13 +12,20 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
     return activate(halves[0], gate) * halves[1];
   };
   switch (activation) {
-    case Activation::kRelu: return at::relu(x);
-    case Activation::kGelu: return at::gelu(x, "none");
-    case Activation::kGeluTanh: return at::gelu(x, "tanh");
-    case Activation::kSilu: return at::silu(x);
-    case Activation::kSwiGlu: return gated(Activation::kSilu);
-    case Activation::kGeGlu: return gated(Activation::kGelu);
-    case Activation::kReGlu: return gated(Activation::kRelu);
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kGelu:
+      return at::gelu(x, "none");
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kSwiGlu:
+      return gated(Activation::kSilu);
+    case Activation::kGeGlu:
+      return gated(Activation::kGelu);
+    case Activation::kReGlu:
+      return gated(Activation::kRelu);
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
@@ -30,6 +37,8 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(
   down = register_module("down", Linear(width, config.hidden_size, config.feed_forward_bias));
 }
 
-at::Tensor FeedForwardImpl::forward(const at::Tensor& x) { return down(activate(up(x), activation_)); }
+at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
+  return down(activate(up(x), activation_));
+}
 
 }  // namespace zoo

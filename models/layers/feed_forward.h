@@ -5,7 +5,8 @@
 
 namespace zoo {
 
-/// activation(x), elementwise; for a gated unit x [*, 2F] holds gate and value side by side and [*, F] returns.
+/// activation(x), elementwise; for a gated unit x [*, 2F] holds gate and value side by side and [*, F]
+/// returns.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 /// Position-wise feed-forward network (Vaswani et al., 2017, section 3.3): down(activation(up(x))).

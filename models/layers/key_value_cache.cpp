@@ -15,7 +15,8 @@ KeyValueCache::KeyValueCache(const TransformerConfig& config, std::int64_t batch
   }
 }
 
-KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values) {
+KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& keys,
+                                          const at::Tensor& values) {
   const std::int64_t end = length_ + keys.size(2);
   TORCH_CHECK(end <= capacity_, "the key/value cache holds ", capacity_, " positions, ", end, " are needed");
   View& all = layers_.at(static_cast<std::size_t>(layer));
@@ -31,7 +32,8 @@ void KeyValueCache::truncate(std::int64_t length) {
 
 std::int64_t KeyValueCache::bytes() const {
   std::int64_t sum = 0;
-  for (const View& layer : layers_) sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
+  for (const View& layer : layers_)
+    sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
   return sum;
 }
 

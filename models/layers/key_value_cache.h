@@ -1,14 +1,15 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
 
-/// The keys and values of the positions already seen, so that decoding computes each once. Memory for `capacity`
-/// positions is taken at the start; a step writes in place and reads views.
+/// The keys and values of the positions already seen, so that decoding computes each once. Memory for
+/// `capacity` positions is taken at the start; a step writes in place and reads views.
 class KeyValueCache {
  public:
   struct View {
@@ -18,8 +19,8 @@ class KeyValueCache {
   KeyValueCache(const TransformerConfig& config, std::int64_t batch, std::int64_t capacity,
                 const at::TensorOptions& options);
 
-  /// Writes keys and values [B, Hkv, T, D] of `layer` behind the positions seen so far and returns all of them.
-  /// Throws c10::Error when they do not fit the capacity.
+  /// Writes keys and values [B, Hkv, T, D] of `layer` behind the positions seen so far and returns all of
+  /// them. Throws c10::Error when they do not fit the capacity.
   View append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values);
 
   /// Positions seen: what every layer holds. advance() is called once for a step, after its last layer.

@@ -1,9 +1,10 @@
 #include "models/layers/masks.h"
 
+#include <limits>
+
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
-#include <limits>
 
 namespace zoo {
 namespace {
@@ -16,10 +17,10 @@ at::Tensor causal_visibility(const MaskShape& shape, const at::Device& device) {
 
 }  // namespace
 
-AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape, at::ScalarType dtype,
-                                  const at::Device& device) {
-  TORCH_CHECK(!shape.causal || shape.keys >= shape.queries, "a causal mask needs at least as many keys (", shape.keys,
-              ") as queries (", shape.queries, ")");
+AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape,
+                                  at::ScalarType dtype, const at::Device& device) {
+  TORCH_CHECK(!shape.causal || shape.keys >= shape.queries, "a causal mask needs at least as many keys (",
+              shape.keys, ") as queries (", shape.queries, ")");
   AttentionMask mask;
   // One query that comes last sees every key.
   const bool hides_future = shape.causal && shape.queries > 1;
@@ -41,7 +42,8 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
     visible = visible.defined() ? visible & past : past.unsqueeze(0).unsqueeze(0);
   }
   const at::Tensor hidden_rows = visible.any(-1, /*keepdim=*/true).logical_not();
-  // Knowing whether there is such a row costs a synchronisation on an accelerator; multiplying by one does not.
+  // Knowing whether there is such a row costs a synchronisation on an accelerator; multiplying by one does
+  // not.
   if (!device.is_cpu() || hidden_rows.any().item<bool>()) {
     mask.hidden_rows = hidden_rows;
     visible = visible | hidden_rows;

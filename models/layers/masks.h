@@ -15,20 +15,21 @@ struct AttentionMask {
   at::Tensor hidden_rows;
 };
 
-/// The lengths of one attention: `queries` (T) are the last ones of `keys` (S) positions when a cache holds the others.
+/// The lengths of one attention: `queries` (T) are the last ones of `keys` (S) positions when a cache holds
+/// the others.
 struct MaskShape {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   bool causal = false;
 };
 
-/// The mask for `attention_mask` [B, S] (1 keeps, 0 hides; any integer or bool type) or undefined for no padding.
-/// `dtype` is that of the queries.
-AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape, at::ScalarType dtype,
-                                  const at::Device& device);
+/// The mask for `attention_mask` [B, S] (1 keeps, 0 hides; any integer or bool type) or undefined for no
+/// padding. `dtype` is that of the queries.
+AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape,
+                                  at::ScalarType dtype, const at::Device& device);
 
-/// Positions that count kept tokens only, as for generation with left padding: [B, S], 0 for the first kept token
-/// and for hidden ones before it.
+/// Positions that count kept tokens only, as for generation with left padding: [B, S], 0 for the first kept
+/// token and for hidden ones before it.
 at::Tensor positions_of(const at::Tensor& attention_mask);
 
 }  // namespace zoo

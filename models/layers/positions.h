@@ -9,8 +9,9 @@ namespace zoo {
 /// Throws c10::Error for an odd hidden_size.
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size);
 
-/// Rotary position embedding (Su et al., 2021) over the head dimension D: the pair (x[i], x[i + D/2]) is turned by the
-/// angle position * theta^(-2i / D), so that q_m . k_n depends on m - n alone. Llama's pairing of dimensions.
+/// Rotary position embedding (Su et al., 2021) over the head dimension D: the pair (x[i], x[i + D/2]) is
+/// turned by the angle position * theta^(-2i / D), so that q_m . k_n depends on m - n alone. Llama's pairing
+/// of dimensions.
 struct RotaryTable {
   at::Tensor cos, sin;  // [T, D] or [B, 1, T, D], each half repeated
 

@@ -1,7 +1,8 @@
 #include "models/layers/stack.h"
 
-#include <ATen/ops/arange.h>
 #include <optional>
+
+#include <ATen/ops/arange.h>
 
 namespace zoo {
 namespace {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <torch/nn/modules/container/modulelist.h>
 #include <vector>
+
+#include <torch/nn/modules/container/modulelist.h>
 
 #include "models/layers/block.h"
 
@@ -11,20 +12,21 @@ namespace zoo {
 struct StackInputs {
   at::Tensor embeddings;      // [B, T, C]
   at::Tensor attention_mask;  // [B, S], 1 keeps; S counts cached positions too. Undefined: nothing is hidden.
-  at::Tensor positions;       // [T] or [B, T], for rotary positions. Undefined: 0, 1, … behind the cached ones.
+  at::Tensor positions;  // [T] or [B, T], for rotary positions. Undefined: 0, 1, … behind the cached ones.
   KeyValueCache* cache = nullptr;
   bool output_hidden_states = false;
   bool output_attentions = false;
 };
 
 struct StackOutput {
-  at::Tensor hidden;                       // [B, T, C], after the last norm
-  std::vector<at::Tensor> hidden_states;   // num_layers + 1: the embeddings first, the last after the final norm
-  std::vector<at::Tensor> attentions;      // num_layers of [B, H, T, S]
+  at::Tensor hidden;  // [B, T, C], after the last norm
+  std::vector<at::Tensor>
+      hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
+  std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
 };
 
-/// num_layers blocks, and a final norm if the norm stands before the sublayers (kPre): an encoder (every position sees
-/// every other) or a decoder (a position sees itself and those before).
+/// num_layers blocks, and a final norm if the norm stands before the sublayers (kPre): an encoder (every
+/// position sees every other) or a decoder (a position sees itself and those before).
 class TransformerStackImpl : public torch::nn::Module {
  public:
   /// Throws c10::Error for a configuration that is not valid or asks for what the stack does not have.

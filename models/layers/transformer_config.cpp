@@ -1,8 +1,9 @@
 #include "models/layers/transformer_config.h"
 
-#include <c10/util/Exception.h>
 #include <sstream>
 #include <string>
+
+#include <c10/util/Exception.h>
 
 namespace zoo {
 namespace {
@@ -23,26 +24,23 @@ class Faults {
   int count_ = 0;
 };
 
-// Far beyond any model, and small enough that no product of two or three of them overflows.
-constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+// Far beyond any model; a width of (H + 2 Hkv) D does not overflow.
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 constexpr std::int64_t kMostLayers = 100'000;
 
 void check_sizes(const TransformerConfig& c, Faults& faults) {
-  const auto at_most = [&](const char* name, std::int64_t value, std::int64_t largest) {
-    faults.check(value <= largest, name, " must be at most ", largest, ", got ", value);
-  };
-  const auto positive = [&](const char* name, std::int64_t value) {
+  const auto positive = [&](const char* name, std::int64_t value, std::int64_t largest = kLargestSize) {
     faults.check(value > 0, name, " must be positive, got ", value);
-    at_most(name, value, name == std::string_view("num_layers") ? kMostLayers : kLargestSize);
+    faults.check(value <= largest, name, " must be at most ", largest, ", got ", value);
   };
   positive("vocab_size", c.vocab_size);
   positive("hidden_size", c.hidden_size);
-  positive("num_layers", c.num_layers);
+  positive("num_layers", c.num_layers, kMostLayers);
   positive("num_heads", c.num_heads);
   positive("max_positions", c.max_positions);
   const auto not_negative = [&](const char* name, std::int64_t value) {
     faults.check(value >= 0, name, " must not be negative, got ", value);
-    at_most(name, value, kLargestSize);
+    faults.check(value <= kLargestSize, name, " must be at most ", kLargestSize, ", got ", value);
   };
   not_negative("num_kv_heads", c.num_kv_heads);
   not_negative("head_dim", c.head_dim);
@@ -53,8 +51,8 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
   if (c.num_heads <= 0 || c.hidden_size <= 0 || c.num_kv_heads < 0 || c.head_dim < 0) return;
   faults.check(c.head_dim > 0 || c.hidden_size % c.num_heads == 0, "hidden_size (", c.hidden_size,
                ") must be a multiple of num_heads (", c.num_heads, ")");
-  faults.check(c.num_heads % c.kv_heads() == 0, "num_heads (", c.num_heads, ") must be a multiple of num_kv_heads (",
-               c.kv_heads(), ")");
+  faults.check(c.num_heads % c.kv_heads() == 0, "num_heads (", c.num_heads,
+               ") must be a multiple of num_kv_heads (", c.kv_heads(), ")");
   faults.check(c.position != PositionKind::kRotary || c.head_size() % 2 == 0,
                "rotary positions need an even head_dim, got ", c.head_size());
 }
@@ -84,34 +82,51 @@ void TransformerConfig::validate() const {
 
 std::string_view name_of(Activation activation) {
   switch (activation) {
-    case Activation::kRelu: return "relu";
-    case Activation::kGelu: return "gelu";
-    case Activation::kGeluTanh: return "gelu_tanh";
-    case Activation::kSilu: return "silu";
-    case Activation::kSwiGlu: return "swiglu";
-    case Activation::kGeGlu: return "geglu";
-    case Activation::kReGlu: return "reglu";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kSwiGlu:
+      return "swiglu";
+    case Activation::kGeGlu:
+      return "geglu";
+    case Activation::kReGlu:
+      return "reglu";
   }
   return "?";
 }
 
 std::string_view name_of(PositionKind position) {
   switch (position) {
-    case PositionKind::kNone: return "none";
-    case PositionKind::kSinusoidal: return "sinusoidal";
-    case PositionKind::kLearned: return "learned";
-    case PositionKind::kShaw: return "shaw";
-    case PositionKind::kT5Buckets: return "t5_buckets";
-    case PositionKind::kRotary: return "rotary";
-    case PositionKind::kAlibi: return "alibi";
+    case PositionKind::kNone:
+      return "none";
+    case PositionKind::kSinusoidal:
+      return "sinusoidal";
+    case PositionKind::kLearned:
+      return "learned";
+    case PositionKind::kShaw:
+      return "shaw";
+    case PositionKind::kT5Buckets:
+      return "t5_buckets";
+    case PositionKind::kRotary:
+      return "rotary";
+    case PositionKind::kAlibi:
+      return "alibi";
   }
   return "?";
 }
 
-std::string_view name_of(NormKind norm) { return norm == NormKind::kLayerNorm ? "layer_norm" : "rms_norm"; }
+std::string_view name_of(NormKind norm) {
+  return norm == NormKind::kLayerNorm ? "layer_norm" : "rms_norm";
+}
 
 bool is_gated(Activation activation) {
-  return activation == Activation::kSwiGlu || activation == Activation::kGeGlu || activation == Activation::kReGlu;
+  return activation == Activation::kSwiGlu || activation == Activation::kGeGlu ||
+         activation == Activation::kReGlu;
 }
 
 }  // namespace zoo

@@ -11,19 +11,19 @@ enum class Shape { kEncoder, kDecoder, kEncoderDecoder };
 /// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019).
 enum class NormKind { kLayerNorm, kRmsNorm };
 
-/// Where the norm stands, in the words of Xiong et al. (2020): kPre before the sublayer, x + f(norm(x)); kPost after
-/// the residual sum, norm(x + f(x)).
+/// Where the norm stands, in the words of Xiong et al. (2020): kPre before the sublayer, x + f(norm(x));
+/// kPost after the residual sum, norm(x + f(x)).
 enum class NormPlacement { kPre, kPost };
 
-/// kSinusoidal: Vaswani et al. (2017). kLearned: a table. kShaw: Shaw et al. (2018). kT5Buckets: Raffel et al. (2020).
-/// kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
+/// kSinusoidal: Vaswani et al. (2017). kLearned: a table. kShaw: Shaw et al. (2018). kT5Buckets: Raffel et
+/// al. (2020). kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
 enum class PositionKind { kNone, kSinusoidal, kLearned, kShaw, kT5Buckets, kRotary, kAlibi };
 
 /// The last three are gated linear units (Shazeer, 2020): activation(x W) * (x V).
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu };
 
-/// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al. (2020).
-/// kLinformer: Wang et al. (2020).
+/// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
+/// (2020). kLinformer: Wang et al. (2020).
 enum class AttentionKind { kFull, kSlidingWindow, kStridedSparse, kLinear, kLinformer };
 
 /// kAllLayers: one block's weights serve every layer (ALBERT: Lan et al., 2020).
@@ -34,7 +34,7 @@ struct TransformerConfig {
   Shape shape = Shape::kDecoder;
 
   std::int64_t vocab_size = 0;
-  std::int64_t hidden_size = 0;        // C
+  std::int64_t hidden_size = 0;  // C
   std::int64_t num_layers = 0;
   std::int64_t num_heads = 0;          // H
   std::int64_t num_kv_heads = 0;       // 0: as many as num_heads
@@ -63,7 +63,9 @@ struct TransformerConfig {
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
   std::int64_t head_size() const { return head_dim > 0 ? head_dim : hidden_size / num_heads; }
-  std::int64_t feed_forward_size() const { return intermediate_size > 0 ? intermediate_size : 4 * hidden_size; }
+  std::int64_t feed_forward_size() const {
+    return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
+  }
 
   /// Throws c10::Error naming each field that is out of range, with its value and what it must be.
   void validate() const;

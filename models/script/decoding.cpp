@@ -18,7 +18,7 @@ def pick(self, logits: Tensor, temperature: float, top_k: int) -> Tensor:
 
 constexpr std::string_view kGenerate = R"(
 def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int = 0) -> Tensor:
-    assert input_ids.dim() == 2 and input_ids.size(1) > 0, "input_ids must be [batch, length] with a length of at least 1, got {}".format(input_ids.size())
+    self.check_ids(input_ids)
     assert max_new_tokens >= 0, "max_new_tokens must be at least 0, got {}".format(max_new_tokens)
     assert temperature >= 0.0, "temperature must be at least 0, got {}".format(temperature)
     assert top_k >= 0, "top_k must be at least 0, got {}".format(top_k)
@@ -50,7 +50,8 @@ def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 
 )";
 
 constexpr std::string_view kLimitCapacity =
-    R"(assert prompt <= $limit, "a prompt of {} tokens is longer than the model's context of $limit tokens".format(prompt)
+    R"(too_long = "a prompt of {} tokens is longer than the model's context of $limit tokens".format(prompt)
+    assert prompt <= $limit, too_long
     capacity = min(capacity, $limit))";
 
 // A full cache: the last half of the context is read anew.

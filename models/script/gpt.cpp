@@ -13,11 +13,15 @@ def embed(self, ids: Tensor, past: int) -> Tensor:
     $positions
     return x
 
+def check_ids(self, ids: Tensor):
+    shape = "input_ids must be [batch, length] with a length of at least 1, got {}".format(ids.size())
+    assert ids.dim() == 2 and ids.size(1) > 0, shape
+
 def to_logits(self, hidden: Tensor) -> Tensor:
     return torch.linear(hidden, self.$output.weight)
 
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:
-    assert input_ids.dim() == 2 and input_ids.size(1) > 0, "input_ids must be [batch, length] with a length of at least 1, got {}".format(input_ids.size())
+    self.check_ids(input_ids)
     no_caches: List[List[Tensor]] = []
     return self.to_logits(self.stack.forward(self.embed(input_ids, 0), attention_mask, no_caches, 0))
 
@@ -30,8 +34,10 @@ def next_logits(self, ids: Tensor, caches: List[List[Tensor]], past: int) -> Ten
 )";
 
 constexpr std::string_view kPositions =
-    R"(assert past + ids.size(1) <= $limit, "a sequence of {} tokens is longer than the model's $limit positions".format(past + ids.size(1))
-    x = x + torch.slice($table, 0, past, past + ids.size(1)))";
+    R"(end = past + ids.size(1)
+    too_long = "a sequence of {} tokens is longer than the model's $limit positions".format(end)
+    assert end <= $limit, too_long
+    x = x + torch.slice($table, 0, past, end))";
 
 }  // namespace
 

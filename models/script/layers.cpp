@@ -87,13 +87,14 @@ constexpr std::string_view kPostNorm = R"(
     return self.feed_forward_norm.forward(x + self.feed_forward.forward(x))
 )";
 
-// As make_attention_mask() and RotaryTable::make(). $future_hidden: the condition under which a query comes
-// before some key. Neighbouring positions differ in float32, which is what angles are computed in.
+// As make_attention_mask() and TransformerStack::forward; kRotary, below, as RotaryTable::make(). The text of
+// the layers follows it, a line each.
 constexpr std::string_view kStack = R"(
 def visible_keys(self, attention_mask: Optional[Tensor], length: int, past: int, x: Tensor) -> Optional[Tensor]:
     visible: Optional[Tensor] = None
     if attention_mask is not None:
-        assert attention_mask.dim() == 2 and attention_mask.size(1) == past + length, "attention_mask must be [batch, {}]".format(past + length)
+        shape = "attention_mask must be [batch, {}], got {}".format(past + length, attention_mask.size())
+        assert attention_mask.dim() == 2 and attention_mask.size(1) == past + length, shape
         visible = torch.ne(attention_mask.to(x.device), 0).unsqueeze(1).unsqueeze(1)
     if $causal and length > 1 and (visible is not None or past > 0):
         seen = torch.tril(torch.ones([length, past + length], dtype=$bool, device=x.device), past)

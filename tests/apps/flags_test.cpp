@@ -1,90 +1,12 @@
 #include "apps/command/flags.h"
 
-#include <array>
-#include <iostream>
-#include <sstream>
-
-#include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
-
-#include "data/base/atomic_file.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/apps/sample_verb.h"
 
 using namespace zoo;
-using nlohmann::json;
-
-namespace {
-
-const std::array kRecipes{Recipe{"small", R"({"max_iters": 10, "dropout": 0.25, "name": "from recipe"})"},
-                          Recipe{"large", R"({"max_iters": 1000})"},
-                          Recipe{"broken", R"({"max_iter": 1000})"}};
-
-// A verb with a flag of every type.
-struct Verb {
-  std::int64_t max_iters = 2000;
-  double dropout = 0;
-  bool bias = true;
-  std::string name = "unnamed", format = "torchscript";
-  std::filesystem::path out_dir;
-  std::optional<std::int64_t> top_k;
-  std::optional<double> top_p;
-  std::optional<bool> verify;
-  std::vector<std::string> prompts;
-  Flags flags{"tzoo verb", "Does something."};
-
-  Verb() {
-    flags.group("Optimizer");
-    flags.add("max_iters", max_iters, "iterations").at_least(1);
-    flags.add("dropout", dropout, "share of activations dropped").between(0, 1);
-    flags.group("Model");
-    flags.add("bias", bias, "biases");
-    flags.add("name", name, "what it is called");
-    flags.choice("format", format, {"torchscript", "huggingface"}, "what to write");
-    flags.add("out_dir", out_dir, "where").placeholder("DIR");
-    flags.add("top_k", top_k, "most likely tokens kept");
-    flags.add("top_p", top_p, "probability kept").above(0);
-    flags.add("verify", verify, "reload and compare");
-    flags.add("prompt", prompts, "texts to continue");
-    flags.add_recipes(kRecipes);
-    flags.example("tzoo verb --max_iters 3");
-  }
-
-  bool parse(std::vector<std::string> words) { return flags.parse({"tzoo verb", std::move(words)}); }
-};
-
-// What the words are refused with.
-std::string fault_of(std::vector<std::string> words) {
-  Verb verb;
-  try {
-    verb.parse(std::move(words));
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no fault";
-}
-
-// std::cout while it lives.
-class Captured {
- public:
-  Captured() : before_(std::cout.rdbuf(out_.rdbuf())) {}
-  ~Captured() { std::cout.rdbuf(before_); }
-  std::string text() const { return out_.str(); }
-
- private:
-  std::ostringstream out_;
-  std::streambuf* before_;
-};
-
-std::string printed(Verb& verb, std::vector<std::string> words) {
-  const Captured captured;
-  CHECK_FALSE(verb.parse(std::move(words)));
-  return captured.text();
-}
-
-}  // namespace
+using namespace zoo::test;
 
 TEST_CASE("without words every flag keeps its default") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({}));
   CHECK(verb.max_iters == 2000);
   CHECK_FALSE(verb.top_k.has_value());
@@ -92,7 +14,7 @@ TEST_CASE("without words every flag keeps its default") {
 }
 
 TEST_CASE("dashes and underscores are the same in names but not in values") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({"--max-iters", "3", "--top_k=4", "--out-dir=my-run_1", "--name", "a-b_c"}));
   CHECK(verb.max_iters == 3);
   CHECK(verb.top_k == 4);
@@ -102,7 +24,7 @@ TEST_CASE("dashes and underscores are the same in names but not in values") {
 }
 
 TEST_CASE("a value may be negative, empty, JSON, or look like an unknown flag") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({"--top_k", "-5", "--name", "", "--prompt", "[[1,2],[3]]", "--prompt={}", "--prompt",
                     "--- x=1", "--top_p=1e-3"}));
   CHECK(verb.top_k == -5);
@@ -112,7 +34,7 @@ TEST_CASE("a value may be negative, empty, JSON, or look like an unknown flag") 
 }
 
 TEST_CASE("a value behind an equals sign keeps further equals signs") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({"--name=a=b"}));
   CHECK(verb.name == "a=b");
 }
@@ -132,7 +54,7 @@ TEST_CASE("booleans are written in five ways") {
                                                                  {"--bias=false"},
                                                                  {"--bias", "False"},
                                                                  {"--bias", "--no_bias"}}) {
-    Verb verb;
+    SampleVerb verb;
     CHECK(verb.parse(words));
     CHECK_FALSE(verb.bias);
   }
@@ -152,7 +74,7 @@ TEST_CASE("a boolean does not take the argument that follows it") {
 }
 
 TEST_CASE("the last of several values wins and a list keeps them all") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({"--max_iters", "3", "--prompt", "a", "--max-iters=4", "--prompt", "b"}));
   CHECK(verb.max_iters == 4);
   CHECK(verb.prompts == std::vector<std::string>{"a", "b"});
@@ -222,92 +144,8 @@ TEST_CASE("what is required and not given is named") {
   CHECK(fault({"kjv", "--model", "x"}) == "no fault");
 }
 
-TEST_CASE("a recipe lies below the config file and both below flags, whatever their order") {
-  const test::TemporaryDirectory folder;
-  const std::string config = (folder / "run.json").string();
-  write_file(config, R"({"dropout": 0.5, "top-k": 7, "bias": false, "prompt": ["x", "y"]})");
-  Verb verb;
-  CHECK(verb.parse({"--top_k", "9", "--config", config, "--recipe", "small"}));
-  CHECK(verb.max_iters == 10);
-  CHECK(verb.dropout == 0.5);
-  CHECK(verb.top_k == 9);
-  CHECK_FALSE(verb.bias);
-  CHECK(verb.prompts == std::vector<std::string>{"x", "y"});
-  CHECK(verb.flags.given("dropout"));
-}
-
-TEST_CASE("a config file can name the recipe, and null in it means unset") {
-  const test::TemporaryDirectory folder;
-  const std::string config = (folder / "run.json").string();
-  write_file(config, R"({"recipe": "small", "dropout": null, "top_k": null})");
-  Verb verb;
-  CHECK(verb.parse({"--config", config}));
-  CHECK(verb.max_iters == 10);
-  CHECK(verb.name == "from recipe");
-  CHECK(verb.dropout == 0);
-  CHECK_FALSE(verb.top_k.has_value());
-}
-
-TEST_CASE("a fault in a config file names file, key and what was expected") {
-  const test::TemporaryDirectory folder;
-  const std::string config = (folder / "run.json").string();
-  const auto fault = [&config](const std::string& text) {
-    write_file(config, text);
-    return fault_of({"--config", config});
-  };
-  CHECK(fault(R"({"max_iter": 3})") == config + ": unknown key 'max_iter'; did you mean 'max_iters'?");
-  CHECK(fault(R"({"max_iters": "ten"})") == config + R"(: max_iters: expected an integer, got "ten")");
-  CHECK(fault(R"({"max_iters": 2.5})") == config + ": max_iters: expected an integer, got 2.5");
-  CHECK(fault(R"({"max_iters": -1})") == config + ": max_iters: expected an integer of at least 1, got -1");
-  CHECK(fault(R"({"bias": 0})") == config + ": bias: expected true or false, got 0");
-  CHECK(fault(R"({"name": 3})") == config + ": name: expected text in UTF-8, got 3");
-  CHECK(fault(R"({"max_iters": {"n": 3}})") == config + ": max_iters: expected an integer, got {\"n\":3}");
-  CHECK(fault(R"({"model": {"n_layer": 3}})").starts_with(config + ": unknown key 'model'"));
-  CHECK(fault(R"({"config": "x"})").starts_with(config + ": unknown key 'config'"));
-  CHECK(fault(R"({"format": "torchscrip"})").ends_with("did you mean 'torchscript'?"));
-  Verb verb;
-  CHECK_THROWS_WITH(verb.parse({"--config", (folder / "nix.json").string()}), Catch::Contains("nix.json"));
-}
-
-TEST_CASE("a fault in a recipe names the recipe") {
-  CHECK(fault_of({"--recipe", "smal"}) ==
-        "--recipe: expected small, large or broken, got 'smal'; did you mean 'small'?");
-  CHECK(fault_of({"--recipe", "broken"}) ==
-        "recipe 'broken': unknown key 'max_iter'; did you mean 'max_iters'?");
-}
-
-TEST_CASE("resolved values are what --config reads again") {
-  const test::TemporaryDirectory folder;
-  const std::string config = (folder / "run.json").string();
-  Verb verb;
-  CHECK(verb.parse(
-      {"--recipe", "small", "--no_bias", "--top_p", "0.9", "--prompt", "a", "--out_dir", "runs/x"}));
-  const json resolved = verb.flags.resolved();
-  CHECK(resolved["max_iters"] == 10);
-  CHECK(resolved["bias"] == false);
-  CHECK(resolved["top_k"].is_null());
-  CHECK(resolved["out_dir"] == "runs/x");
-  CHECK(resolved["recipe"] == "small");
-  CHECK_FALSE(resolved.contains("config"));
-  CHECK_FALSE(resolved.contains("dump_config"));
-
-  write_file(config, resolved.dump());
-  Verb again;
-  CHECK(again.parse({"--config", config}));
-  CHECK(again.flags.resolved() == resolved);
-}
-
-TEST_CASE("--dump_config prints the resolved values and needs no required flag") {
-  Verb verb;
-  std::string model;
-  verb.flags.add("model", model, "folder").required();
-  const json dumped = json::parse(printed(verb, {"--dump_config", "--max_iters", "5"}));
-  CHECK(dumped["max_iters"] == 5);
-  CHECK(dumped["model"].is_null());
-}
-
 TEST_CASE("help shows groups, defaults and the example in at most 100 columns") {
-  Verb verb;
+  SampleVerb verb;
   verb.flags.group("Long");
   std::string text;
   verb.flags.add("a_flag_with_a_name_that_is_longer_than_the_column", text,
@@ -325,7 +163,7 @@ TEST_CASE("help shows groups, defaults and the example in at most 100 columns") 
 }
 
 TEST_CASE("a value that is called --help is no call for help") {
-  Verb verb;
+  SampleVerb verb;
   CHECK(verb.parse({"--name=--help", "--prompt=-h"}));
   CHECK(verb.name == "--help");
 }
@@ -348,8 +186,4 @@ TEST_CASE("the flags of a verb that computes check their form") {
   CHECK(fault({"--device", "cuda:"}) == "--device: expected auto, cpu, cuda or cuda:N, got 'cuda:'");
   CHECK(fault({"--threads", "0"}) == "--threads: expected an integer between 1 and 1024, got '0'");
   CHECK(fault({"--seed", "-1"}) == "--seed: expected an integer of at least 0, got '-1'");
-}
-
-TEST_CASE("every recipe in the program is a JSON object") {
-  for (const Recipe& recipe : embedded_recipes()) CHECK(json::parse(recipe.json).is_object());
 }

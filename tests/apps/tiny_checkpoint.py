@@ -56,11 +56,12 @@ def write_json(directory, name, value):
 
 def write_char_tokenizer(directory, chars=CHARS):
     model = {"type": "BPE", "vocab": {c: i for i, c in enumerate(sorted(chars))}, "merges": []}
-    write_json(directory, "tokenizer.json", {"version": "1.0", "added_tokens": [], "decoder": {"type": "Fuse"}, "model": model})
+    tokenizer = {"version": "1.0", "added_tokens": [], "decoder": {"type": "Fuse"}, "model": model}
+    write_json(directory, "tokenizer.json", tokenizer)
 
 
 def write_checkpoint(directory, tokenizer=False, change=None, generation=None, seed=1, **config):
-    """A GPT-2 of 2 layers, 2 heads, width 16, context 24. `change(tensors)` alters them before they are written."""
+    """A GPT-2 of 2 layers, 2 heads, width 16, context 24. `change(tensors)` alters what is written."""
     os.makedirs(directory, exist_ok=True)
     config = {
         "model_type": "gpt2",

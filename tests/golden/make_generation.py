@@ -15,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from tiny_checkpoint import write_checkpoint  # noqa: E402
 
 # Two rows; ties at 1.5 in the first, a flat second.
-LOGITS = torch.tensor([[1.5, -0.25, 3.0, 1.5, 0.5, 1.5, -2.0, 2.25], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]])
+LOGITS = torch.tensor(
+    [[1.5, -0.25, 3.0, 1.5, 0.5, 1.5, -2.0, 2.25], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]]
+)
 
 PROMPTS = [[3, 1, 4, 1, 5], [9, 2], [6, 5, 3, 5, 8, 9, 7]]
 
@@ -39,7 +41,7 @@ def warpers():
 
 
 def greedy():
-    """Left-padded batch, as Hugging Face continues it; eos 11 among others."""
+    """A left-padded batch, as Hugging Face continues it: the beginnings of what sliding() prints."""
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(folder)
         model = transformers.GPT2LMHeadModel.from_pretrained(folder)
@@ -52,7 +54,7 @@ def greedy():
 
 
 def sliding():
-    """The context of 24 tokens slides: when it would hold 25, its last 12 are read anew. Each step without a cache."""
+    """Without a cache. The context of 24 tokens slides: when it would hold 25, its last 12 are read anew."""
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(folder)
         model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()

@@ -1,6 +1,7 @@
+#include "models/layers/attention.h"
+
 #include <catch2/catch.hpp>
 
-#include "models/layers/attention.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -80,7 +81,8 @@ TEST_CASE("a row whose keys are all hidden gives zeros, and zero gradients") {
   const bool need_weights = GENERATE(false, true);
   at::Tensor q = queries().clone().set_requires_grad(true), k = keys().clone().set_requires_grad(true);
   const at::Tensor kept = at::tensor({0, 1}, at::kLong).unsqueeze(0);
-  const AttentionMask mask = make_attention_mask(kept, {.queries = 2, .keys = 2, .causal = true}, at::kFloat, at::kCPU);
+  const AttentionMask mask =
+      make_attention_mask(kept, {.queries = 2, .keys = 2, .causal = true}, at::kFloat, at::kCPU);
   const auto result = scaled_dot_product_attention(q, k, values(), mask, {.need_weights = need_weights});
   // Query 0 may see key 0 alone, which is padding; query 1 sees key 1.
   CHECK(at::equal(result.output, heads({{0, 0}, {12, -4}})));
@@ -129,8 +131,9 @@ TEST_CASE("cross-attention takes queries from x and keys and values from memory"
   at::manual_seed(7);
   CrossAttention attention(config);
   const at::Tensor x = at::randn({2, 3, 12}), memory = at::randn({2, 5, 12});
-  const AttentionMask mask = make_attention_mask(at::tensor({1, 1, 0, 1, 1, 1, 1, 1, 0, 0}, at::kLong).view({2, 5}),
-                                                 {.queries = 3, .keys = 5}, at::kFloat, at::kCPU);
+  const AttentionMask mask =
+      make_attention_mask(at::tensor({1, 1, 0, 1, 1, 1, 1, 1, 0, 0}, at::kLong).view({2, 5}),
+                          {.queries = 3, .keys = 5}, at::kFloat, at::kCPU);
   const AttentionOutput result = attention(x, memory, mask, /*need_weights=*/true);
   CHECK(result.output.sizes() == at::IntArrayRef({2, 3, 12}));
   CHECK(result.weights.sizes() == at::IntArrayRef({2, 2, 3, 5}));
@@ -153,7 +156,8 @@ TEST_CASE("dropout on the attention weights acts in training only and keeps thei
   CHECK(at::equal(attention(x, SelfAttentionContext{}).output, attention(x, SelfAttentionContext{}).output));
   attention->train();
   const at::NoGradGuard no_grad;
-  CHECK_FALSE(at::equal(attention(x, SelfAttentionContext{}).output, attention(x, SelfAttentionContext{}).output));
+  CHECK_FALSE(
+      at::equal(attention(x, SelfAttentionContext{}).output, attention(x, SelfAttentionContext{}).output));
   for (const bool need_weights : {false, true}) {
     const SelfAttentionContext context{.need_weights = need_weights};
     at::Tensor sum = at::zeros_like(x);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
@@ -39,10 +40,13 @@ class Checkpoint {
     for (std::size_t i = 0; i < count; ++i) write_safetensors(path() / shard_name(i), shards[i]);
     write_json(path() / "model.safetensors.index.json", {{"weight_map", map}});
   }
-  static std::string shard_name(std::size_t shard) { return "model-" + std::to_string(shard) + ".safetensors"; }
+  static std::string shard_name(std::size_t shard) {
+    return "model-" + std::to_string(shard) + ".safetensors";
+  }
 
   at::Tensor& find(const std::string& name) {
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.first == name; });
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.first == name; });
     if (found == tensors.end()) throw std::out_of_range(name);
     return found->second;
   }

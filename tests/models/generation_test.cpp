@@ -1,15 +1,15 @@
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <limits>
 
+#include <ATen/Context.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
-#include <ATen/Context.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
 #include "models/generation/generate.h"
@@ -73,7 +73,8 @@ Ids uncached(Model& model, Ids context, std::int64_t new_tokens) {
   const std::int64_t limit = model.config().max_positions;
   Ids ids;
   for (std::int64_t i = 0; i < new_tokens; ++i) {
-    if (static_cast<std::int64_t>(context.size()) > limit) context.erase(context.begin(), context.end() - limit / 2);
+    if (static_cast<std::int64_t>(context.size()) > limit)
+      context.erase(context.begin(), context.end() - limit / 2);
     const at::Tensor output = model.forward({.input_ids = at::tensor(context).unsqueeze(0)}).logits;
     ids.push_back(output[0][-1].argmax().item<std::int64_t>());
     context.push_back(ids.back());
@@ -149,7 +150,8 @@ TEST_CASE("Logits that are no numbers are refused") {
 
 TEST_CASE("Sampling draws each token as often as its probability says") {
   // exp: 1, 2, 3, 4 of 10; the fifth is never drawn.
-  const at::Tensor row = at::tensor({0.0F, std::log(2.0F), std::log(3.0F), std::log(4.0F), kGone}).unsqueeze(0);
+  const at::Tensor row =
+      at::tensor({0.0F, std::log(2.0F), std::log(3.0F), std::log(4.0F), kGone}).unsqueeze(0);
   TokenSampler sampler({.temperature = 1.0, .seed = 7}, 1);
   std::array<int, 5> counts{};
   constexpr int kDraws = 20000;
@@ -223,7 +225,8 @@ TEST_CASE("A row in a padded batch is continued as it is alone") {
 
 TEST_CASE("A row that samples is the same beside others") {
   const auto model = tiny_model();
-  CHECK(generate(*model, {{1, 2}, {3}}, sampled(10, 9)).ids[0] == generate(*model, {{1, 2}}, sampled(10, 9)).ids[0]);
+  CHECK(generate(*model, {{1, 2}, {3}}, sampled(10, 9)).ids[0] ==
+        generate(*model, {{1, 2}}, sampled(10, 9)).ids[0]);
 }
 
 TEST_CASE("The same seed gives the same text, another seed another") {
@@ -295,7 +298,9 @@ TEST_CASE("Prompts that cannot be continued are refused with the numbers") {
   CHECK_THAT(thrown([&] { generate(*model, {{1}}, greedy(0)); }), Contains("max_new_tokens"));
 }
 
-void write_text(const std::filesystem::path& path, const char* text) { std::ofstream(path) << text; }
+void write_text(const std::filesystem::path& path, const char* text) {
+  std::ofstream(path) << text;
+}
 
 TEST_CASE("End tokens come from generation_config.json, else from config.json") {
   const test::TemporaryDirectory folder;
@@ -312,8 +317,9 @@ TEST_CASE("End tokens come from generation_config.json, else from config.json") 
 }
 
 TEST_CASE("An end token that is no id is refused with file and key") {
-  const char* text = GENERATE(R"({"eos_token_id": "x"})", R"({"eos_token_id": [1, 2.5]})", R"({"eos_token_id": -1})",
-                              R"({"eos_token_id": 18446744073709551615})", R"({"eos_token_id": true})");
+  const char* text =
+      GENERATE(R"({"eos_token_id": "x"})", R"({"eos_token_id": [1, 2.5]})", R"({"eos_token_id": -1})",
+               R"({"eos_token_id": 18446744073709551615})", R"({"eos_token_id": true})");
   const test::TemporaryDirectory folder;
   write_text(folder / "generation_config.json", text);
   CHECK_THAT(thrown([&] { read_generation_defaults(folder.path()); }),

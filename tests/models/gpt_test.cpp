@@ -1,9 +1,11 @@
-#include <catch2/catch.hpp>
+#include "models/gpt/gpt.h"
 
 #include <cmath>
+#include <set>
+
+#include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
-#include "models/gpt/gpt.h"
 #include "models/io/checkpoint.h"
 #include "tests/models/support.h"
 
@@ -26,8 +28,8 @@ struct Golden {
             .output_attentions = true};
   }
 
-  // [B, T] as a factor for [B, T, X]: zero where a query has no key to see (its left padding), whose values are not
-  // defined: Hugging Face spreads such a query's attention evenly, we give zeros.
+  // [B, T] as a factor for [B, T, X]: zero where a query has no key to see (its left padding), whose values
+  // are not defined: Hugging Face spreads such a query's attention evenly, we give zeros.
   at::Tensor comparable() const {
     return expected.tensor("attention_mask").cumsum(-1).gt(0).to(at::kFloat).unsqueeze(-1);
   }
@@ -127,7 +129,8 @@ TEST_CASE("padding changes no kept logit, when positions count the kept tokens")
   }
   SECTION("on the right") {
     const at::Tensor padded =
-        model->forward({.input_ids = at::cat({ids, padding}, 1), .attention_mask = at::cat({ones, zeros}, 1)}).logits;
+        model->forward({.input_ids = at::cat({ids, padding}, 1), .attention_mask = at::cat({ones, zeros}, 1)})
+            .logits;
     CHECK(relative_error(padded.slice(1, 0, 5), alone) < 1e-5);
   }
 }
@@ -195,7 +198,8 @@ TEST_CASE("labels are shifted by the model, targets are taken as they are, -100 
   REQUIRE(count == 7);
   CHECK(output.loss.item<double>() == Approx(sum / count).epsilon(1e-5));
   const at::Tensor targets = at::cat({labels.slice(1, 1), at::full({2, 1}, -100, at::kLong)}, 1);
-  CHECK(model->forward({.input_ids = ids, .targets = targets}).loss.item<double>() == output.loss.item<double>());
+  CHECK(model->forward({.input_ids = ids, .targets = targets}).loss.item<double>() ==
+        output.loss.item<double>());
 }
 
 TEST_CASE("a GPT learns one batch by heart") {
@@ -248,7 +252,8 @@ TEST_CASE("fresh weights: normal with 0.02, residual projections divided by sqrt
   const at::NoGradGuard no_grad;
   const at::Tensor ids = test::random_ids(config, 8, 128, 16);
   model->eval();
-  CHECK(model->forward({.input_ids = ids, .labels = ids}).loss.item<double>() == Approx(std::log(500)).margin(0.1));
+  CHECK(model->forward({.input_ids = ids, .labels = ids}).loss.item<double>() ==
+        Approx(std::log(500)).margin(0.1));
 }
 
 TEST_CASE("fresh weights follow from the seed, not from LibTorch's generator") {
@@ -296,7 +301,8 @@ TEST_CASE("inputs that do not fit are refused with what they are") {
   CHECK_THAT(fault({.input_ids = ids[0]}), Contains("[batch, length], got [5]"));
   CHECK_THAT(fault({.input_ids = ids.slice(1, 0, 0)}), Contains("[batch, length], got [2, 0]"));
   CHECK_THAT(fault({}), Contains("input_ids must be"));
-  CHECK_THAT(fault({.input_ids = at::zeros({1, 17}, at::kLong)}), Contains("17 tokens") && Contains("16 positions"));
+  CHECK_THAT(fault({.input_ids = at::zeros({1, 17}, at::kLong)}),
+             Contains("17 tokens") && Contains("16 positions"));
   CHECK_THAT(fault({.input_ids = ids, .labels = ids.slice(1, 1)}), Contains("labels must be [2, 5]"));
   CHECK_THAT(fault({.input_ids = ids, .attention_mask = at::ones({2, 4})}), Contains("got [2, 4]"));
   KeyValueCache cache(config, 1, 20, at::TensorOptions());

@@ -1,6 +1,7 @@
+#include "models/layers/masks.h"
+
 #include <catch2/catch.hpp>
 
-#include "models/layers/masks.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -94,7 +95,8 @@ TEST_CASE("a mask of any integer or bool type says the same") {
 
 TEST_CASE("the bias has the queries' type and hides by infinity in each") {
   for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
-    const AttentionMask mask = make_attention_mask(kept_row({1, 0}), {.queries = 2, .keys = 2}, type, at::kCPU);
+    const AttentionMask mask =
+        make_attention_mask(kept_row({1, 0}), {.queries = 2, .keys = 2}, type, at::kCPU);
     CHECK(mask.bias.scalar_type() == type);
     CHECK(mask.bias.isinf().sum().item<int>() == 2);
     CHECK(!mask.bias.isnan().any().item<bool>());
@@ -105,9 +107,11 @@ TEST_CASE("a mask that does not fit is refused with both lengths") {
   const auto message = [](const at::Tensor& kept, const MaskShape& shape) {
     return test::c10_error_of([&] { make(kept, shape); });
   };
-  CHECK_THAT(message(kept_row({1, 1, 1}), {.queries = 4, .keys = 4}), Catch::Contains("attention_mask must be [batch, 4]"));
+  CHECK_THAT(message(kept_row({1, 1, 1}), {.queries = 4, .keys = 4}),
+             Catch::Contains("attention_mask must be [batch, 4]"));
   CHECK_THAT(message(at::ones({4}), {.queries = 4, .keys = 4}), Catch::Contains("got [4]"));
-  CHECK_THAT(message({}, {.queries = 4, .keys = 3, .causal = true}), Catch::Contains("(3)") && Catch::Contains("(4)"));
+  CHECK_THAT(message({}, {.queries = 4, .keys = 3, .causal = true}),
+             Catch::Contains("(3)") && Catch::Contains("(4)"));
 }
 
 TEST_CASE("positions count kept tokens only") {

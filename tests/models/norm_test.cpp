@@ -1,6 +1,7 @@
+#include "models/layers/norm.h"
+
 #include <catch2/catch.hpp>
 
-#include "models/layers/norm.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -36,7 +37,8 @@ TEST_CASE("RMSNorm of bfloat16 is computed in float32 and given back in bfloat16
   const at::Tensor y = norm(x);
   CHECK(y.scalar_type() == at::kBFloat16);
   // Half a step of bfloat16 at the value itself, 2^-9, and no more.
-  CHECK(((y.to(at::kDouble) - expected).abs() / expected.abs().clamp_min(1e-3)).max().item<double>() < 1.0 / 500);
+  CHECK(((y.to(at::kDouble) - expected).abs() / expected.abs().clamp_min(1e-3)).max().item<double>() <
+        1.0 / 500);
 }
 
 TEST_CASE("a norm is over the last dimension, and starts as one and zero") {

@@ -1,9 +1,10 @@
-#include <catch2/catch.hpp>
+#include "models/layers/positions.h"
 
 #include <cmath>
 #include <complex>
 
-#include "models/layers/positions.h"
+#include <catch2/catch.hpp>
+
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -15,13 +16,16 @@ TEST_CASE("sinusoidal positions are the numbers of the formula") {
   // The second pair turns 100 times slower: 10000^(2/4).
   CHECK(largest_difference(table[0], at::tensor({0.0, 1.0, 0.0, 1.0})) == 0);
   // sin 1, cos 1, sin 0.01, cos 0.01
-  CHECK(largest_difference(table[1], at::tensor({0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004})) < 1e-6);
+  CHECK(largest_difference(table[1], at::tensor({0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004})) <
+        1e-6);
   // sin 7, cos 7, sin 0.07, cos 0.07
-  CHECK(largest_difference(table[7], at::tensor({0.6569865987, 0.7539022543, 0.0699428473, 0.9975510003})) < 1e-6);
+  CHECK(largest_difference(table[7], at::tensor({0.6569865987, 0.7539022543, 0.0699428473, 0.9975510003})) <
+        1e-6);
   for (const std::int64_t p : {3, 31, 49}) {
     CHECK(table[p][3].item<double>() == Approx(std::cos(p / 100.0)).margin(1e-6));
   }
-  CHECK_THAT(test::c10_error_of([] { sinusoidal_positions(4, 5); }), Catch::Contains("even hidden_size, got 5"));
+  CHECK_THAT(test::c10_error_of([] { sinusoidal_positions(4, 5); }),
+             Catch::Contains("even hidden_size, got 5"));
 }
 
 TEST_CASE("rotary positions turn the pair (i, i + D/2) as a complex number") {
@@ -33,9 +37,12 @@ TEST_CASE("rotary positions turn the pair (i, i + D/2) as a complex number") {
   const at::Tensor turned = RotaryTable::make(at::tensor(positions), kDim, kTheta).rotate(x);
   for (std::int64_t t = 0; t < 3; ++t) {
     for (std::int64_t i = 0; i < kDim / 2; ++i) {
-      const auto at_index = [&](const at::Tensor& tensor, std::int64_t d) { return tensor[0][0][t][d].item<double>(); };
+      const auto at_index = [&](const at::Tensor& tensor, std::int64_t d) {
+        return tensor[0][0][t][d].item<double>();
+      };
       const std::complex<double> pair(at_index(x, i), at_index(x, i + kDim / 2));
-      const double angle = static_cast<double>(positions[t]) * std::pow(kTheta, -2.0 * static_cast<double>(i) / kDim);
+      const double angle =
+          static_cast<double>(positions[t]) * std::pow(kTheta, -2.0 * static_cast<double>(i) / kDim);
       const std::complex<double> expected = pair * std::polar(1.0, angle);
       CHECK(at_index(turned, i) == Approx(expected.real()).margin(1e-5));
       CHECK(at_index(turned, i + kDim / 2) == Approx(expected.imag()).margin(1e-5));
@@ -49,7 +56,9 @@ TEST_CASE("the product of a turned query and a turned key depends on their dista
   const auto turned = [](const at::Tensor& x, std::int64_t position) {
     return RotaryTable::make(at::tensor({position}), 16, 10000.0).rotate(x);
   };
-  const auto score = [&](std::int64_t m, std::int64_t n) { return (turned(q, m) * turned(k, n)).sum().item<double>(); };
+  const auto score = [&](std::int64_t m, std::int64_t n) {
+    return (turned(q, m) * turned(k, n)).sum().item<double>();
+  };
   CHECK(score(9, 4) == Approx(score(5, 0)).margin(1e-4));
   CHECK(score(105, 100) == Approx(score(5, 0)).margin(1e-4));
   CHECK(std::abs(score(6, 0) - score(5, 0)) > 1e-2);
@@ -67,5 +76,6 @@ TEST_CASE("rotary positions of their own for each row of a batch") {
     const at::Tensor alone = RotaryTable::make(positions[b], 8, 10000.0).rotate(x.slice(0, b, b + 1));
     CHECK(at::equal(turned.slice(0, b, b + 1), alone));
   }
-  CHECK_THAT(test::c10_error_of([&] { RotaryTable::make(positions, 7, 10000.0); }), Catch::Contains("head_dim, got 7"));
+  CHECK_THAT(test::c10_error_of([&] { RotaryTable::make(positions, 7, 10000.0); }),
+             Catch::Contains("head_dim, got 7"));
 }

@@ -1,6 +1,7 @@
+#include "models/registry.h"
+
 #include <catch2/catch.hpp>
 
-#include "models/registry.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -69,7 +70,8 @@ TEST_CASE("an unknown name is answered with the nearest one and all there are") 
   const auto preset = [](const char* name) { return test::error_of([&] { find_preset(name); }); };
   CHECK_THAT(preset("gpt2-medum"), Contains("'gpt2-medum'") && Contains("did you mean 'gpt2-medium'?"));
   CHECK_THAT(preset("wholly different"), !Contains("did you mean") && Contains("shakespeare-char"));
-  CHECK_THAT(test::error_of([] { find_family("gtp2"); }), Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
+  CHECK_THAT(test::error_of([] { find_family("gtp2"); }),
+             Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
   CHECK_THAT(test::error_of([] { head_named("casual-lm"); }), Contains("did you mean 'causal-lm'?"));
   CHECK_THAT(test::error_of([] { build_model(find_family("gpt2"), {}, Head::kMaskedLm, 1); }),
              Contains("gpt2 has no masked-lm head"));

@@ -1,7 +1,8 @@
+#include "models/io/safetensors.h"
+
 #include <catch2/catch.hpp>
 
 #include "data/base/atomic_file.h"
-#include "models/io/safetensors.h"
 #include "tests/models/support.h"
 #include "tests/support/temporary_directory.h"
 
@@ -23,7 +24,9 @@ std::string bytes_of(const std::string& header, const std::string& data = "") {
 
 class File {
  public:
-  explicit File(const std::string& bytes) : path(directory_ / "weights.safetensors") { write_file(path, bytes); }
+  explicit File(const std::string& bytes) : path(directory_ / "weights.safetensors") {
+    write_file(path, bytes);
+  }
 
  private:
   test::TemporaryDirectory directory_;
@@ -39,7 +42,8 @@ std::string fault_of(const std::string& bytes) {
   return fault;
 }
 
-std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape, int begin, int end) {
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape, int begin,
+                   int end) {
   return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
          std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
@@ -53,9 +57,11 @@ std::string one(const std::string& fields, std::size_t size = 8) {
 
 TEST_CASE("a safetensors file written by hand is read") {
   // 1.0f = 00 00 80 3f, -2.0f = 00 00 00 c0; the tensors' order in the header is not that of their bytes.
-  const std::string floats("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8), longs("\x05\x00\x00\x00\x00\x00\x00\x00", 8);
-  const File file(bytes_of("{\"__metadata__\":{\"format\":\"pt\",\"by\":\"hand\"}," + tensor("b", "F32", "[2,1]", 8, 16) +
-                               "," + tensor("a", "I64", "[1]", 0, 8) + "}  ",
+  const std::string floats("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8),
+      longs("\x05\x00\x00\x00\x00\x00\x00\x00", 8);
+  const File file(bytes_of("{\"__metadata__\":{\"format\":\"pt\",\"by\":\"hand\"}," +
+                               tensor("b", "F32", "[2,1]", 8, 16) + "," + tensor("a", "I64", "[1]", 0, 8) +
+                               "}  ",
                            longs + floats));
   const SafetensorsFile opened(file.path);
   CHECK(opened.names() == std::vector<std::string>{"a", "b"});
@@ -68,8 +74,10 @@ TEST_CASE("a safetensors file written by hand is read") {
 }
 
 TEST_CASE("scalars, tensors without elements and unaligned tensors are good") {
-  const std::string data("\x07\x00\x00\x80\x3f", 5);  // a byte first, so that the float after it is not aligned
-  const File file(bytes_of("{" + tensor("byte", "U8", "[]", 0, 1) + "," + tensor("none", "F32", "[3,0]", 1, 1) + "," +
+  const std::string data("\x07\x00\x00\x80\x3f",
+                         5);  // a byte first, so that the float after it is not aligned
+  const File file(bytes_of("{" + tensor("byte", "U8", "[]", 0, 1) + "," +
+                               tensor("none", "F32", "[3,0]", 1, 1) + "," +
                                tensor("float", "F32", "[]", 1, 5) + "}",
                            data));
   const SafetensorsFile opened(file.path);
@@ -85,8 +93,8 @@ TEST_CASE("every dtype keeps its bits through a file") {
   const test::TemporaryDirectory directory;
   at::manual_seed(1);
   NamedTensors tensors;
-  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
-                                    at::kChar, at::kByte, at::kBool}) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
+                                    at::kShort, at::kChar, at::kByte, at::kBool}) {
     tensors.emplace_back(safetensors_name(type), (at::randn({3, 5}) * 9).abs().to(type));
   }
   tensors.emplace_back("transposed", at::randn({4, 3}).t());
@@ -103,7 +111,8 @@ TEST_CASE("every dtype keeps its bits through a file") {
     const at::Tensor actual = opened.tensor(name);
     CHECK(actual.scalar_type() == expected.scalar_type());
     CHECK(actual.sizes() == expected.sizes());
-    CHECK(at::equal(actual.contiguous().flatten().view(at::kByte), expected.contiguous().flatten().view(at::kByte)));
+    CHECK(at::equal(actual.contiguous().flatten().view(at::kByte),
+                    expected.contiguous().flatten().view(at::kByte)));
   }
 }
 
@@ -123,12 +132,15 @@ TEST_CASE("a file that ends too early or claims too much is refused") {
   CHECK_THAT(fault_of(""), Contains("0 bytes are too short"));
   CHECK_THAT(fault_of("\x02\x00\x00"), Contains("3 bytes are too short"));
   CHECK_THAT(fault_of(length_bytes(0)), Contains("not valid JSON"));
-  CHECK_THAT(fault_of(length_bytes(100) + "{}"), Contains("truncated: the header claims 100 bytes, the file has 2"));
+  CHECK_THAT(fault_of(length_bytes(100) + "{}"),
+             Contains("truncated: the header claims 100 bytes, the file has 2"));
   CHECK_THAT(fault_of(length_bytes(200'000'000) + "{}"), Contains("claims 200000000 bytes, too many"));
-  CHECK_THAT(fault_of(length_bytes(~std::uint64_t{0}) + "{}"), Contains("18446744073709551615 bytes, too many"));
+  CHECK_THAT(fault_of(length_bytes(~std::uint64_t{0}) + "{}"),
+             Contains("18446744073709551615 bytes, too many"));
   CHECK_THAT(fault_of(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,12]})", 11)),
              Contains("truncated: tensor 'w' ends at byte 12 of the data, which has 11"));
-  CHECK_THAT(fault_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})", 9)), Contains("1 bytes more"));
+  CHECK_THAT(fault_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})", 9)),
+             Contains("1 bytes more"));
   CHECK_THAT(fault_of(bytes_of("{}", "x")), Contains("1 bytes more"));
 }
 
@@ -140,8 +152,10 @@ TEST_CASE("what is no header is refused") {
   CHECK_THAT(fault_of(bytes_of("[1,2]")), Contains("must be a JSON object"));
   CHECK_THAT(fault_of(bytes_of("7")), Contains("must be a JSON object"));
   CHECK_THAT(fault_of(bytes_of(std::string(100'000, '['))), Contains("not valid JSON"));
-  CHECK_THAT(fault_of(bytes_of(std::string(100'000, '[') + std::string(100'000, ']'))), Contains("JSON object"));
-  CHECK_THAT(fault_of(bytes_of("{" + tensor("w", "U8", "[1]", 0, 1) + "," + tensor("w", "I8", "[1]", 0, 1) + "}", "x")),
+  CHECK_THAT(fault_of(bytes_of(std::string(100'000, '[') + std::string(100'000, ']'))),
+             Contains("JSON object"));
+  CHECK_THAT(fault_of(bytes_of(
+                 "{" + tensor("w", "U8", "[1]", 0, 1) + "," + tensor("w", "I8", "[1]", 0, 1) + "}", "x")),
              Contains("has the key 'w' twice"));
   CHECK_THAT(fault_of(one(R"({"dtype":"U8","dtype":"I8","shape":[8],"data_offsets":[0,8]})")),
              Contains("has the key 'dtype' twice"));
@@ -176,9 +190,11 @@ TEST_CASE("an entry that is no tensor is refused by name") {
       {R"({"dtype":"F32","shape":[2],"data_offsets":[-1,8]})", "'data_offsets' of -1"},
       {R"({"dtype":"F32","shape":[2],"data_offsets":[0,8.0]})", "'data_offsets' of 8.0"},
       {R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})", "begins after it ends"},
-      {R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})", "needs 12 bytes by its shape and type, its offsets span 8"},
+      {R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})",
+       "needs 12 bytes by its shape and type, its offsets span 8"},
       {R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"stride":[1]})", "unknown key 'stride'"},
-      {R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})", "needs 8 bytes"},
+      {R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})",
+       "needs 8 bytes"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.fields);
@@ -211,10 +227,22 @@ TEST_CASE("what cannot be written as safetensors is refused, and nothing is left
   const test::TemporaryDirectory directory;
   const auto path = directory / "w.safetensors";
   const at::Tensor ones = at::ones({2});
-  CHECK_THAT(test::error_of([&] { write_safetensors(path, {{"w", ones}, {"w", ones}}); }), Contains("named 'w'"));
-  CHECK_THAT(test::error_of([&] { write_safetensors(path, {{"c", ones.to(at::kComplexFloat)}}); }), Contains("'c'"));
-  CHECK_THAT(test::error_of([&] { write_safetensors(directory / "no/w.safetensors", {{"w", ones}}); }), Contains("no"));
+  CHECK_THAT(test::error_of([&] {
+               write_safetensors(path, {{"w", ones}, {"w", ones}});
+             }),
+             Contains("named 'w'"));
+  CHECK_THAT(test::error_of([&] {
+               write_safetensors(path, {{"c", ones.to(at::kComplexFloat)}});
+             }),
+             Contains("'c'"));
+  CHECK_THAT(test::error_of([&] {
+               write_safetensors(directory / "no/w.safetensors", {{"w", ones}});
+             }),
+             Contains("no"));
   CHECK(std::filesystem::is_empty(directory.path()));
   // "__metadata__" is not a tensor's name, with or without metadata in the file.
-  CHECK_THAT(test::error_of([&] { write_safetensors(path, {{"__metadata__", ones}}, {}); }), Contains("__metadata__"));
+  CHECK_THAT(test::error_of([&] {
+               write_safetensors(path, {{"__metadata__", ones}}, {});
+             }),
+             Contains("__metadata__"));
 }

@@ -1,6 +1,7 @@
+#include "models/layers/stack.h"
+
 #include <catch2/catch.hpp>
 
-#include "models/layers/stack.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -30,7 +31,8 @@ at::Tensor decode(TransformerStack& stack, const TransformerConfig& config, cons
 
 }  // namespace
 
-TEST_CASE("a block adds its sublayers to the residual stream, with the norm where the configuration puts it") {
+TEST_CASE(
+    "a block adds its sublayers to the residual stream, with the norm where the configuration puts it") {
   TransformerConfig config = test::small_config();
   config.norm_placement = GENERATE(NormPlacement::kPre, NormPlacement::kPost);
   at::manual_seed(1);
@@ -153,14 +155,12 @@ TEST_CASE("padding changes nothing for the tokens that are kept, on either side"
   const at::Tensor alone = stack->forward({.embeddings = x}).hidden;
   const at::Tensor padding = at::randn({1, 3, 12}) * 10;
   const auto zeros = at::zeros({1, 3}, at::kLong), ones = at::ones({1, 4}, at::kLong);
-  const at::Tensor left = stack
-                              ->forward({.embeddings = at::cat({padding, x}, 1),
-                                         .attention_mask = at::cat({zeros, ones}, 1)})
-                              .hidden.slice(1, 3);
-  const at::Tensor right = stack
-                               ->forward({.embeddings = at::cat({x, padding}, 1),
-                                          .attention_mask = at::cat({ones, zeros}, 1)})
-                               .hidden.slice(1, 0, 4);
+  const at::Tensor left =
+      stack->forward({.embeddings = at::cat({padding, x}, 1), .attention_mask = at::cat({zeros, ones}, 1)})
+          .hidden.slice(1, 3);
+  const at::Tensor right =
+      stack->forward({.embeddings = at::cat({x, padding}, 1), .attention_mask = at::cat({ones, zeros}, 1)})
+          .hidden.slice(1, 0, 4);
   CHECK(test::relative_error(left, alone) < 1e-5);
   CHECK(test::relative_error(right, alone) < 1e-5);
 }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <filesystem>
 #include <string>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include "data/base/error.h"
 #include "models/family.h"
@@ -11,7 +12,8 @@
 
 namespace zoo::test {
 
-/// The largest difference as a part of the largest expected value: what "relative error" means in these tests.
+/// The largest difference as a part of the largest expected value: what "relative error" means in these
+/// tests.
 inline double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes()) return std::numeric_limits<double>::infinity();
   const at::Tensor wide = expected.to(at::kDouble);

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include <fstream>
+
+#include <catch2/catch.hpp>
 
 #include "tests/models/checkpoint_support.h"
 
@@ -25,7 +25,9 @@ std::string fault_without(const char* key) {
   return checkpoint.fault();
 }
 
-void write_text(const std::filesystem::path& path, const std::string& text) { std::ofstream(path) << text; }
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
 
 }  // namespace
 
@@ -41,7 +43,8 @@ TEST_CASE("missing, unexpected and mis-shaped tensors are told all at once, by n
   checkpoint.write();
   const std::string fault = checkpoint.fault();
   CHECK_THAT(fault, Contains(checkpoint.path().string()));
-  CHECK_THAT(fault, Contains("missing 2") && Contains("transformer.ln_f.bias") && Contains("h.1.attn.c_attn.weight"));
+  CHECK_THAT(fault, Contains("missing 2") && Contains("transformer.ln_f.bias") &&
+                        Contains("h.1.attn.c_attn.weight"));
   CHECK_THAT(fault, Contains("unexpected 2") && Contains("h.1.attn.c_attn.wieght") && Contains("extra"));
   CHECK_THAT(fault, Contains("mismatched 2") &&
                         Contains("transformer.h.0.mlp.c_fc.weight: expected [12, 20], found [20, 12]") &&
@@ -54,7 +57,8 @@ TEST_CASE("missing, unexpected and mis-shaped tensors are told all at once, by n
 
 TEST_CASE("a square matrix that is turned over cannot be told by its shape, but a swapped pair of names is") {
   Checkpoint checkpoint;
-  std::swap(checkpoint.find("transformer.h.0.mlp.c_fc.weight"), checkpoint.find("transformer.h.0.mlp.c_proj.weight"));
+  std::swap(checkpoint.find("transformer.h.0.mlp.c_fc.weight"),
+            checkpoint.find("transformer.h.0.mlp.c_proj.weight"));
   checkpoint.write();
   CHECK_THAT(checkpoint.fault(), Contains("mismatched 2"));
 }
@@ -62,9 +66,15 @@ TEST_CASE("a square matrix that is turned over cannot be told by its shape, but 
 TEST_CASE("a tied copy that differs is refused, whatever its type or shape") {
   Checkpoint checkpoint;
   at::Tensor copy = checkpoint.find("transformer.wte.weight").clone();
-  SECTION("by one value") { copy[3][4] += 1e-3; }
-  SECTION("by its type") { copy = copy.to(at::kHalf); }
-  SECTION("by its shape") { copy = copy.slice(0, 1); }
+  SECTION("by one value") {
+    copy[3][4] += 1e-3;
+  }
+  SECTION("by its type") {
+    copy = copy.to(at::kHalf);
+  }
+  SECTION("by its shape") {
+    copy = copy.slice(0, 1);
+  }
   checkpoint.tensors.emplace_back("lm_head.weight", copy);
   checkpoint.write();
   CHECK_THAT(checkpoint.fault(), Contains("lm_head.weight: differs from transformer.wte.weight"));
@@ -81,7 +91,8 @@ TEST_CASE("weights that are no floating-point numbers are refused") {
   Checkpoint checkpoint;
   checkpoint.find("transformer.wpe.weight") = at::ones({16, 12}, at::kLong);
   checkpoint.write();
-  CHECK_THAT(checkpoint.fault(), Contains("transformer.wpe.weight: expected floating-point numbers, found I64"));
+  CHECK_THAT(checkpoint.fault(),
+             Contains("transformer.wpe.weight: expected floating-point numbers, found I64"));
 }
 
 TEST_CASE("a file that is damaged is named") {
@@ -94,8 +105,8 @@ TEST_CASE("a file that is damaged is named") {
 TEST_CASE("a pickle is refused with the command that converts it") {
   const Checkpoint checkpoint;
   std::filesystem::rename(checkpoint.path() / "model.safetensors", checkpoint.path() / "pytorch_model.bin");
-  CHECK_THAT(checkpoint.fault(),
-             Contains("pytorch_model.bin") && Contains("AutoModel.from_pretrained(DIR).save_pretrained(DIR)"));
+  CHECK_THAT(checkpoint.fault(), Contains("pytorch_model.bin") &&
+                                     Contains("AutoModel.from_pretrained(DIR).save_pretrained(DIR)"));
   std::filesystem::remove(checkpoint.path() / "pytorch_model.bin");
   CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors"));
 }
@@ -146,22 +157,27 @@ TEST_CASE("config.json: a key that is missing, of another type or out of range i
     CHECK_THAT(fault_without(key), Contains("config.json") && Contains(key) && Contains("missing"));
   }
   CHECK_THAT(fault_without("n_positions"), Contains("n_ctx") && Contains("missing"));
-  CHECK_THAT(fault_with("n_embd", "12"), Contains("config.json") && Contains("'n_embd' must be an integer, got \"12\""));
+  CHECK_THAT(fault_with("n_embd", "12"),
+             Contains("config.json") && Contains("'n_embd' must be an integer, got \"12\""));
   CHECK_THAT(fault_with("n_layer", 2.5), Contains("'n_layer' must be an integer, got 2.5"));
-  CHECK_THAT(fault_with("tie_word_embeddings", 1), Contains("'tie_word_embeddings' must be true or false, got 1"));
+  CHECK_THAT(fault_with("tie_word_embeddings", 1),
+             Contains("'tie_word_embeddings' must be true or false, got 1"));
   CHECK_THAT(fault_with("layer_norm_epsilon", "x"), Contains("'layer_norm_epsilon' must be a number"));
   CHECK_THAT(fault_with("activation_function", 7), Contains("'activation_function' must be a string, got 7"));
-  CHECK_THAT(fault_with("n_head", 5), Contains("config.json") && Contains("(12)") && Contains("num_heads (5)"));
+  CHECK_THAT(fault_with("n_head", 5),
+             Contains("config.json") && Contains("(12)") && Contains("num_heads (5)"));
   CHECK_THAT(fault_with("n_layer", -1), Contains("num_layers must be positive, got -1"));
   CHECK_THAT(fault_with("attn_pdrop", 1.5), Contains("attention_dropout must be in [0, 1), got 1.5"));
   CHECK_THAT(fault_with("vocab_size", 18446744073709551615ULL), Contains("vocab_size") && !Contains("-1"));
   CHECK_THAT(fault_with("n_layer", 4000000000LL), Contains("num_layers") && Contains("4000000000"));
-  CHECK_THAT(fault_with("n_embd", 4611686018427387904LL), Contains("hidden_size") && Contains("4611686018427387904"));
+  CHECK_THAT(fault_with("n_embd", 4611686018427387904LL),
+             Contains("hidden_size") && Contains("4611686018427387904"));
 }
 
 TEST_CASE("config.json: what the zoo does not have is refused by name") {
   CHECK_THAT(fault_with("model_type", "gtp2"), Contains("config.json") && Contains("did you mean 'gpt2'?"));
-  CHECK_THAT(fault_with("scale_attn_by_inverse_layer_idx", true), Contains("scale_attn_by_inverse_layer_idx"));
+  CHECK_THAT(fault_with("scale_attn_by_inverse_layer_idx", true),
+             Contains("scale_attn_by_inverse_layer_idx"));
   CHECK_THAT(fault_with("scale_attn_weights", false), Contains("scale_attn_weights"));
   CHECK_THAT(fault_with("add_cross_attention", true), Contains("add_cross_attention"));
   CHECK_THAT(fault_with("activation_function", "mish"), Contains("\"mish\"") && Contains("gelu_new"));
@@ -180,8 +196,10 @@ TEST_CASE("a directory without a readable config.json is refused") {
   CHECK_THAT(checkpoint.fault(), Contains("config.json") && Contains("expected a JSON object"));
   std::filesystem::remove(path);
   CHECK_THAT(checkpoint.fault(), Contains("config.json"));
-  CHECK_THAT(test::error_of([&] { load_model(checkpoint.path() / "absent"); }), Contains("is not a directory"));
-  CHECK_THAT(test::error_of([&] { load_model(checkpoint.path() / "model.safetensors"); }), Contains("not a directory"));
+  CHECK_THAT(test::error_of([&] { load_model(checkpoint.path() / "absent"); }),
+             Contains("is not a directory"));
+  CHECK_THAT(test::error_of([&] { load_model(checkpoint.path() / "model.safetensors"); }),
+             Contains("not a directory"));
 }
 
 TEST_CASE("a configuration that config.json cannot say is not written as another") {

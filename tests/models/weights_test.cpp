@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/json_file.h"
@@ -34,7 +33,8 @@ void check_same_bits(const Model& a, const Model& b) {
 TEST_CASE("a saved model loads bit for bit, configuration and all") {
   TransformerConfig config = test::small_config();
   config.tie_word_embeddings = GENERATE(true, false);
-  config.activation = GENERATE(Activation::kGeluTanh, Activation::kGelu, Activation::kRelu, Activation::kSilu);
+  config.activation =
+      GENERATE(Activation::kGeluTanh, Activation::kGelu, Activation::kRelu, Activation::kSilu);
   const bool biased = GENERATE(true, false);
   config.attention_bias = config.feed_forward_bias = config.norm_bias = biased;
   config.dropout = 0.125;
@@ -137,7 +137,8 @@ TEST_CASE("the biases of a model without biases must be absent or zero") {
   Checkpoint checkpoint(config);
   CHECK(checkpoint.find("transformer.h.1.mlp.c_fc.bias").count_nonzero().item<int>() == 0);
   CHECK(checkpoint.find("transformer.h.1.mlp.c_fc.bias").sizes() == at::IntArrayRef({20}));
-  CHECK(load_model(checkpoint.path()).model->named_parameters().find("stack.blocks.1.feed_forward.up.bias") == nullptr);
+  CHECK(load_model(checkpoint.path()).model->named_parameters().find("stack.blocks.1.feed_forward.up.bias") ==
+        nullptr);
   checkpoint.find("transformer.h.1.mlp.c_fc.bias")[3] = 0.5;
   checkpoint.write();
   CHECK_THAT(test::error_of([&] { load_model(checkpoint.path()); }),

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo {
+
+/// True if causal_self_attention can take this [B, T, 3C] projection: float32 in the memory of a CPU with
+/// AVX-512, and a sequence so short that a head's whole score matrix stays in the cache.
+bool has_short_attention(const at::Tensor& qkv);
+
+/// Causal multi-head self-attention of short sequences on the CPU, forward and backward: qkv [B, T, 3C] holds
+/// queries, keys and values side by side; returns [B, T, C]. The same function as
+/// scaled_dot_product_attention with a causal mask and no dropout, but a head is done at a time, without
+/// copies in between and without the hidden half.
+at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads);
+
+}  // namespace zoo

@@ -1,0 +1,208 @@
+#include "models/layers/short_attention_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace zoo::short_attention {
+namespace {
+
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
+using Lanes = float __attribute__((vector_size(64)));
+using Integers = int __attribute__((vector_size(64)));
+
+// Element (i, k) lies at data[i * row + k * column].
+struct Matrix {
+  const float* data;
+  std::size_t row, column;
+};
+
+// Which k contribute to the rows from `first_row` on, and how many columns of the result are wanted there.
+struct Extent {
+  std::size_t begin, end, columns;
+};
+
+// c[r, 0 … 16 V) = sum over k of a[r, k] * b[k, …], for kRows rows.
+template <std::size_t V>
+[[gnu::always_inline]] inline void tile(const Matrix& a, const float* b, std::size_t b_row, float* c,
+                                        std::size_t c_row, std::size_t begin, std::size_t end) {
+  Lanes sums[kRows][V] = {};
+  for (std::size_t k = begin; k < end; ++k) {
+    Lanes columns[V];
+    for (std::size_t v = 0; v < V; ++v) std::memcpy(&columns[v], b + k * b_row + v * kLanes, sizeof(Lanes));
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Lanes factor = Lanes{} + a.data[r * a.row + k * a.column];
+      for (std::size_t v = 0; v < V; ++v) sums[r][v] += factor * columns[v];
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < V; ++v) std::memcpy(c + r * c_row + v * kLanes, &sums[r][v], sizeof(Lanes));
+  }
+}
+
+// c = a b for `rows` rows (a multiple of kRows); `extent(first_row)` leaves out what is known to be zero.
+template <class ExtentOf>
+[[gnu::always_inline]] inline void multiply(Matrix a, const float* b, std::size_t b_row, float* c,
+                                            std::size_t c_row, std::size_t rows, ExtentOf extent) {
+  const float* origin = a.data;
+  for (std::size_t i = 0; i < rows; i += kRows) {
+    const Extent e = extent(i);
+    a.data = origin + i * a.row;
+    std::size_t j = 0;
+    for (; j + 4 * kLanes <= e.columns; j += 4 * kLanes)
+      tile<4>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
+    for (; j + 2 * kLanes <= e.columns; j += 2 * kLanes)
+      tile<2>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
+    for (; j < e.columns; j += kLanes) tile<1>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
+  }
+}
+
+// exp for x <= 0, to 1e-7 relative: 2^n e^r with |r| <= ln 2 / 2, e^r by the polynomial of Cephes' expf.
+[[gnu::always_inline]] inline Lanes exponential(Lanes x) {
+  const Lanes low = Lanes{} - 87.0F;
+  x = x < low ? low : x;
+  const Lanes magic = Lanes{} + 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  const Lanes n = (x * 1.44269504F + magic) - magic;
+  const Lanes r = x - n * 0.693359375F + n * 2.12194440e-4F;
+  Lanes p = Lanes{} + 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const Integers exponent = (__builtin_convertvector(n, Integers) + 127) << 23;
+  Lanes power;
+  std::memcpy(&power, &exponent, sizeof power);
+  return p * power;
+}
+
+float sum_of(const Lanes& lanes) {
+  float sum = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
+  return sum;
+}
+
+// Row i of the scores becomes softmax over its first i + 1 entries; the rest of its last vector becomes zero.
+void softmax_row(float* row, std::size_t i) {
+  const std::size_t seen = i + 1, end = padded(seen);
+  float largest = row[0];
+  for (std::size_t j = 1; j < seen; ++j) largest = std::max(largest, row[j]);
+  for (std::size_t j = seen; j < end; ++j) row[j] = -INFINITY;
+  Lanes sums = {};
+  for (std::size_t j = 0; j < end; j += kLanes) {
+    Lanes x;
+    std::memcpy(&x, row + j, sizeof x);
+    x = exponential(x - largest);
+    std::memcpy(row + j, &x, sizeof x);
+    if (j + kLanes < end) sums += x;
+  }
+  // exponential() gives e^-87 for what is hidden; zero is meant.
+  for (std::size_t j = seen; j < end; ++j) row[j] = 0;
+  float sum = sum_of(sums);
+  for (std::size_t j = end - kLanes; j < seen; ++j) sum += row[j];
+  const float inverse = 1.0F / sum;
+  for (std::size_t j = 0; j < seen; ++j) row[j] *= inverse;
+}
+
+// dS = P * (dP - sum of dP * P), in place of dP; zero to the end of the row's last vector.
+void softmax_gradient_row(const float* weights, float* gradient, std::size_t i) {
+  const std::size_t end = padded(i + 1);
+  for (std::size_t j = i + 1; j < end; ++j) gradient[j] = 0;
+  Lanes products = {};
+  for (std::size_t j = 0; j < end; j += kLanes) {
+    Lanes p, g;
+    std::memcpy(&p, weights + j, sizeof p);
+    std::memcpy(&g, gradient + j, sizeof g);
+    products += p * g;
+  }
+  const float sum = sum_of(products);
+  for (std::size_t j = 0; j < end; ++j) gradient[j] = weights[j] * (gradient[j] - sum);
+}
+
+// Rows of D floats into padded rows, times `scale`; rows and columns beyond the data are zero.
+void pack(const float* from, std::size_t stride, const Head& head, float scale, float* to) {
+  const std::size_t width = padded(head.head_dim), rows = padded(head.length);
+  std::memset(to, 0, rows * width * sizeof(float));
+  for (std::size_t t = 0; t < head.length; ++t) {
+    for (std::size_t d = 0; d < head.head_dim; ++d) to[t * width + d] = scale * from[t * stride + d];
+  }
+}
+
+// The same, turned: [D, padded(T)].
+void pack_turned(const float* from, std::size_t stride, const Head& head, float* to) {
+  const std::size_t width = padded(head.length);
+  std::memset(to, 0, padded(head.head_dim) * width * sizeof(float));
+  for (std::size_t t = 0; t < head.length; ++t) {
+    for (std::size_t d = 0; d < head.head_dim; ++d) to[d * width + t] = from[t * stride + d];
+  }
+}
+
+void unpack(const float* from, const Head& head, float scale, float* to, std::size_t stride) {
+  const std::size_t width = padded(head.head_dim);
+  for (std::size_t t = 0; t < head.length; ++t) {
+    for (std::size_t d = 0; d < head.head_dim; ++d) to[t * stride + d] = scale * from[t * width + d];
+  }
+}
+
+float scale_of(const Head& head) {
+  return 1.0F / std::sqrt(static_cast<float>(head.head_dim));
+}
+
+}  // namespace
+
+std::size_t padded(std::size_t size) {
+  return (size + kLanes - 1) / kLanes * kLanes;
+}
+
+std::size_t scratch_size(std::size_t length, std::size_t head_dim) {
+  return 5 * padded(length) * padded(head_dim) + padded(length) * padded(length);
+}
+
+void forward(const Head& head, float* weights, float* output, std::size_t output_stride, float* scratch) {
+  const std::size_t T = padded(head.length), D = padded(head.head_dim);
+  float *q = scratch, *k_turned = q + T * D, *v = k_turned + T * D, *result = v + T * D,
+        *scores = result + T * D;
+  pack(head.q, head.stride, head, scale_of(head), q);
+  pack_turned(head.k, head.stride, head, k_turned);
+  pack(head.v, head.stride, head, 1.0F, v);
+  multiply({q, D, 1}, k_turned, T, scores, T, T, [&](std::size_t i) {
+    return Extent{0, head.head_dim, padded(i + kRows)};
+  });
+  for (std::size_t i = 0; i < T; ++i) softmax_row(scores + i * T, i);
+  multiply({scores, T, 1}, v, D, result, D, T, [&](std::size_t i) { return Extent{0, i + kRows, D}; });
+  std::memcpy(weights, scores, head.length * T * sizeof(float));
+  unpack(result, head, 1.0F, output, output_stride);
+}
+
+void backward(const Head& head, const float* weights, const float* output_gradient, std::size_t output_stride,
+              const HeadGradient& gradient, float* scratch) {
+  const std::size_t T = padded(head.length), D = padded(head.head_dim);
+  float *q = scratch, *k = q + T * D, *v_turned = k + T * D, *result_gradient = v_turned + T * D,
+        *product = result_gradient + T * D, *scores = product + T * D;
+  const auto before = [&](std::size_t i) { return Extent{0, i + kRows, D}; };
+  const auto after = [&](std::size_t j) { return Extent{j, head.length, D}; };
+  pack(output_gradient, output_stride, head, 1.0F, result_gradient);
+
+  // dV = P^T dO. A row of tiles may reach past T; what it reads of the weights is the next head's or padding.
+  multiply({weights, 1, T}, result_gradient, D, product, D, T, after);
+  unpack(product, head, 1.0F, gradient.v, head.stride);
+
+  // dP = dO V^T, then dS.
+  pack_turned(head.v, head.stride, head, v_turned);
+  multiply({result_gradient, D, 1}, v_turned, T, scores, T, T, [&](std::size_t i) {
+    return Extent{0, head.head_dim, padded(i + kRows)};
+  });
+  for (std::size_t i = 0; i < head.length; ++i) softmax_gradient_row(weights + i * T, scores + i * T, i);
+
+  // dQ = dS K / sqrt(D), dK = dS^T Q / sqrt(D).
+  pack(head.k, head.stride, head, 1.0F, k);
+  multiply({scores, T, 1}, k, D, product, D, T, before);
+  unpack(product, head, scale_of(head), gradient.q, head.stride);
+  pack(head.q, head.stride, head, scale_of(head), q);
+  multiply({scores, 1, T}, q, D, product, D, T, after);
+  unpack(product, head, 1.0F, gradient.k, head.stride);
+}
+
+}  // namespace zoo::short_attention

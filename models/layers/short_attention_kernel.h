@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+
+// No header of LibTorch here: the kernel is compiled for AVX-512, and an inline function of theirs compiled
+// so might be the one that the linker keeps for everybody.
+namespace zoo::short_attention {
+
+/// One head's slice of a [T, 3C] projection: row t of the queries is at q + t * stride, and so on.
+struct Head {
+  const float *q, *k, *v;
+  std::size_t stride;    // between positions, of q, k, v and their gradients
+  std::size_t length;    // T
+  std::size_t head_dim;  // D
+};
+
+struct HeadGradient {
+  float *q, *k, *v;
+};
+
+/// T rounded up to whole vectors: what a row of the attention weights takes.
+std::size_t padded(std::size_t size);
+
+/// Floats of scratch memory that forward and backward need, aligned to 64 bytes.
+std::size_t scratch_size(std::size_t length, std::size_t head_dim);
+
+/// output row t at output + t * output_stride. weights [T, padded(T)], rows of softmax, zeros behind the
+/// diagonal and up to the next multiple of a vector.
+void forward(const Head& head, float* weights, float* output, std::size_t output_stride, float* scratch);
+
+/// From the gradient of the output and the weights that forward has left.
+void backward(const Head& head, const float* weights, const float* output_gradient, std::size_t output_stride,
+              const HeadGradient& gradient, float* scratch);
+
+}  // namespace zoo::short_attention

@@ -1,0 +1,115 @@
+"""tzoo inspect."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from tiny_checkpoint import CHARS, write_checkpoint, write_json
+from tzoo_runner import CommandTest, run
+
+LAST_BIAS = "transformer.h.1.mlp.c_proj.bias"
+
+
+class Inspect(CommandTest):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def inspect(self, directory, *flags):
+        return json.loads(self.succeed("inspect", directory, "--json", *flags))
+
+    def test_a_good_checkpoint(self):
+        model = write_checkpoint(self.path("good"), tokenizer=True)
+        found = self.inspect(model)
+        self.assertTrue(found["good"])
+        self.assertEqual(found["model_type"], "gpt2")
+        self.assertEqual((found["architecture"], found["head"]), ("GPT2LMHeadModel", "causal-lm"))
+        self.assertEqual(found["config"]["n_embd"], 16)
+        self.assertEqual(len(found["loaded"]), 28)
+        self.assertEqual(found["dtypes"], {"F32": 28})
+        self.assertEqual(found["tokenizer"], {"kind": "char", "vocabulary": len(CHARS)})
+        self.assertEqual(found["files"]["model.safetensors"], os.path.getsize(model + "/model.safetensors"))
+        for fault in ("missing", "unexpected", "mismatched", "tied", "ignored"):
+            self.assertEqual(found[fault], [])
+        text = self.succeed("inspect", model)
+        for words in ("GPT2LMHeadModel", "causal-lm", "n_embd", "loaded 28", "char"):
+            self.assertIn(words, text)
+
+    def test_tensors_are_listed(self):
+        model = write_checkpoint(self.path("listed"))
+        tensors = {tensor["name"]: tensor for tensor in self.inspect(model, "--tensors")["tensors"]}
+        self.assertEqual(len(tensors), 28)
+        self.assertEqual(tensors["transformer.h.0.attn.c_attn.weight"]["shape"], [16, 48])
+        text = self.succeed("inspect", model, "--tensors")
+        self.assertRegex(text, r"transformer\.h\.0\.attn\.c_attn\.weight +F32 +\[16,48\]")
+
+    def test_tied_and_ignored_tensors_are_named(self):
+        def change(tensors):
+            tensors["lm_head.weight"] = tensors["transformer.wte.weight"]
+            tensors["transformer.h.0.attn.bias"] = ([1, 1, 2, 2], [1, 0, 1, 1])
+
+        found = self.inspect(write_checkpoint(self.path("tied"), change=change))
+        self.assertEqual(found["tied"], ["lm_head.weight"])
+        self.assertEqual(found["ignored"], ["transformer.h.0.attn.bias"])
+
+    def test_every_fault_is_named_in_one_line(self):
+        def change(tensors):
+            tensors["transformer.h.1.extra"] = tensors.pop(LAST_BIAS)
+            tensors["transformer.ln_f.weight"] = ([4], [1, 1, 1, 1])
+
+        model = write_checkpoint(self.path("faulty"), change=change)
+        names = (LAST_BIAS, "transformer.h.1.extra", "transformer.ln_f.weight: expected [16], found [4]")
+        result = run("inspect", model)
+        self.assert_one_error(result, 1, *names)
+        self.assertIn("missing 1:\n  " + LAST_BIAS, result.out)
+        as_json = run("inspect", model, "--json")
+        self.assert_one_error(as_json, 1, *names)
+        self.assertFalse(json.loads(as_json.out)["good"])
+
+    def test_a_tokenizer_that_does_not_fit_is_told(self):
+        larger = self.inspect(write_checkpoint(self.path("larger"), tokenizer=True, vocab_size=20))
+        self.assertIn("20", larger["tokenizer"]["fault"])
+        model = write_checkpoint(self.path("unreadable"))
+        write_json(model, "tokenizer.json", {"model": {"type": "Sonnet"}})
+        self.assertIn("Sonnet", self.inspect(model)["tokenizer"]["fault"])
+
+    def test_a_run_shows_its_checkpoints_and_the_newest(self):
+        run_folder = self.path("run")
+        ages = {"checkpoints/step-00000200": 30, "checkpoints/step-00000400": 20, "final": 10}
+        for name, age in ages.items():
+            path = write_checkpoint(os.path.join(run_folder, name))
+            if "step" in name:
+                write_json(path, "trainer_state.json", {"iteration": int(name[-8:]), "best_val_loss": 1.5})
+            os.utime(os.path.join(path, "model.safetensors"), (1e9 - age, 1e9 - age))
+        found = self.inspect(run_folder)
+        iterations = [(os.path.basename(c["directory"]), c["iteration"]) for c in found["checkpoints"]]
+        self.assertEqual(iterations, [("step-00000200", 200), ("step-00000400", 400), ("final", None)])
+        self.assertEqual(found["directory"], os.path.join(run_folder, "final"))
+        text = self.succeed("inspect", run_folder)
+        self.assertRegex(text, r"checkpoints/step-00000400 +400\n")
+
+    def test_the_newest_checkpoint_of_a_run_is_inspected(self):
+        run_folder = self.path("resumed")
+        for age, name in ((10, "checkpoints/step-00000900"), (30, "final")):
+            path = write_checkpoint(os.path.join(run_folder, name))
+            os.utime(os.path.join(path, "model.safetensors"), (1e9 - age, 1e9 - age))
+        self.assertTrue(self.inspect(run_folder)["directory"].endswith("step-00000900"))
+
+    def test_directories_without_a_model(self):
+        self.assert_one_error(run("inspect", self.path("nowhere")), 1, "nowhere")
+        os.mkdir(self.path("empty"))
+        self.assert_one_error(run("inspect", self.path("empty")), 1, "config.json")
+
+    def test_a_cut_file(self):
+        model = write_checkpoint(self.path("cut"))
+        with open(os.path.join(model, "model.safetensors"), "r+b") as file:
+            file.truncate(os.path.getsize(file.name) - 4)
+        self.assert_one_error(run("inspect", model), 1, "model.safetensors")
+
+
+if __name__ == "__main__":
+    unittest.main()

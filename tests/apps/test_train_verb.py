@@ -1,0 +1,166 @@
+"""tzoo train: a run from start to end, its resumption after every kind of end, and its refusals."""
+
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tzoo_runner import CommandTest, run
+
+TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 30
+
+
+def flags(folder, text, **more):
+    values = dict(
+        dataset=text, tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, batch_size=4, dropout=0.1,
+        bias="false", learning_rate=1e-2, min_lr=1e-3, warmup_iters=5, max_iters=60, eval_interval=20, eval_iters=2,
+        log_interval=1, threads=1, out_dir=folder, **more)
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+
+
+class TrainTest(CommandTest):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        self.text = self.folder / "text.txt"
+        self.text.write_text(TEXT)
+
+    def train(self, name, **more):
+        result = run("train", *flags(self.folder / name, self.text, **more))
+        self.assertEqual(result.code, 0, result.err)
+        return self.folder / name
+
+    def weights(self, folder):
+        return (folder / "final/model.safetensors").read_bytes()
+
+    def metrics(self, folder):
+        return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+    def test_a_run_learns_and_leaves_what_the_contract_names(self):
+        folder = self.train("run")
+        metrics = self.metrics(folder)
+        self.assertEqual([m["iter"] for m in metrics], list(range(61)))
+        for key in ("train_loss", "lr", "ms_per_iter", "tokens_per_second"):
+            self.assertTrue(all(key in m for m in metrics), key)
+        self.assertEqual([m["iter"] for m in metrics if "val_loss" in m], [0, 20, 40, 60])
+        self.assertLess(metrics[-1]["val_loss"], metrics[0]["val_loss"] - 0.5)
+        for name in ("final", "best", "checkpoints/step-00000020", "checkpoints/step-00000060"):
+            for file in ("config.json", "model.safetensors", "tokenizer.json"):
+                self.assertTrue((folder / name / file).exists(), f"{name}/{file}")
+        self.assertEqual((folder / "loss.png").read_bytes()[:4], b"\x89PNG")
+        self.assertEqual(json.loads((folder / "run_config.json").read_text())["n_layer"], 2)
+        self.assertEqual(json.loads((folder / "final/config.json").read_text())["vocab_size"], len(set(TEXT)))
+
+    def test_a_run_repeats_itself_and_another_seed_does_not(self):
+        first, second, third = self.train("a"), self.train("b"), self.train("c", seed=7)
+        self.assertEqual(self.weights(first), self.weights(second))
+        self.assertNotEqual(self.weights(first), self.weights(third))
+
+    def test_resumed_after_kills_it_ends_as_if_nothing_had_been(self):
+        whole = self.train("whole", max_iters=400)
+        folder = self.folder / "killed"
+        words = flags(folder, self.text, max_iters=400)
+        start = ["scratch"]
+        kills = 0
+        for wanted in (3, 25, 140, 290):  # before the first checkpoint, and in later stretches
+            process = subprocess.Popen([os.environ["TZOO"], "train", *words, "--init_from", start[0]], stderr=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL)
+            log = folder / "metrics.jsonl"
+            while process.poll() is None:
+                if log.exists() and f'"iter":{wanted},' in log.read_text():
+                    process.send_signal(signal.SIGKILL)
+                    break
+                time.sleep(0.002)
+            kills += process.wait() == -signal.SIGKILL
+            start[0] = "resume"
+        self.assertGreater(kills, 1)
+        self.succeed("train", *words, "--init_from", "resume")
+        self.assertEqual(self.weights(whole), self.weights(folder))
+        self.assertEqual([m["iter"] for m in self.metrics(folder)], list(range(401)))
+        losses = lambda path: [(m["train_loss"], m.get("val_loss")) for m in self.metrics(path)]
+        self.assertEqual(losses(whole), losses(folder))
+
+    def test_a_term_signal_writes_a_checkpoint_and_the_flags_need_not_be_repeated(self):
+        whole = self.train("whole", max_iters=400)
+        folder = self.folder / "stopped"
+        process = subprocess.Popen([os.environ["TZOO"], "train", *flags(folder, self.text, max_iters=400)],
+                                   stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if line.startswith("iter 33:"):
+                process.send_signal(signal.SIGTERM)
+                break
+        rest = process.stderr.read()
+        self.assertEqual(process.wait(), 128 + signal.SIGTERM)
+        self.assertIn("--init_from resume", rest)
+        process.stderr.close()
+        self.succeed("train", "--init_from", "resume", "--out_dir", folder)
+        self.assertEqual(self.weights(whole), self.weights(folder))
+
+    def test_a_full_disk_ends_the_run_and_loses_no_checkpoint(self):
+        folder = self.train("run", max_iters=20)
+        before = (folder / "checkpoints/step-00000020/model.safetensors").read_bytes()
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        words = flags(folder, self.text, max_iters=40)
+        done = subprocess.run([os.environ["TZOO"], "train", *words, "--init_from", "resume"], capture_output=True,
+                              text=True, preexec_fn=limit)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        self.assertEqual((done.returncode, len(errors)), (1, 1), done.stderr)
+        self.assertIn("cannot write", errors[0])
+        self.assertEqual((folder / "checkpoints/step-00000020/model.safetensors").read_bytes(), before)
+        self.succeed("train", *words, "--init_from", "resume")
+        self.assertEqual(self.weights(folder), self.weights(self.train("other", max_iters=40, warmup_iters=5)))
+
+    def test_it_starts_from_a_checkpoint(self):
+        folder = self.train("first")
+        result = run("train", *flags(self.folder / "second", self.text), "--init_from", folder / "final")
+        self.assertEqual(result.code, 0, result.err)
+        first, second = self.metrics(folder), self.metrics(self.folder / "second")
+        self.assertAlmostEqual(second[0]["val_loss"], first[-1]["val_loss"], places=5)
+
+    def test_refusals(self):
+        text = self.text
+        short = self.folder / "short.txt"
+        short.write_text("abc")
+        broken = self.folder / "broken.txt"
+        broken.write_bytes(b"abc\n\xff\xfe")
+        out = self.folder / "out"
+        cases = [
+            (2, ["train", "--max_iter", "3", "--out_dir", out], ["--max_iter", "--max_iters"]),
+            (2, ["train", "--dataset", text], ["--out_dir"]),
+            (1, ["train", *flags(out, text), "--n_head", "3"], ["hidden_size (16)", "num_heads (3)"]),
+            (1, ["train", *flags(out, "kjvv")], ["kjvv"]),
+            (1, ["train", *flags(out, short)], ["short.txt"]),
+            (1, ["train", *flags(out, broken)], ["broken.txt", "UTF-8"]),
+            (1, ["train", *flags(out, text), "--model_type", "gpt9"], ["gpt9", "gpt2"]),
+            (1, ["train", *flags(out, text), "--init_from", "resume"], ["resume", "out"]),
+            (1, ["train", *flags(out, text), "--init_from", "nowhere"], ["--init_from", "nowhere"]),
+            (1, ["train", *flags("/proc/nothing", text)], ["/proc/nothing"]),
+            (2, ["train", *flags(out, text), "--dropout", "1.5"], ["--dropout"]),
+        ]
+        for code, words, expected in cases:
+            with self.subTest(words=words[-2:]):
+                self.assert_one_error(run(*words), code, *expected)
+        self.assertFalse(out.exists())
+
+    def test_a_run_is_not_overwritten_unasked(self):
+        folder = self.train("run", max_iters=20)
+        before = self.weights(folder)
+        words = flags(folder, self.text, max_iters=20, seed=3)
+        self.assert_one_error(run("train", *words), 1, "--overwrite", "resume")
+        self.assertEqual(self.weights(folder), before)
+        self.succeed("train", *words, "--overwrite")
+        self.assertNotEqual(self.weights(folder), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

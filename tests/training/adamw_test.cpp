@@ -1,0 +1,99 @@
+#include "apps/training/adamw.h"
+
+#include <cmath>
+
+#include <ATen/ops/tensor.h>
+#include <catch2/catch.hpp>
+
+#include "data/base/error.h"
+#include "tests/support/temporary_directory.h"
+
+namespace {
+
+class TwoParameters : public torch::nn::Module {
+ public:
+  TwoParameters() {
+    matrix = register_parameter("matrix", at::full({1, 2}, 1.0));
+    vector = register_parameter("vector", at::full({2}, 1.0));
+  }
+  void set_gradients(float matrix_value, float vector_value) {
+    matrix.mutable_grad() = at::full({1, 2}, matrix_value);
+    vector.mutable_grad() = at::full({2}, vector_value);
+  }
+  at::Tensor matrix, vector;
+};
+
+}  // namespace
+
+TEST_CASE("The first step of AdamW moves each weight by the learning rate, after decaying matrices alone") {
+  TwoParameters module;
+  zoo::AdamW optimizer(module, {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.5, .grad_clip = 0});
+  module.set_gradients(0.3F, -0.2F);
+  optimizer.step(0.1);
+  // The bias-corrected moments of one gradient g are g and g^2: the step is lr * sign(g).
+  CHECK(module.matrix[0][0].item<double>() == Approx(1.0 * (1 - 0.1 * 0.5) - 0.1).epsilon(1e-6));
+  CHECK(module.vector[0].item<double>() == Approx(1.0 + 0.1).epsilon(1e-6));
+}
+
+TEST_CASE("The second step weighs both gradients by the betas") {
+  TwoParameters module;
+  zoo::AdamW optimizer(module, {.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0, .grad_clip = 0});
+  module.set_gradients(1.0F, 1.0F);
+  optimizer.step(0.1);
+  module.set_gradients(3.0F, 3.0F);
+  optimizer.step(0.1);
+  const double mean = (0.9 * 0.1 * 1 + 0.1 * 3) / (1 - 0.9 * 0.9);
+  const double square = (0.99 * 0.01 * 1 + 0.01 * 9) / (1 - 0.99 * 0.99);
+  CHECK(module.vector[0].item<double>() == Approx(1.0 - 0.1 - 0.1 * mean / std::sqrt(square)).epsilon(1e-5));
+}
+
+TEST_CASE("Clipping divides all gradients by their common norm, and only when it is too large") {
+  TwoParameters clipped, small;
+  const zoo::AdamW::Options options{
+      .beta1 = 0.5, .beta2 = 0.5, .eps = 1.0, .weight_decay = 0, .grad_clip = 1.0};
+  zoo::AdamW optimizer(clipped, options);
+  clipped.set_gradients(3.0F, 4.0F);  // norm sqrt(2 * 9 + 2 * 16)
+  optimizer.step(1.0);
+  const double norm = std::sqrt(50.0), g = 4.0 / norm;
+  CHECK(optimizer.gradient_norm().item<double>() == Approx(norm));
+  // With eps = 1 the step is g / (|g| + 1): it shows the size of the gradient that was used.
+  CHECK(clipped.vector[0].item<double>() == Approx(1.0 - g / (g + 1)).epsilon(1e-4));
+
+  zoo::AdamW gentle(small, options);
+  small.set_gradients(0.1F, 0.2F);
+  gentle.step(1.0);
+  CHECK(small.vector[0].item<double>() == Approx(1.0 - 0.2 / 1.2).epsilon(1e-5));
+}
+
+TEST_CASE("A restored optimizer goes on as the one that was saved") {
+  const zoo::test::TemporaryDirectory directory;
+  const zoo::AdamW::Options options{};
+  TwoParameters first, second;
+  zoo::AdamW saved(first, options);
+  first.set_gradients(1.0F, -2.0F);
+  saved.step(0.1);
+  zoo::write_safetensors(directory / "optimizer.safetensors", saved.state());
+
+  {
+    const at::NoGradGuard no_grad;
+    second.matrix.copy_(first.matrix);
+    second.vector.copy_(first.vector);
+  }
+  zoo::AdamW restored(second, options);
+  restored.load_state(zoo::SafetensorsFile(directory / "optimizer.safetensors"));
+  for (auto* step : {&saved, &restored}) {
+    (step == &saved ? first : second).set_gradients(0.5F, 0.25F);
+    step->step(0.1);
+  }
+  CHECK(first.matrix.equal(second.matrix));
+  CHECK(first.vector.equal(second.vector));
+}
+
+TEST_CASE("A state without a tensor is refused by its name") {
+  const zoo::test::TemporaryDirectory directory;
+  zoo::write_safetensors(directory / "optimizer.safetensors", {{"step", at::zeros({})}});
+  TwoParameters module;
+  zoo::AdamW optimizer(module, {});
+  CHECK_THROWS_WITH(optimizer.load_state(zoo::SafetensorsFile(directory / "optimizer.safetensors")),
+                    Catch::Contains("exp_avg.matrix"));
+}

@@ -1,0 +1,47 @@
+#include "apps/training/schedule.h"
+
+#include <catch2/catch.hpp>
+
+#include "data/base/error.h"
+
+using zoo::Schedule;
+using zoo::ScheduleKind;
+
+namespace {
+
+// warm-up 4, decay until 14: iteration 9 is half way.
+Schedule schedule(ScheduleKind kind) {
+  return {.kind = kind, .peak = 1.0, .floor = 0.2, .warmup_iters = 4, .decay_iters = 14};
+}
+
+}  // namespace
+
+TEST_CASE("The warm-up rises by nanoGPT's rule, (i + 1) / (warmup + 1)") {
+  for (const auto kind : {ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine}) {
+    CHECK(schedule(kind).at(0) == Approx(0.2));
+    CHECK(schedule(kind).at(3) == Approx(0.8));
+    CHECK(schedule(kind).at(4) == Approx(1.0));
+  }
+}
+
+TEST_CASE("The learning rate falls by a straight line or half a cosine to the floor and stays there") {
+  CHECK(schedule(ScheduleKind::kLinear).at(9) == Approx(0.6));
+  CHECK(schedule(ScheduleKind::kCosine).at(9) == Approx(0.6));
+  // A quarter of the way: 1 - 0.25, and (1 + cos(pi / 4)) / 2 = 0.8535534, of the 0.8 between peak and floor.
+  const Schedule linear{
+      .kind = ScheduleKind::kLinear, .peak = 1.0, .floor = 0.2, .warmup_iters = 0, .decay_iters = 4};
+  Schedule cosine = linear;
+  cosine.kind = ScheduleKind::kCosine;
+  CHECK(linear.at(1) == Approx(0.2 + 0.8 * 0.75));
+  CHECK(cosine.at(1) == Approx(0.2 + 0.8 * 0.8535534));
+  for (const auto kind : {ScheduleKind::kLinear, ScheduleKind::kCosine}) {
+    CHECK(schedule(kind).at(14) == Approx(0.2));
+    CHECK(schedule(kind).at(1000) == Approx(0.2));
+  }
+  CHECK(schedule(ScheduleKind::kConstant).at(1000) == Approx(1.0));
+}
+
+TEST_CASE("An unknown schedule names the nearest") {
+  CHECK(zoo::schedule_named("linear") == ScheduleKind::kLinear);
+  CHECK_THROWS_WITH(zoo::schedule_named("cosin"), Catch::Contains("did you mean 'cosine'"));
+}

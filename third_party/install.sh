@@ -27,8 +27,6 @@ python3-pip          | 22+           |
 libsentencepiece-dev | 0.1.97+       | <sentencepiece_trainer.h>
 nlohmann-json3-dev   | 3.10+         | <nlohmann/json_fwd.hpp>
 catch2               | 2.13+, not 3  | <catch2/catch.hpp>
-libcli11-dev         | 2.1+          | <CLI/CLI.hpp>
-libicu-dev           | 67+           | <unicode/unistr.h>
 libssl-dev           | 1.1+          | <openssl/evp.h>
 gnuplot-nox          | 5.4+          | gnuplot
 bible-kjv            | 4.38+         | bible

@@ -11,6 +11,13 @@
 #include "tokenizer/token_id.h"
 #include "tokenizer/utf8.h"
 
+// Sentencepiece has a global variable of this name, an object, and so has LibTorch, an int. A program that
+// links both gets one for the two, and where that is LibTorch's, sentencepiece's constructor writes over what
+// lies behind it: a mutex, for which TorchScript then waits for ever. This one comes first, and has room for
+// either.
+alignas(64) extern char FLAGS_minloglevel[1024];  // NOLINT
+char FLAGS_minloglevel[1024];                     // NOLINT
+
 // Exported by the library, though its headers do not show it.
 namespace sentencepiece::logging {
 void SetMinLogLevel(int level);

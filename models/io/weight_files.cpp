@@ -44,7 +44,8 @@ WeightFiles::WeightFiles(const fs::path& directory) {
     std::map<std::string, std::string> weight_map;
     for (const std::string& shard : shards_of(directory / kIndex, weight_map)) add(directory / shard);
     for (const auto& [tensor, file] : weight_map) {
-      if (!contains(tensor)) throw Error(directory / kIndex, ": '", tensor, "' is not in ", file);
+      const bool there = contains(tensor) && where_.at(tensor)->path().filename() == file;
+      if (!there) throw Error(directory / kIndex, ": '", tensor, "' is not in ", file);
     }
     return;
   }

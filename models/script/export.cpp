@@ -67,14 +67,23 @@ std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   return found == candidates.end() ? 0 : *found;
 }
 
+// A model that its family's config.json cannot describe is exported all the same, without a description.
+std::string describe(const Model& model, const Family& family) {
+  try {
+    nlohmann::json config = family.write_config(model.config());
+    config["model_type"] = family.model_type;
+    return config.dump();
+  } catch (const Error&) {
+    return "{}";
+  }
+}
+
 }  // namespace
 
 void export_torchscript(const Model& model, const Family& family, Head head,
                         const std::filesystem::path& file, const ScriptOptions& options) {
   ScriptPart part = find_writer(family, head).describe(model);
-  nlohmann::json config = family.write_config(model.config());
-  config["model_type"] = family.model_type;
-  part.attributes = {{"config", config.dump()},
+  part.attributes = {{"config", describe(model, family)},
                      {"format_version", kFormatVersion},
                      {"eos_ids", options.eos_ids},
                      {"pad_id", filling_id(options, model.config().vocab_size)}};

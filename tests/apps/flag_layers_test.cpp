@@ -83,7 +83,7 @@ TEST_CASE("resolved values are what --config reads again") {
   CHECK(again.flags.resolved() == resolved);
 }
 
-TEST_CASE("--dump_config prints the resolved values and needs no required flag") {
+TEST_CASE("dump_config prints the resolved values and needs no required flag") {
   SampleVerb verb;
   std::string model;
   verb.flags.add("model", model, "folder").required();

@@ -19,7 +19,8 @@ def flags(folder, text, **more):
     values = dict(
         dataset=text, tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, batch_size=4, dropout=0.1,
         bias="false", learning_rate=1e-2, min_lr=1e-3, warmup_iters=5, max_iters=60, eval_interval=20, eval_iters=2,
-        log_interval=1, threads=1, out_dir=folder, **more)
+        log_interval=1, threads=1, out_dir=folder)
+    values.update(more)
     return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
 
@@ -139,7 +140,7 @@ class TrainTest(CommandTest):
             (2, ["train", "--dataset", text], ["--out_dir"]),
             (1, ["train", *flags(out, text), "--n_head", "3"], ["hidden_size (16)", "num_heads (3)"]),
             (1, ["train", *flags(out, "kjvv")], ["kjvv"]),
-            (1, ["train", *flags(out, short)], ["short.txt"]),
+            (1, ["train", *flags(out, short)], ["training split", "block_size 16"]),
             (1, ["train", *flags(out, broken)], ["broken.txt", "UTF-8"]),
             (1, ["train", *flags(out, text), "--model_type", "gpt9"], ["gpt9", "gpt2"]),
             (1, ["train", *flags(out, text), "--init_from", "resume"], ["resume", "out"]),

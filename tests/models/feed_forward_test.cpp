@@ -68,7 +68,7 @@ TEST_CASE("the feed-forward network is down(activation(up(x)))") {
   network->down->weight.copy_(at::tensor({1.0, 2.0, 4.0, 0.0, 1.0, -1.0}).view({2, 3}));
   network->down->bias.copy_(at::tensor({10.0, 20.0}));
   // up(1, 3) = (1.5, 2, -4), relu = (1.5, 2, 0); down = (1.5 + 4 + 10, 2 + 20)
-  const at::Tensor y = network(at::tensor({1.0, 3.0}).view({1, 1, 2}));
+  const at::Tensor y = network(at::tensor({1.0F, 3.0F}).view({1, 1, 2}));
   CHECK(largest_difference(y, at::tensor({15.5, 22.0}).view({1, 1, 2})) < 1e-6);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 struct Golden {
   explicit Golden(const std::string& name)
-      : directory(std::filesystem::path(ZOO_TESTS_DIR) / "golden/gpt2" / name),
+      : directory(std::filesystem::path(ZOO_SOURCE_DIR) / "tests/golden/gpt2" / name),
         expected(directory / "expected.safetensors") {}
 
   ModelInputs inputs() const {

@@ -72,7 +72,7 @@ TEST_CASE("padding and the causal mask together, on the left and on the right") 
   SECTION("left: the padded queries see nothing, and are told apart") {
     const AttentionMask mask = make(kept_row({0, 0, 1, 1}), shape);
     CHECK(picture(mask) == "1111 1111 ..1. ..11");
-    CHECK(at::equal(mask.hidden_rows.flatten(), at::tensor({1, 1, 0, 0}, at::kBool)));
+    CHECK(at::equal(mask.hidden_rows.flatten(), at::tensor({1, 1, 0, 0}).to(at::kBool)));
   }
   SECTION("a row without any kept token") {
     const AttentionMask mask = make(kept_row({0, 0, 0, 0}), shape);

@@ -14,7 +14,7 @@ TEST_CASE("LayerNorm of (1, 2, 3, 6) by hand") {
   norm->bias.copy_(at::tensor({0.0, 0.0, 10.0, 1.0}));
   // mean 3, variance (4 + 1 + 0 + 9) / 4 = 3.5, and sqrt(3.5 + 0.5) = 2
   const at::Tensor expected = at::tensor({-1.0, -1.0, 10.0, -0.5});
-  CHECK(largest_difference(norm(at::tensor({1.0, 2.0, 3.0, 6.0})), expected) < 1e-6);
+  CHECK(largest_difference(norm(at::tensor({1.0F, 2.0F, 3.0F, 6.0F})), expected) < 1e-6);
 }
 
 TEST_CASE("RMSNorm of (1, 1, 3, 5) by hand: no mean is taken off") {
@@ -36,9 +36,9 @@ TEST_CASE("RMSNorm of bfloat16 is computed in float32 and given back in bfloat16
   norm->to(at::kBFloat16);
   const at::Tensor y = norm(x);
   CHECK(y.scalar_type() == at::kBFloat16);
-  // Half a step of bfloat16 at the value itself, 2^-9, and no more.
+  // Half a step of bfloat16 (8 bits of significand) at the value itself, 2^-8, and no more.
   CHECK(((y.to(at::kDouble) - expected).abs() / expected.abs().clamp_min(1e-3)).max().item<double>() <
-        1.0 / 500);
+        1.0 / 256);
 }
 
 TEST_CASE("a norm is over the last dimension, and starts as one and zero") {

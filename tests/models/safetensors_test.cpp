@@ -130,7 +130,7 @@ TEST_CASE("a tensor stays readable after its file is closed, and writing to it l
 
 TEST_CASE("a file that ends too early or claims too much is refused") {
   CHECK_THAT(fault_of(""), Contains("0 bytes are too short"));
-  CHECK_THAT(fault_of("\x02\x00\x00"), Contains("3 bytes are too short"));
+  CHECK_THAT(fault_of(std::string("\x02\x00\x00", 3)), Contains("3 bytes are too short"));
   CHECK_THAT(fault_of(length_bytes(0)), Contains("not valid JSON"));
   CHECK_THAT(fault_of(length_bytes(100) + "{}"),
              Contains("truncated: the header claims 100 bytes, the file has 2"));

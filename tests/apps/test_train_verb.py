@@ -37,6 +37,10 @@ class TrainTest(CommandTest):
         self.assertEqual(result.code, 0, result.err)
         return self.folder / name
 
+    def finish(self, *words):
+        result = run(*words)
+        self.assertEqual(result.code, 0, result.err)
+
     def weights(self, folder):
         return (folder / "final/model.safetensors").read_bytes()
 
@@ -81,7 +85,7 @@ class TrainTest(CommandTest):
             kills += process.wait() == -signal.SIGKILL
             start[0] = "resume"
         self.assertGreater(kills, 1)
-        self.succeed("train", *words, "--init_from", "resume")
+        self.finish("train", *words, "--init_from", "resume")
         self.assertEqual(self.weights(whole), self.weights(folder))
         self.assertEqual([m["iter"] for m in self.metrics(folder)], list(range(401)))
         losses = lambda path: [(m["train_loss"], m.get("val_loss")) for m in self.metrics(path)]
@@ -100,26 +104,26 @@ class TrainTest(CommandTest):
         self.assertEqual(process.wait(), 128 + signal.SIGTERM)
         self.assertIn("--init_from resume", rest)
         process.stderr.close()
-        self.succeed("train", "--init_from", "resume", "--out_dir", folder)
+        self.finish("train", "--init_from", "resume", "--out_dir", folder)
         self.assertEqual(self.weights(whole), self.weights(folder))
 
     def test_a_full_disk_ends_the_run_and_loses_no_checkpoint(self):
-        folder = self.train("run", max_iters=20)
+        folder = self.train("run", max_iters=20, lr_decay_iters=40)
         before = (folder / "checkpoints/step-00000020/model.safetensors").read_bytes()
 
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-        words = flags(folder, self.text, max_iters=40)
+        words = flags(folder, self.text, max_iters=40, lr_decay_iters=40)
         done = subprocess.run([os.environ["TZOO"], "train", *words, "--init_from", "resume"], capture_output=True,
                               text=True, preexec_fn=limit)
         errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
         self.assertEqual((done.returncode, len(errors)), (1, 1), done.stderr)
         self.assertIn("cannot write", errors[0])
         self.assertEqual((folder / "checkpoints/step-00000020/model.safetensors").read_bytes(), before)
-        self.succeed("train", *words, "--init_from", "resume")
-        self.assertEqual(self.weights(folder), self.weights(self.train("other", max_iters=40, warmup_iters=5)))
+        self.finish("train", *words, "--init_from", "resume")
+        self.assertEqual(self.weights(folder), self.weights(self.train("other", max_iters=40, lr_decay_iters=40)))
 
     def test_it_starts_from_a_checkpoint(self):
         folder = self.train("first")
@@ -159,7 +163,7 @@ class TrainTest(CommandTest):
         words = flags(folder, self.text, max_iters=20, seed=3)
         self.assert_one_error(run("train", *words), 1, "--overwrite", "resume")
         self.assertEqual(self.weights(folder), before)
-        self.succeed("train", *words, "--overwrite")
+        self.finish("train", *words, "--overwrite")
         self.assertNotEqual(self.weights(folder), before)
 
 

@@ -1,0 +1,59 @@
+#include "models/layers/short_attention.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/models/support.h"
+
+using namespace zoo;
+
+namespace {
+
+struct Result {
+  at::Tensor output, gradient;
+};
+
+// The same through the explicit weights of scaled_dot_product_attention, in double precision.
+Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& output_gradient) {
+  const at::Tensor wide = qkv.detach().to(at::kDouble).requires_grad_();
+  const auto parts = wide.chunk(3, -1);
+  const auto split = [&](const at::Tensor& x) {
+    return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
+  };
+  const at::Tensor q = split(parts[0]), k = split(parts[1]), v = split(parts[2]);
+  const at::Tensor future = at::ones({q.size(2), q.size(2)}, at::kBool).triu(1);
+  const at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(q.size(3)));
+  const at::Tensor weights = at::softmax(scores.masked_fill(future, -INFINITY), -1);
+  const at::Tensor output = at::matmul(weights, v).transpose(1, 2).flatten(2);
+  output.backward(output_gradient.to(at::kDouble));
+  return {output.detach(), wide.grad()};
+}
+
+}  // namespace
+
+TEST_CASE("short causal attention and its gradient equal the definition for every length and head size") {
+  const std::int64_t length = GENERATE(1, 3, 16, 17, 64, 200), head_dim = GENERATE(4, 16, 40);
+  CAPTURE(length, head_dim);
+  at::manual_seed(1);
+  const at::Tensor qkv = (at::randn({2, length, 3 * 3 * head_dim}) * 2).requires_grad_();
+  if (!has_short_attention(qkv)) {
+    WARN("this CPU has no AVX-512: the general kernel runs instead");
+    return;
+  }
+  const at::Tensor output_gradient = at::randn({2, length, 3 * head_dim});
+  const at::Tensor output = causal_self_attention(qkv, 3);
+  output.backward(output_gradient);
+  const Result expected = reference(qkv, 3, output_gradient);
+  CHECK(test::relative_error(output.detach(), expected.output) < 1e-6);
+  if (length > 1) {
+    CHECK(test::relative_error(qkv.grad(), expected.gradient) < 2e-6);
+  } else {
+    // One position attends to itself alone, whatever query and key are.
+    CHECK(qkv.grad().slice(2, 0, 2 * 3 * head_dim).abs().max().item<double>() < 1e-6);
+  }
+}
+
+TEST_CASE("scores as large as float32 allows overflow nothing") {
+  const at::Tensor qkv = at::full({1, 20, 3 * 16}, 1e4F);
+  if (!has_short_attention(qkv)) return;
+  CHECK(test::relative_error(causal_self_attention(qkv, 1), at::full({1, 20, 16}, 1e4, at::kDouble)) < 1e-6);
+}

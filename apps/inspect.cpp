@@ -65,13 +65,6 @@ struct Findings {
   std::int64_t tokenizer_size = 0;
 };
 
-std::string architecture(const CheckpointConfig& checkpoint) {
-  for (const auto& entry : checkpoint.family->heads) {
-    if (entry.head == checkpoint.head) return entry.architecture;
-  }
-  return "";
-}
-
 void find_tokenizer(Findings& findings) {
   try {
     if (!has_tokenizer(findings.directory)) return;
@@ -113,7 +106,7 @@ nlohmann::json to_json(const Findings& findings) {
   const LoadReport& report = findings.report;
   nlohmann::json json{{"directory", findings.directory.string()},
                       {"model_type", checkpoint.family->model_type},
-                      {"architecture", architecture(checkpoint)},
+                      {"architecture", architecture_of(*checkpoint.family, checkpoint.head)},
                       {"head", name_of(checkpoint.head)},
                       {"config", checkpoint.family->write_config(checkpoint.config)},
                       {"parameters", findings.parameters},
@@ -158,7 +151,8 @@ void print_model(const Findings& findings) {
   Table table({{""}, {""}});
   table.row({"directory", findings.directory.string()});
   table.row({"model_type", checkpoint.family->model_type});
-  table.row({"architecture", architecture(checkpoint) + " (" + name_of(checkpoint.head) + ")"});
+  table.row({"architecture",
+             architecture_of(*checkpoint.family, checkpoint.head) + " (" + name_of(checkpoint.head) + ")"});
   const nlohmann::json config = checkpoint.family->write_config(checkpoint.config);
   for (const auto& [key, value] : config.items()) {
     if (!value.is_null())

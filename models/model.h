@@ -13,9 +13,11 @@ namespace zoo {
 
 /// What a model may be given; a family says which it needs. Ids are int64 in [0, vocab_size).
 struct ModelInputs {
-  at::Tensor input_ids;       // [B, T]
-  at::Tensor attention_mask;  // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
-  at::Tensor position_ids;    // [T] or [B, T]; undefined: 0, 1, … behind the cached ones
+  at::Tensor input_ids;          // [B, T]
+  at::Tensor attention_mask;     // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
+  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … behind the cached ones
+  at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
+  at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor labels;   // Hugging Face's: aligned with input_ids (a causal model shifts them); -100 is ignored
   at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored
   KeyValueCache* cache = nullptr;
@@ -26,11 +28,18 @@ struct ModelInputs {
 
 /// What a model gives; fields that do not apply are undefined or empty.
 struct ModelOutput {
-  at::Tensor logits;                      // [B, T, V]
+  at::Tensor logits;                      // [B, T, V]; [B, labels] of a head that classifies sequences
+  at::Tensor start_logits, end_logits;    // [B, T], of question answering
+  at::Tensor pooler_output;               // [B, C], of a bare encoder that has a pooler
   at::Tensor loss;                        // [], mean over the labels that are not ignored, in nats, float32
   at::Tensor last_hidden_state;           // [B, T, C]
   std::vector<at::Tensor> hidden_states;  // num_layers + 1 of [B, T, C], the last after the final norm
   std::vector<at::Tensor> attentions;     // num_layers of [B, H, T, S]
+  // Of an encoder-decoder, whose decoder fills the fields above.
+  at::Tensor encoder_last_hidden_state;  // [B, S, C]
+  std::vector<at::Tensor> encoder_hidden_states;
+  std::vector<at::Tensor> encoder_attentions;
+  std::vector<at::Tensor> cross_attentions;  // num_decoder_layers of [B, H, T, S]
 };
 
 /// A transformer of any family, as programs hold it.

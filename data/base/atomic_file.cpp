@@ -75,27 +75,22 @@ void AtomicFile::write(const void* bytes, std::size_t size) {
     buffer_.append(static_cast<const char*>(bytes), size);
     return;
   }
-  const char* next = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t written = ::write(descriptor_, next, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path_, errno);
-    next += written;
-    size -= static_cast<std::size_t>(written);
-  }
+  write_through(static_cast<const char*>(bytes), size);
 }
 
 void AtomicFile::flush() {
-  const char* next = buffer_.data();
-  std::size_t left = buffer_.size();
-  while (left > 0) {
-    const ssize_t written = ::write(descriptor_, next, left);
+  write_through(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void AtomicFile::write_through(const char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor_, bytes, size);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path_, errno);
-    next += written;
-    left -= static_cast<std::size_t>(written);
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
   }
-  buffer_.clear();
 }
 
 void AtomicFile::commit() {

@@ -25,6 +25,7 @@ class AtomicFile {
 
  private:
   void flush();
+  void write_through(const char* bytes, std::size_t size);  // past the buffer
 
   std::filesystem::path path_, temporary_;
   std::string buffer_;

@@ -69,6 +69,7 @@ class Contexts {
       : model_(model),
         contexts_(prompts),
         ended_(prompts.size(), false),
+        weight_options_(model.parameters().front().options().requires_grad(false)),
         limit_(context_limit(model.config())) {
     for (const auto row : c10::irange(prompts.size())) rows_.push_back(row);
     const std::int64_t longest = longest_context();
@@ -112,9 +113,8 @@ class Contexts {
   void empty_cache() {
     const auto batch = static_cast<std::int64_t>(rows_.size());
     if (cache_ && batch == batch_) return cache_->truncate(0);
-    const at::TensorOptions options = model_.parameters().front().options().requires_grad(false);
     cache_.reset();  // so that there are never two
-    cache_ = std::make_unique<KeyValueCache>(model_.config(), batch, capacity_, options);
+    cache_ = std::make_unique<KeyValueCache>(model_.config(), batch, capacity_, weight_options_);
     batch_ = batch;
   }
 
@@ -155,11 +155,12 @@ class Contexts {
     return model_.forward(inputs).logits.select(1, -1);
   }
 
-  c10::Device device() const { return model_.parameters().front().device(); }
+  c10::Device device() const { return weight_options_.device(); }
 
   Model& model_;
   std::vector<Ids> contexts_;  // for each row of the prompts, as are ended_
   std::vector<bool> ended_;
+  at::TensorOptions weight_options_;  // asked for once: it takes a walk over all modules
   std::vector<std::size_t> rows_;
   std::int64_t limit_, capacity_ = 0, batch_ = 0;
   std::unique_ptr<KeyValueCache> cache_;

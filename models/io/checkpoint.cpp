@@ -31,13 +31,6 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
               " (a head can be chosen by --head)");
 }
 
-std::string architecture_of(const Family& family, Head head) {
-  for (const auto& entry : family.heads) {
-    if (entry.head == head) return entry.architecture;
-  }
-  throw Error(family.model_type, " has no ", name_of(head), " head");
-}
-
 const char* dtype_name(at::ScalarType dtype) {
   switch (dtype) {
     case at::kFloat:
@@ -52,6 +45,13 @@ const char* dtype_name(at::ScalarType dtype) {
 }
 
 }  // namespace
+
+std::string architecture_of(const Family& family, Head head) {
+  for (const auto& entry : family.heads) {
+    if (entry.head == head) return entry.architecture;
+  }
+  throw Error(family.model_type, " has no ", name_of(head), " head");
+}
 
 CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
   if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");

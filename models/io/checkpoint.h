@@ -24,6 +24,9 @@ struct CheckpointConfig {
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
                                         std::optional<Head> head = std::nullopt);
 
+/// Hugging Face's class for the head. Throws Error if the family does not have it.
+std::string architecture_of(const Family& family, Head head);
+
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;
   c10::Device device = c10::kCPU;

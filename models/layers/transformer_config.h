@@ -36,11 +36,15 @@ struct TransformerConfig {
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;  // C
   std::int64_t num_layers = 0;
-  std::int64_t num_heads = 0;          // H
-  std::int64_t num_kv_heads = 0;       // 0: as many as num_heads
-  std::int64_t head_dim = 0;           // D; 0: hidden_size / num_heads
-  std::int64_t intermediate_size = 0;  // F; 0: 4 * hidden_size
+  std::int64_t num_decoder_layers = 0;  // of an encoder-decoder; 0: num_layers
+  std::int64_t num_heads = 0;           // H
+  std::int64_t num_kv_heads = 0;        // 0: as many as num_heads
+  std::int64_t head_dim = 0;            // D; 0: hidden_size / num_heads
+  std::int64_t intermediate_size = 0;   // F; 0: 4 * hidden_size
   std::int64_t max_positions = 0;
+  std::int64_t type_vocab_size = 0;  // of BERT's segments; 0: none
+  std::int64_t embedding_size = 0;   // E of a factorised embedding (ALBERT); 0: hidden_size
+  std::int64_t num_labels = 2;       // of the heads that classify
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;

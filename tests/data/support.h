@@ -9,21 +9,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/base/error.h"
+#include "tests/support/message_of.h"
 
 namespace zoo::test {
-
-/// The message of the Error that `action` throws; fails the test if it throws none.
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
-}
 
 /// Writes the bytes as they are, without the code under test.
 inline std::filesystem::path write_bytes(const std::filesystem::path& path, std::string_view bytes) {

@@ -9,24 +9,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/base/error.h"
+#include "tests/support/message_of.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo::test {
 
 using Ids = std::vector<TokenId>;
-
-/// The message of the Error that `action` throws; fails the test if it throws none.
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  FAIL("expected an Error");
-  return "";
-}
 
 inline std::filesystem::path golden(const std::string& name) {
   return std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "tokenizer" / name;

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "data/base/error.h"
+
+namespace zoo::test {
+
+/// The message of the Error that `action` throws; fails the test if it throws none.
+template <class Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  FAIL("expected an Error");
+  return "";
+}
+
+}  // namespace zoo::test

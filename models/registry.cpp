@@ -6,9 +6,12 @@
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "models/albert/family.h"
 #include "models/bert/family.h"
+#include "models/distilbert/family.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
+#include "models/roberta/family.h"
 
 namespace zoo {
 namespace {
@@ -31,7 +34,8 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(), bert::family()};
+  static const std::vector<Family> all{gpt::family(), bert::family(), roberta::family(), distilbert::family(),
+                                       albert::family()};
   return all;
 }
 

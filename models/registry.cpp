@@ -1,13 +1,17 @@
 #include "models/registry.h"
 
-#include <array>
+#include <algorithm>
 
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "models/albert/family.h"
+#include "models/bert/family.h"
+#include "models/distilbert/family.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
+#include "models/roberta/family.h"
 
 namespace zoo {
 namespace {
@@ -30,7 +34,8 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family()};
+  static const std::vector<Family> all{gpt::family(), bert::family(), roberta::family(), distilbert::family(),
+                                       albert::family()};
   return all;
 }
 
@@ -56,6 +61,16 @@ const Family& find_family(const std::string& model_type) {
               " (there are: ", listed(names), ")");
 }
 
+void check_head(const Family& family, Head head) {
+  std::vector<std::string> names;
+  for (const auto& entry : family.heads) {
+    if (entry.head == head) return;
+    const std::string& name = name_of(entry.head);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  throw Error(family.model_type, " has no ", name_of(head), " head (it has: ", listed(names), ")");
+}
+
 PresetEntry find_preset(const std::string& name) {
   for (const Family& family : families()) {
     for (const Preset& preset : family.presets) {
@@ -76,6 +91,7 @@ std::vector<std::string> preset_names() {
 
 std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
                                    std::uint64_t seed) {
+  check_head(family, head);
   const ParameterScope scope(ParameterInit::kUninitialized);
   auto model = family.build(config, head);
   model->initialize(at::detail::createCPUGenerator(seed));
@@ -83,6 +99,7 @@ std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig
 }
 
 std::shared_ptr<Model> build_meta_model(const Family& family, const TransformerConfig& config, Head head) {
+  check_head(family, head);
   const ParameterScope scope(ParameterInit::kMeta);
   return family.build(config, head);
 }

@@ -1,6 +1,5 @@
 #include "models/gpt/family.h"
 
-#include "data/base/error.h"
 #include "models/gpt/config_reader.h"
 #include "models/gpt/gpt.h"
 #include "models/gpt/weight_names.h"
@@ -43,8 +42,16 @@ TransformerConfig gpt3() {
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head) {
-  if (head != Head::kCausalLm) throw Error("gpt2 has no ", name_of(head), " head (it has: causal-lm)");
-  return std::make_shared<GptForCausalLm>(config);
+  switch (head) {
+    case Head::kCausalLm:
+      return std::make_shared<GptForCausalLm>(config);
+    case Head::kBase:
+      return std::make_shared<GptModel>(config);
+    case Head::kSequenceClassification:
+      return std::make_shared<GptForSequenceClassification>(config);
+    default:
+      TORCH_CHECK(false, "a GPT has no ", name_of(head), " head");
+  }
 }
 
 }  // namespace
@@ -54,7 +61,9 @@ Family family() {
       .model_type = "gpt2",
       .description =
           "GPT-2 (Radford et al., 2019): causal decoder, pre-LayerNorm, learned positions, tanh-GELU, tied",
-      .heads = {{Head::kCausalLm, "GPT2LMHeadModel"}},
+      .heads = {{Head::kCausalLm, "GPT2LMHeadModel"},
+                {Head::kBase, "GPT2Model"},
+                {Head::kSequenceClassification, "GPT2ForSequenceClassification"}},
       .presets = {{"gpt2", "GPT-2 small", gpt2_config({12, 12, 768})},
                   {"gpt2-medium", "GPT-2 medium", gpt2_config({24, 16, 1024})},
                   {"gpt2-large", "GPT-2 large", gpt2_config({36, 20, 1280})},

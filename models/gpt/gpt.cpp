@@ -3,26 +3,18 @@
 #include <cmath>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/index.h>
 #include <ATen/ops/linear.h>
 
+#include "models/heads/losses.h"
+#include "models/layers/initial_weights.h"
 #include "models/layers/positions.h"
 
 namespace zoo::gpt {
 namespace {
-
-// Each position predicts the next token; the last one has nothing to predict.
-at::Tensor shift_left(const at::Tensor& labels) {
-  at::Tensor targets = labels.new_full(labels.sizes(), -100);
-  targets.slice(1, 0, -1).copy_(labels.slice(1, 1));
-  return targets;
-}
-
-at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), targets.flatten());
-}
 
 std::int64_t count(const torch::nn::Module& module) {
   std::int64_t sum = 0;
@@ -32,7 +24,7 @@ std::int64_t count(const torch::nn::Module& module) {
 
 }  // namespace
 
-GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : Model(config) {
+GptModel::GptModel(const TransformerConfig& config) : Model(config) {
   config.validate();
   TORCH_CHECK(config.shape == Shape::kDecoder, "a GPT is a decoder");
   token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
@@ -43,12 +35,9 @@ GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : Model(config) 
     sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(config.max_positions, config.hidden_size));
   }
   stack = register_module("stack", TransformerStack(config));
-  if (!config.tie_word_embeddings) {
-    lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
-  }
 }
 
-ModelOutput GptForCausalLm::forward(const ModelInputs& inputs) {
+ModelOutput GptModel::forward(const ModelInputs& inputs) {
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   check_inputs(inputs, past);
   StackOutput result = stack(StackInputs{.embeddings = embed(inputs, past),
@@ -60,18 +49,17 @@ ModelOutput GptForCausalLm::forward(const ModelInputs& inputs) {
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
-  output.last_hidden_state = result.hidden;
-  if (inputs.last_logits_only) result.hidden = result.hidden.slice(1, -1);
-  output.logits = at::linear(result.hidden, output_weight());
-  if (inputs.targets.defined()) {
-    output.loss = cross_entropy(output.logits, inputs.targets);
-  } else if (inputs.labels.defined()) {
-    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
-  }
+  output.last_hidden_state = std::move(result.hidden);
+  apply_head(inputs, output);
   return output;
 }
 
-at::Tensor GptForCausalLm::embed(const ModelInputs& inputs, std::int64_t past) const {
+void GptModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
+  TORCH_CHECK(!inputs.labels.defined() && !inputs.targets.defined(),
+              "a bare model has no loss: labels need a head");
+}
+
+at::Tensor GptModel::embed(const ModelInputs& inputs, std::int64_t past) const {
   at::Tensor x = token_embedding->forward(inputs.input_ids);
   const std::int64_t length = inputs.input_ids.size(1);
   if (position_embedding || sinusoids_.defined()) {
@@ -85,7 +73,7 @@ at::Tensor GptForCausalLm::embed(const ModelInputs& inputs, std::int64_t past) c
   return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
 }
 
-void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
+void GptModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
   const at::Tensor& ids = inputs.input_ids;
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
               ids.defined() ? ids.sizes() : at::IntArrayRef());
@@ -93,38 +81,26 @@ void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) 
       config_.position == PositionKind::kLearned || config_.position == PositionKind::kSinusoidal;
   TORCH_CHECK(!bounded || past + ids.size(1) <= config_.max_positions, "a sequence of ", past + ids.size(1),
               " tokens is longer than the model's ", config_.max_positions, " positions");
-  TORCH_CHECK(!inputs.labels.defined() || inputs.labels.sizes() == ids.sizes(), "labels must be ",
-              ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
 }
 
-const at::Tensor& GptForCausalLm::output_weight() const {
-  return lm_head ? lm_head->weight : token_embedding->weight;
-}
-
-void GptForCausalLm::initialize(at::Generator generator) {
-  const at::NoGradGuard no_grad;
+void GptModel::initialize(at::Generator generator) {
   const double std = config_.initializer_range;
-  const auto draw = [&](Linear& linear, double scale) {
-    linear->weight.normal_(0.0, scale, generator);
-    if (linear->bias.defined()) linear->bias.zero_();
-  };
   const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config_.num_layers));
-  token_embedding->weight.normal_(0.0, std, generator);
-  if (position_embedding) position_embedding->weight.normal_(0.0, std, generator);
+  draw_normal(*token_embedding, std, generator);
+  if (position_embedding) draw_normal(*position_embedding, std, generator);
   for (const auto& module : *stack->blocks) {
     auto& block = *module->as<BlockImpl>();
     block.attention_norm->reset();
-    draw(block.attention->qkv, std);
-    draw(block.attention->out, residual_std);
+    draw_normal(*block.attention->qkv, std, generator);
+    draw_normal(*block.attention->out, residual_std, generator);
     block.feed_forward_norm->reset();
-    draw(block.feed_forward->up, std);
-    draw(block.feed_forward->down, residual_std);
+    draw_normal(*block.feed_forward->up, std, generator);
+    draw_normal(*block.feed_forward->down, residual_std, generator);
   }
   if (stack->final_norm) stack->final_norm->reset();
-  if (lm_head) draw(lm_head, std);
 }
 
-std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() const {
+std::vector<std::pair<std::string, std::int64_t>> GptModel::components() const {
   std::vector<std::pair<std::string, std::int64_t>> parts;
   parts.emplace_back("token embedding", count(*token_embedding));
   if (position_embedding) parts.emplace_back("position embedding", count(*position_embedding));
@@ -138,8 +114,68 @@ std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() c
   parts.emplace_back("attention", attention);
   parts.emplace_back("feed-forward", feed_forward);
   parts.emplace_back("norms", norms);
+  return parts;
+}
+
+GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : GptModel(config) {
+  if (config.tie_word_embeddings) return;
+  lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
+}
+
+void GptForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  const at::Tensor& hidden = output.last_hidden_state;
+  output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, output_weight());
+  if (inputs.targets.defined()) {
+    output.loss = cross_entropy(output.logits, inputs.targets);
+  } else if (inputs.labels.defined()) {
+    TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
+                inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
+    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+  }
+}
+
+const at::Tensor& GptForCausalLm::output_weight() const {
+  return lm_head ? lm_head->weight : token_embedding->weight;
+}
+
+void GptForCausalLm::initialize(at::Generator generator) {
+  GptModel::initialize(generator);
+  if (lm_head) draw_normal(*lm_head, config_.initializer_range, generator);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() const {
+  auto parts = GptModel::components();
   parts.emplace_back(lm_head ? "output projection" : "output projection (tied)",
                      lm_head ? count(*lm_head) : 0);
+  return parts;
+}
+
+GptForSequenceClassification::GptForSequenceClassification(const TransformerConfig& config)
+    : GptModel(config) {
+  score = register_module("score", Linear(config.hidden_size, config.num_labels, /*with_bias=*/false));
+}
+
+void GptForSequenceClassification::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  const at::Tensor &hidden = output.last_hidden_state, &ids = inputs.input_ids;
+  TORCH_CHECK(config_.pad_token_id >= 0 || ids.size(0) == 1,
+              "to classify several sequences at once, the configuration must name a pad_token_id");
+  at::Tensor last = at::full({ids.size(0)}, ids.size(1) - 1, ids.options());
+  if (config_.pad_token_id >= 0) {
+    last = (at::arange(ids.size(1), ids.options()) * ids.ne(config_.pad_token_id)).argmax(-1);
+  }
+  const at::Tensor rows = at::arange(ids.size(0), ids.options());
+  output.logits = score(hidden.index({rows, last}));
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+}
+
+void GptForSequenceClassification::initialize(at::Generator generator) {
+  GptModel::initialize(generator);
+  draw_normal(*score, config_.initializer_range, generator);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> GptForSequenceClassification::components() const {
+  auto parts = GptModel::components();
+  parts.emplace_back("classifier", count(*score));
   return parts;
 }
 

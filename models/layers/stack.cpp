@@ -13,7 +13,6 @@ void check_supported(const TransformerConfig& config) {
                      position == PositionKind::kLearned || position == PositionKind::kRotary;
   TORCH_CHECK(known, "the stack has no ", name_of(position), " positions yet");
   TORCH_CHECK(config.attention == AttentionKind::kFull, "the stack has no attention but full attention yet");
-  TORCH_CHECK(config.sharing == Sharing::kNone, "the stack has no shared layers yet");
   TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
 }
 
@@ -23,8 +22,14 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   config.validate();
   check_supported(config);
   blocks = register_module("blocks", torch::nn::ModuleList());
-  for (std::int64_t i = 0; i < config.num_layers; ++i) blocks->push_back(Block(config));
+  const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
+  for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config));
   if (config.norm_placement == NormPlacement::kPre) final_norm = register_module("final_norm", Norm(config));
+}
+
+BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
+  const auto own = static_cast<std::size_t>(layer) % blocks->size();  // the only one, if it is shared
+  return *blocks->ptr(own)->as<BlockImpl>();
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
@@ -45,12 +50,11 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   }
 
   StackOutput output;
-  for (const auto& module : *blocks) {
+  for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
-    AttentionOutput result = module->as<BlockImpl>()->forward(x, context);
+    AttentionOutput result = block(context.layer).forward(x, context);
     x = std::move(result.output);
     if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));
-    ++context.layer;
   }
   if (final_norm) x = final_norm(x);
   if (inputs.output_hidden_states) output.hidden_states.push_back(x);

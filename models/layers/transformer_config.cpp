@@ -45,6 +45,21 @@ void check_sizes(const TransformerConfig& c, Faults& faults) {
   not_negative("num_kv_heads", c.num_kv_heads);
   not_negative("head_dim", c.head_dim);
   not_negative("intermediate_size", c.intermediate_size);
+  not_negative("type_vocab_size", c.type_vocab_size);
+  not_negative("embedding_size", c.embedding_size);
+  positive("num_labels", c.num_labels);
+}
+
+void check_embeddings(const TransformerConfig& c, Faults& faults) {
+  faults.check(c.pad_token_id >= -1 && c.pad_token_id < c.vocab_size, "pad_token_id must be in [0, ",
+               c.vocab_size, "), got ", c.pad_token_id);
+  faults.check(c.label_names.empty() || static_cast<std::int64_t>(c.label_names.size()) == c.num_labels,
+               "there must be as many label_names as num_labels (", c.num_labels, "), got ",
+               c.label_names.size());
+  if (c.position_count == PositionCount::kAll) return;
+  faults.check(c.pad_token_id >= 0, "positions that leave padding out need a pad_token_id");
+  faults.check(c.max_length() > 0, "max_positions (", c.max_positions,
+               ") must be more than pad_token_id + 1 (", c.pad_token_id + 1, ")");
 }
 
 void check_heads(const TransformerConfig& c, Faults& faults) {
@@ -64,6 +79,9 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("dropout", c.dropout);
   rate("attention_dropout", c.attention_dropout);
   rate("embedding_dropout", c.embedding_dropout);
+  rate("classifier_dropout", c.classifier_dropout);
+  rate("token_dropout", c.token_dropout);
+  rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
   faults.check(c.position != PositionKind::kRotary || c.rope_theta > 0, "rope_theta must be positive, got ",
@@ -76,6 +94,7 @@ void TransformerConfig::validate() const {
   Faults faults;
   check_sizes(*this, faults);
   check_heads(*this, faults);
+  check_embeddings(*this, faults);
   check_rates(*this, faults);
   faults.report();
 }

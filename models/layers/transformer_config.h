@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace zoo {
 
@@ -29,6 +31,14 @@ enum class AttentionKind { kFull, kSlidingWindow, kStridedSparse, kLinear, kLinf
 /// kAllLayers: one block's weights serve every layer (ALBERT: Lan et al., 2020).
 enum class Sharing { kNone, kAllLayers };
 
+/// Which tokens learned positions count. kAll: every one, from 0. kNotPadding: those that are not
+/// pad_token_id, from pad_token_id + 1; padding is at pad_token_id (RoBERTa: Liu et al., 2019).
+enum class PositionCount { kAll, kNotPadding };
+
+/// What a sequence classifier's labels are, which decides its loss. kByLabels: one label is a regression,
+/// integers are classes, rows of numbers are multi-label.
+enum class ProblemType { kByLabels, kRegression, kSingleLabel, kMultiLabel };
+
 /// Everything that tells one transformer from another. A family reads it from its config.json.
 struct TransformerConfig {
   Shape shape = Shape::kDecoder;
@@ -42,14 +52,18 @@ struct TransformerConfig {
   std::int64_t head_dim = 0;            // D; 0: hidden_size / num_heads
   std::int64_t intermediate_size = 0;   // F; 0: 4 * hidden_size
   std::int64_t max_positions = 0;
-  std::int64_t type_vocab_size = 0;  // of BERT's segments; 0: none
-  std::int64_t embedding_size = 0;   // E of a factorised embedding (ALBERT); 0: hidden_size
-  std::int64_t num_labels = 2;       // of the heads that classify
+  std::int64_t type_vocab_size = 0;      // of BERT's segments; 0: none
+  std::int64_t embedding_size = 0;       // E of a factorised embedding (ALBERT); 0: hidden_size
+  std::int64_t num_labels = 2;           // of the heads that classify
+  std::int64_t pad_token_id = -1;        // its embedding is not trained; -1: none
+  std::vector<std::string> label_names;  // num_labels of them, or none
+  ProblemType problem_type = ProblemType::kByLabels;
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
   double layer_norm_eps = 1e-5;
   PositionKind position = PositionKind::kLearned;
+  PositionCount position_count = PositionCount::kAll;
   double rope_theta = 10000.0;
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
@@ -61,8 +75,11 @@ struct TransformerConfig {
   bool norm_bias = true;          // in LayerNorm
 
   double embedding_dropout = 0.0;
-  double attention_dropout = 0.0;  // on the attention weights
-  double dropout = 0.0;            // on what a sublayer adds to the residual stream
+  double attention_dropout = 0.0;   // on the attention weights
+  double dropout = 0.0;             // on what a sublayer adds to the residual stream
+  double classifier_dropout = 0.0;  // before the projection of a head that classifies sequences
+  double token_dropout = 0.0;       // the same of a head that classifies tokens
+  double answer_dropout = 0.0;      // the same of question answering
   double initializer_range = 0.02;
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
@@ -70,6 +87,13 @@ struct TransformerConfig {
   std::int64_t feed_forward_size() const {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
   }
+
+  /// The longest sequence: positions that RoBERTa's count leaves out are none.
+  std::int64_t max_length() const {
+    return position_count == PositionCount::kAll ? max_positions : max_positions - pad_token_id - 1;
+  }
+  /// The width of the embedding tables (E).
+  std::int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
 
   /// Throws c10::Error naming each field that is out of range, with its value and what it must be.
   void validate() const;

@@ -16,30 +16,6 @@ std::string bias_argument(const at::Tensor& bias) {
   return bias.defined() ? "self.bias" : "None";
 }
 
-// The expression of activate() for a variable.
-std::string activation_text(Activation activation, const std::string& x) {
-  const auto gated = [&](Activation gate) {
-    return activation_text(gate, "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" + x + ", 2, -1)[1]";
-  };
-  switch (activation) {
-    case Activation::kRelu:
-      return "torch.relu(" + x + ")";
-    case Activation::kGelu:
-      return "torch.gelu(" + x + ")";
-    case Activation::kGeluTanh:
-      return "torch.gelu(" + x + ", approximate=\"tanh\")";
-    case Activation::kSilu:
-      return "torch.silu(" + x + ")";
-    case Activation::kSwiGlu:
-      return gated(Activation::kSilu);
-    case Activation::kGeGlu:
-      return gated(Activation::kGelu);
-    case Activation::kReGlu:
-      return gated(Activation::kRelu);
-  }
-  TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
-}
-
 constexpr std::string_view kAttention = R"(
 def split_heads(self, x: Tensor, heads: int) -> Tensor:
     return x.view([x.size(0), x.size(1), heads, $head_dim]).transpose(1, 2)
@@ -158,7 +134,8 @@ std::string stack_source(const TransformerConfig& config) {
                                      {"rotary", rotary}});
   for (const auto i : c10::irange(config.num_layers)) {
     const std::string layer = std::to_string(i);
-    source += "    x = getattr(self.blocks, \"" + layer +
+    const std::string block = config.sharing == Sharing::kAllLayers ? "0" : layer;
+    source += "    x = getattr(self.blocks, \"" + block +
               "\").forward(x, bias, hidden_rows, causal, rotary, " + "none if len(caches) == 0 else caches[" +
               layer + "], past)\n";
   }
@@ -167,6 +144,30 @@ std::string stack_source(const TransformerConfig& config) {
 }
 
 }  // namespace
+
+std::string activation_source(Activation activation, const std::string& x) {
+  const auto gated = [&](Activation gate) {
+    return activation_source(gate, "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" + x +
+           ", 2, -1)[1]";
+  };
+  switch (activation) {
+    case Activation::kRelu:
+      return "torch.relu(" + x + ")";
+    case Activation::kGelu:
+      return "torch.gelu(" + x + ")";
+    case Activation::kGeluTanh:
+      return "torch.gelu(" + x + ", approximate=\"tanh\")";
+    case Activation::kSilu:
+      return "torch.silu(" + x + ")";
+    case Activation::kSwiGlu:
+      return gated(Activation::kSilu);
+    case Activation::kGeGlu:
+      return gated(Activation::kGelu);
+    case Activation::kReGlu:
+      return gated(Activation::kRelu);
+  }
+  TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
+}
 
 ScriptPart linear_part(const LinearImpl& linear) {
   ScriptPart part;
@@ -197,12 +198,11 @@ ScriptPart norm_part(const NormImpl& norm, const TransformerConfig& config) {
   const std::string eps = literal(config.layer_norm_eps);
   if (config.norm == NormKind::kLayerNorm) {
     part.class_name = norm.bias.defined() ? "LayerNorm" : "LayerNormWithoutBias";
-    part.source = fill(
-        R"(
+    part.source = fill(R"(
 def forward(self, x: Tensor) -> Tensor:
-    return torch.layer_norm(x, [$size], self.weight, $bias, $eps)
+    return torch.layer_norm(x, self.weight.size(), self.weight, $bias, $eps)
 )",
-        {{"size", std::to_string(norm.weight.size(0))}, {"bias", bias_argument(norm.bias)}, {"eps", eps}});
+                       {{"bias", bias_argument(norm.bias)}, {"eps", eps}});
     return part;
   }
   part.class_name = "RmsNorm";
@@ -225,7 +225,7 @@ def forward(self, x: Tensor) -> Tensor:
     h = self.up.forward(x)
     return self.down.forward($activation)
 )",
-                     {{"activation", activation_text(config.activation, "h")}});
+                     {{"activation", activation_source(config.activation, "h")}});
   return part;
 }
 

@@ -9,6 +9,9 @@ namespace zoo::script {
 // and its text computes what the module's forward computes in evaluation mode.
 
 /// forward(x) -> y
+/// The expression of activate() for the variable `x`.
+std::string activation_source(Activation activation, const std::string& x);
+
 ScriptPart linear_part(const LinearImpl& linear);
 
 /// forward(ids) -> rows. Its weight is the table.

@@ -161,9 +161,9 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
   }
 };
 
-// What a Function may be given for a tensor that is not there.
+// A bias as the kernels take it; a Function takes no tensor that is not there.
 std::optional<at::Tensor> given(const at::Tensor& tensor) {
-  return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+  return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tokenizer/byte_tokenizer.h"
 
+#include "tokenizer/byte_level.h"
 #include "tokenizer/token_id.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
@@ -29,14 +30,6 @@ void ByteTokenizer::save(const std::filesystem::path& directory) const {
     append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
   }
   write_byte_tokenizer_json(directory, pieces);
-}
-
-char32_t byte_level_character(unsigned char byte) {
-  // The bytes without a glyph of their own: 0-32, 127-160 and 173 (the soft hyphen).
-  if (byte <= 0x20) return 0x100u + byte;
-  if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
-  if (byte == 0xAD) return 0x143;
-  return byte;
 }
 
 }  // namespace zoo

@@ -17,9 +17,4 @@ class ByteTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& directory) const override;
 };
 
-/// The character that stands for `byte` in the vocabulary of a byte-level tokenizer.json (Radford et al.,
-/// 2019: GPT-2's bytes_to_unicode): printable Latin-1 is itself, the other bytes are U+0100, U+0101, … in
-/// their order.
-char32_t byte_level_character(unsigned char byte);
-
 }  // namespace zoo

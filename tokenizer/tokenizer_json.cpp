@@ -6,6 +6,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/byte_tokenizer.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/json_section.h"

@@ -8,8 +8,8 @@
 
 namespace zoo {
 
-/// A text that is changed on its way to the model, and of each of its bytes which bytes of the original text it
-/// comes from: those of the whole character. Without tracking, source stays empty.
+/// A text that is changed on its way to the model, and of each of its bytes which bytes of the original text
+/// it comes from: those of the whole character. Without tracking, source stays empty.
 struct AlignedText {
   std::string text;
   std::vector<ByteRange> source;
@@ -25,7 +25,8 @@ struct AlignedText {
   void append(const AlignedText& other);
 };
 
-/// Writes a text anew, one character at a time, so that each new character is aligned as `tokenizers` aligns it.
+/// Writes a text anew, one character at a time, so that each new character is aligned as `tokenizers` aligns
+/// it.
 class TextRewriter {
  public:
   explicit TextRewriter(AlignedText& text) : text_(text) { new_text_.reserve(text.text.size() + 8); }

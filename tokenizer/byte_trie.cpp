@@ -16,7 +16,8 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
   for (const Entry& entry : entries) {
     if (!entry.text.empty()) sorted.push_back(entry);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Entry& a, const Entry& b) { return a.text < b.text; });
 
   // Nodes whose children are still to be placed, with the entries below them.
   struct Pending {
@@ -29,10 +30,13 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
     const Pending here = pending.back();
     pending.pop_back();
     std::size_t begin = here.begin;
-    while (begin < here.end && sorted[begin].text.size() == here.depth) cells_[here.node].id = sorted[begin++].id;
+    while (begin < here.end && sorted[begin].text.size() == here.depth)
+      cells_[here.node].id = sorted[begin++].id;
     if (begin == here.end) continue;
 
-    const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(sorted[i].text[here.depth]); };
+    const auto byte_at = [&](std::size_t i) {
+      return static_cast<unsigned char>(sorted[i].text[here.depth]);
+    };
     bytes.clear();
     for (std::size_t i = begin; i < here.end; ++i) {
       if (bytes.empty() || bytes.back() != byte_at(i)) bytes.push_back(byte_at(i));

@@ -11,8 +11,9 @@
 
 namespace zoo {
 
-/// Texts and their ids, read byte by byte: which entries begin at a place of a text takes one step for each byte
-/// of the longest. A double array (Aoe, 1989): the child of a node by a byte lies at the node's base + byte.
+/// Texts and their ids, read byte by byte: which entries begin at a place of a text takes one step for each
+/// byte of the longest. A double array (Aoe, 1989): the child of a node by a byte lies at the node's base +
+/// byte.
 class ByteTrie {
  public:
   struct Entry {

@@ -19,10 +19,10 @@ struct ByteRange {
 /// the vectors are of one length; offsets and words are empty if they were not asked for, or are not known.
 struct Encoding {
   std::vector<TokenId> ids;
-  std::vector<std::int32_t> type_ids;   // what BERT calls the segment
-  std::vector<std::int8_t> texts;       // 0: of the first text, 1: of the second, -1: an added special token
-  std::vector<ByteRange> offsets;       // in its own text as it was given; {0, 0} for an added special token
-  std::vector<std::int32_t> words;      // the pre-token of its own text, counted from 0; -1 for an added one
+  std::vector<std::int32_t> type_ids;  // what BERT calls the segment
+  std::vector<std::int8_t> texts;      // 0: of the first text, 1: of the second, -1: an added special token
+  std::vector<ByteRange> offsets;      // in its own text as it was given; {0, 0} for an added special token
+  std::vector<std::int32_t> words;     // the pre-token of its own text, counted from 0; -1 for an added one
 
   std::size_t size() const { return ids.size(); }
 };
@@ -56,5 +56,11 @@ struct EncodingTemplate {
 
 /// The texts alone: type id 0 for the first, 1 for the second.
 const EncodingTemplate& plain_template();
+
+/// [CLS] first [SEP], [CLS] first [SEP] second [SEP]: type id 1 from the second text on.
+EncodingTemplate bert_template(TokenId cls, TokenId sep);
+
+/// <s> first </s>, <s> first </s></s> second </s>: RoBERTa has no segments.
+EncodingTemplate roberta_template(TokenId cls, TokenId sep);
 
 }  // namespace zoo

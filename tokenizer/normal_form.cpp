@@ -8,8 +8,8 @@
 namespace zoo {
 namespace {
 
-// A character of the new text, and what TextRewriter::put makes of the old one: 0 stands for one old character,
-// 1 for none, -n for 1 + n.
+// A character of the new text, and what TextRewriter::put makes of the old one: 0 stands for one old
+// character, 1 for none, -n for 1 + n.
 struct Changed {
   char32_t character;
   int change = 0;

@@ -17,8 +17,8 @@ void rewrite(AlignedText& text, Function f) {
   rewriter.finish();
 }
 
-// Keeps the characters that f maps to another or to themselves; those that it maps to kGone go, and belong to the
-// character before them.
+// Keeps the characters that f maps to another or to themselves; those that it maps to kGone go, and belong to
+// the character before them.
 constexpr char32_t kGone = 0x110000;
 
 template <class Function>
@@ -87,9 +87,7 @@ Normalizer lowercase_normalizer() {
 }
 
 Normalizer strip_accents_normalizer() {
-  return [](AlignedText& text) {
-    filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; });
-  };
+  return [](AlignedText& text) { filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; }); };
 }
 
 Normalizer strip_normalizer(bool left, bool right) {
@@ -146,8 +144,9 @@ Normalizer prepend_normalizer(std::string prefix) {
 Normalizer nmt_normalizer() {
   return [](AlignedText& text) {
     filter(text, [](char32_t c) -> char32_t {
-      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
-                         c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
+                         (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                         c == 0xFEFF || c == 0xFFFD;
       if (space) return ' ';
       const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
       return control ? kGone : c;

@@ -32,7 +32,8 @@ TextPattern TextPattern::regex(const std::string& expression) {
   compiled->pattern.reset(
       icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(expression), 0, where, status));
   if (U_FAILURE(status)) {
-    throw Error("not a regular expression that ICU reads: ", u_errorName(status), " at character ", where.offset);
+    throw Error("not a regular expression that ICU reads: ", u_errorName(status), " at character ",
+                where.offset);
   }
   TextPattern pattern;
   pattern.regex_ = std::move(compiled);

@@ -17,8 +17,8 @@ class TextPattern {
   /// Throws Error "not a regular expression …" with ICU's cause.
   static TextPattern regex(const std::string& expression);
 
-  /// Where it occurs, from left to right and without overlap. An expression that can match nothing at all may give
-  /// empty ranges.
+  /// Where it occurs, from left to right and without overlap. An expression that can match nothing at all may
+  /// give empty ranges.
   void find(std::string_view text, std::vector<ByteRange>& matches) const;
 
  private:

@@ -98,9 +98,23 @@ Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* secon
 }  // namespace
 
 const EncodingTemplate& plain_template() {
-  static const EncodingTemplate plain = {.single = {{Piece::Kind::first_text, 0, {}}},
-                                         .pair = {{Piece::Kind::first_text, 0, {}}, {Piece::Kind::second_text, 1, {}}}};
+  static const EncodingTemplate plain = {
+      .single = {{Piece::Kind::first_text, 0, {}}},
+      .pair = {{Piece::Kind::first_text, 0, {}}, {Piece::Kind::second_text, 1, {}}}};
   return plain;
+}
+
+EncodingTemplate bert_template(TokenId cls, TokenId sep) {
+  const Piece begin = {Piece::Kind::special, 0, {cls}};
+  const Piece end = {Piece::Kind::special, 0, {sep}}, second_end = {Piece::Kind::special, 1, {sep}};
+  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 1, {}};
+  return {{begin, first, end}, {begin, first, end, second, second_end}};
+}
+
+EncodingTemplate roberta_template(TokenId cls, TokenId sep) {
+  const Piece first_special = {Piece::Kind::special, 0, {cls}}, special = {Piece::Kind::special, 0, {sep}};
+  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 0, {}};
+  return {{first_special, first, special}, {first_special, first, special, special, second, special}};
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

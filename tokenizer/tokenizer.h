@@ -29,13 +29,13 @@ class Tokenizer {
   /// Throws Error if text is not UTF-8 or holds a character the vocabulary cannot express; says where.
   virtual std::vector<TokenId> encode(std::string_view text) const = 0;
 
-  /// With the special tokens that Hugging Face adds, cut to a length, with offsets. Throws as encode(text) does,
-  /// and if max_length has no room for the special tokens.
+  /// With the special tokens that Hugging Face adds, cut to a length, with offsets. Throws as encode(text)
+  /// does, and if max_length has no room for the special tokens.
   Encoding encode(std::string_view text, const EncodeOptions& options) const;
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const;
 
-  /// The bytes that the ids stand for; special tokens stand for nothing. Throws Error naming an id outside the
-  /// vocabulary. The result may end inside a UTF-8 character (see StreamDecoder).
+  /// The bytes that the ids stand for; special tokens stand for nothing. Throws Error naming an id outside
+  /// the vocabulary. The result may end inside a UTF-8 character (see StreamDecoder).
   virtual std::string decode(std::span<const TokenId> ids) const = 0;
 
   /// The same with the special tokens written out, such as "</s>".
@@ -63,9 +63,9 @@ class Tokenizer {
 /// True if the directory holds a tokenizer file of a kind that load_tokenizer knows.
 bool has_tokenizer(const std::filesystem::path& directory);
 
-/// Reads tokenizer.json, or else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt; what
-/// tokenizer_config.json says is added to them as Hugging Face does it. Throws Error naming the file and what it
-/// expected.
+/// Reads tokenizer.json, or else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt;
+/// what tokenizer_config.json says is added to them as Hugging Face does it. Throws Error naming the file and
+/// what it expected.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace zoo

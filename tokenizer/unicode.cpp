@@ -1,14 +1,15 @@
 #include "tokenizer/unicode.h"
 
+#include <memory>
+
 #include <unicode/brkiter.h>
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/utext.h>
 
-#include <memory>
-
 #include "data/base/error.h"
+#include "tokenizer/character_class.h"
 #include "tokenizer/utf8.h"
 
 namespace zoo {
@@ -102,7 +103,9 @@ bool is_white_space(char32_t c) {
 }
 
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) return (c > 0x20 && c < 0x30) || (c > 0x39 && c < 0x41) || (c > 0x5A && c < 0x61) || (c > 0x7A && c < 0x7F);
+  if (c < 0x80)
+    return (c > 0x20 && c < 0x30) || (c > 0x39 && c < 0x41) || (c > 0x5A && c < 0x61) ||
+           (c > 0x7A && c < 0x7F);
   return (category(c) & U_GC_P_MASK) != 0;
 }
 
@@ -120,11 +123,17 @@ bool is_combining_mark(char32_t c) {
 }
 
 bool is_numeric(char32_t c) {
-  return (U_GET_GC_MASK(icu(c)) & U_GC_N_MASK) != 0;
+  return (CharacterClasses::get().of(c) & CharacterClass::kNumber) != 0;
 }
 
 bool is_word_character(char32_t c) {
-  return u_isUAlphabetic(icu(c)) || (U_GET_GC_MASK(icu(c)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
+  const std::uint32_t mask = U_GET_GC_MASK(icu(c));
+  // What ICU does not know yet the newer tables of the split patterns do.
+  if (mask == U_GC_CN_MASK) {
+    return (CharacterClasses::get().of(c) &
+            (CharacterClass::kLetter | CharacterClass::kMark | CharacterClass::kNumber)) != 0;
+  }
+  return u_isUAlphabetic(icu(c)) || (mask & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
          u_hasBinaryProperty(icu(c), UCHAR_JOIN_CONTROL);
 }
 
@@ -154,7 +163,8 @@ int combining_class(char32_t c) {
 char32_t composed(char32_t first, char32_t second) {
   if (second < 0x300) return 0;
   const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
-  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0 : static_cast<char32_t>(pair);
+  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
+                                                                             : static_cast<char32_t>(pair);
 }
 
 std::size_t grapheme_end(std::string_view text, std::size_t at) {

@@ -15,7 +15,8 @@ constexpr TokenId kUnknown = -2;  // inside a way: no piece, whatever unk_id is
 
 ByteTrie trie_of(const std::vector<UnigramPiece>& pieces) {
   std::vector<ByteTrie::Entry> entries;
-  for (std::size_t id = 0; id < pieces.size(); ++id) entries.push_back({pieces[id].text, static_cast<TokenId>(id)});
+  for (std::size_t id = 0; id < pieces.size(); ++id)
+    entries.push_back({pieces[id].text, static_cast<TokenId>(id)});
   return ByteTrie(entries);
 }
 
@@ -29,8 +30,8 @@ std::size_t character_size(char lead) {
 UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options)
     : trie_(trie_of(pieces)), unk_id_(options.unk_id), byte_fallback_(options.byte_fallback) {
   if (unk_id_ && (*unk_id_ < 0 || static_cast<std::size_t>(*unk_id_) >= pieces.size())) {
-    throw Error("unk_id is ", *unk_id_, ": expected 0 to ", pieces.size() - 1, ", as there are ", pieces.size(),
-                " pieces");
+    throw Error("unk_id is ", *unk_id_, ": expected 0 to ", pieces.size() - 1, ", as there are ",
+                pieces.size(), " pieces");
   }
   double lowest = std::numeric_limits<double>::infinity();
   for (const UnigramPiece& piece : pieces) {
@@ -50,7 +51,8 @@ void UnigramModel::find_best_way(std::string_view word, std::vector<Step>& ways)
   ways.assign(word.size() + 1, {});
   const auto offer = [&ways](std::size_t end, double score, TokenId id, std::size_t begin) {
     Step& step = ways[end];
-    if (step.id == ByteTrie::kNoId || score > step.score) step = {score, id, static_cast<std::uint32_t>(begin)};
+    if (step.id == ByteTrie::kNoId || score > step.score)
+      step = {score, id, static_cast<std::uint32_t>(begin)};
   };
   for (std::size_t begin = 0; begin < word.size();) {
     const std::size_t next = begin + character_size(word[begin]);
@@ -70,12 +72,14 @@ void UnigramModel::find_best_way(std::string_view word, std::vector<Step>& ways)
   }
 }
 
-void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const {
+void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
+                          std::vector<ByteRange>* ranges) const {
   static thread_local std::vector<Step> ways;
   static thread_local std::vector<std::uint32_t> ends;
   find_best_way(word, ways);
   ends.clear();
-  for (std::size_t end = word.size(); end > 0; end = ways[end].begin) ends.push_back(static_cast<std::uint32_t>(end));
+  for (std::size_t end = word.size(); end > 0; end = ways[end].begin)
+    ends.push_back(static_cast<std::uint32_t>(end));
   std::uint32_t begin = 0;
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
     const TokenId id = ways[*end].id;

@@ -26,7 +26,8 @@ class UnigramModel final : public TokenModel {
   /// pieces[id]. Throws Error if unk_id is not one of them.
   UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options);
 
-  void encode(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const override;
+  void encode(std::string_view word, std::vector<TokenId>& ids,
+              std::vector<ByteRange>* ranges) const override;
 
  private:
   struct Step {

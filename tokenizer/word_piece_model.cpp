@@ -14,34 +14,11 @@ ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary) {
 }
 
 std::size_t count_characters(std::string_view word) {
-  return static_cast<std::size_t>(
-      std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(
+      word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
-
-class WordLevelModel final : public TokenModel {
- public:
-  WordLevelModel(const std::vector<VocabularyEntry>& vocabulary, const std::string& unk_token)
-      : trie_(trie_of(vocabulary)), unk_token_(unk_token) {}
-
-  void encode(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const override {
-    std::optional<TokenId> id = trie_.find(word);
-    if (!id) id = trie_.find(unk_token_);
-    if (!id) throw Error("the word '", word, "' is not in the vocabulary, and neither is ", unk_token_);
-    ids.push_back(*id);
-    if (ranges != nullptr) ranges->push_back({0, static_cast<std::uint32_t>(word.size())});
-  }
-
- private:
-  ByteTrie trie_;
-  std::string unk_token_;
-};
 
 }  // namespace
-
-std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,
-                                                  const std::string& unk_token) {
-  return std::make_unique<WordLevelModel>(vocabulary, unk_token);
-}
 
 WordPieceModel::WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options)
     : options_(std::move(options)),
@@ -49,7 +26,8 @@ WordPieceModel::WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, W
       continuation_(trie_.walk(ByteTrie::kRoot, options_.continuing_subword_prefix)),
       unk_id_(trie_.find(options_.unk_token)) {}
 
-void WordPieceModel::encode(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const {
+void WordPieceModel::encode(std::string_view word, std::vector<TokenId>& ids,
+                            std::vector<ByteRange>* ranges) const {
   const std::size_t num_ids = ids.size();
   const bool fits = word.size() <= options_.max_input_chars_per_word ||
                     count_characters(word) <= options_.max_input_chars_per_word;
@@ -80,7 +58,8 @@ bool WordPieceModel::append_pieces(std::string_view word, std::vector<TokenId>& 
     }
     if (longest == ByteTrie::kNoId) return false;
     ids.push_back(longest);
-    if (ranges != nullptr) ranges->push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    if (ranges != nullptr)
+      ranges->push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
     begin = end;
   }
   return true;

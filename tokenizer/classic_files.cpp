@@ -88,12 +88,8 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
   WordPieceOptions options;
   options.unk_token = token_of(settings, SpecialToken::unk, "[UNK]");
   pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
-  BertNormalizerOptions cleaning;
-  cleaning.handle_chinese_chars = settings.tokenize_chinese_chars.value_or(true);
-  cleaning.strip_accents = settings.strip_accents;
-  cleaning.lowercase = settings.do_lower_case.value_or(true);
-  pipeline.bert = cleaning;
-  pipeline.normalizer = bert_normalizer(cleaning);
+  pipeline.bert = settings.bert_cleaning();
+  pipeline.normalizer = bert_normalizer(*pipeline.bert);
   pipeline.pre_tokenizer = bert_pre_tokenizer();
   pipeline.decoder = word_piece_decoder("##", true);
 

@@ -63,11 +63,8 @@ Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs
   std::vector<UnigramPiece> pieces = unigram_pieces(file);
   for (std::int64_t i = settings.extra_ids.value_or(100) - 1; i >= 0; --i) {
     pieces.push_back({"<extra_id_" + std::to_string(i) + ">", 0});
-    AddedToken sentinel;
-    sentinel.content = pieces.back().text;
-    sentinel.normalized = false;
-    settings.additional_special_tokens.push_back(sentinel);
   }
+  settings.add_sentinels();
   set_unigram(pieces, 2, pipeline);
   if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap, path.string());
   set_words(true, pipeline);

@@ -109,7 +109,9 @@ std::unique_ptr<Tokenizer> read_any(const JsonSection& root) {
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
   const std::filesystem::path directory = root.file().parent_path();
   Pipeline pipeline = read_pipeline(root);
-  apply_settings(TokenizerSettings::read(directory), pipeline);
+  TokenizerSettings settings = TokenizerSettings::read(directory);
+  apply_class(settings, pipeline);
+  apply_settings(settings, pipeline);
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              read_tokenizer_files(directory, {"tokenizer.json"}));
 }

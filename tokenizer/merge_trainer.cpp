@@ -51,8 +51,8 @@ class MergeLearner {
   MergeLearner(const WordCounts& words, const MergeTrainerOptions& options) : options_(options) {
     for (const std::string& token : options.special_tokens) id_of(token);
     add_alphabet(words);
-    require_room();
     read_words(words);
+    require_room();
     count_pairs();
   }
 

@@ -124,7 +124,7 @@ TEST_CASE("Every option gives the ids and ends of the tokenizers package") {
 
 TEST_CASE("Byte-level ids of difficult texts are those of the tokenizers package") {
   const auto name = GENERATE(as<std::string>{}, "gpt2", "cl100k");
-  const SplitPattern pattern = name == "gpt2" ? SplitPattern::gpt2 : SplitPattern::cl100k;
+  const SplitPattern pattern = *split_pattern_named(name);
   const BpeModel model = bpe_model(test::golden_bpe("trained-" + name + ".json"), {.byte_level = true});
   const auto lines = test::golden_bpe("lines.json").get<std::vector<std::string>>();
   const json expected = test::golden_bpe("encodings.json").at(name);

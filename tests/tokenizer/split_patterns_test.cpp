@@ -63,10 +63,7 @@ TEST_CASE("GPT-4o cuts where capitals begin") {
 
 TEST_CASE("The words are those that the regular expressions give") {
   const auto name = GENERATE(as<std::string>{}, "gpt2", "cl100k", "qwen2", "o200k");
-  const SplitPattern pattern = name == "gpt2"     ? kGpt2
-                               : name == "cl100k" ? kCl100k
-                               : name == "qwen2"  ? kQwen2
-                                                  : kO200k;
+  const SplitPattern pattern = *split_pattern_named(name);
   const auto lines = test::golden_bpe("lines.json").get<Words>();
   const auto expected = test::golden_bpe("splits.json").at(name);
   REQUIRE(lines.size() > 400);
@@ -87,6 +84,7 @@ TEST_CASE("A pattern is known by its regular expression, in tiktoken's spelling 
             R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)") == kGpt2);
   CHECK_FALSE(split_pattern_of(R"(\s+)").has_value());
   CHECK_FALSE(split_pattern_of("").has_value());
+  CHECK_FALSE(split_pattern_named("gpt3").has_value());
 }
 
 TEST_CASE("Character classes are those of Unicode 16") {

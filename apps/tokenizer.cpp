@@ -11,32 +11,13 @@
 #include "apps/command/lines.h"
 #include "apps/tokenizer_train.h"
 #include "apps/verbs.h"
-#include "data/base/json_file.h"
+#include "data/base/error.h"
+#include "tokenizer/utf8.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What the model's own files say about the tokens around a text.
-struct SpecialTokens {
-  std::optional<TokenId> eos;
-  std::string eos_text;
-  bool ends_with_eos = false;  // T5's tokenizer puts it behind every text
-};
-
-SpecialTokens special_tokens(const fs::path& directory, const Tokenizer& tokenizer) {
-  SpecialTokens special{.eos = tokenizer.eos_id()};
-  const fs::path file = directory / "tokenizer_config.json";
-  if (!special.eos || !fs::exists(file)) return special;
-  const nlohmann::json config = read_json(file);
-  const auto text = [&config](const char* key) {
-    return config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
-  };
-  special.eos_text = text("eos_token");
-  special.ends_with_eos = text("tokenizer_class").starts_with("T5Tokenizer");
-  return special;
-}
 
 std::string ids_text(const std::vector<TokenId>& ids, bool json) {
   std::string text = json ? "[" : "";
@@ -58,11 +39,9 @@ int encode(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  const SpecialTokens special = special_tokens(model, *tokenizer);
+  const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = false};
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
-    std::vector<TokenId> ids = tokenizer->encode(line);
-    if (with_special_tokens && special.ends_with_eos) ids.push_back(*special.eos);
-    std::cout << ids_text(ids, json);
+    std::cout << ids_text(tokenizer->encode(line, options).ids, json);
   });
   return 0;
 }
@@ -79,33 +58,22 @@ std::vector<TokenId> parse_ids(const std::string& line) {
   return values.get<std::vector<TokenId>>();
 }
 
-std::string decode_keeping_eos(const Tokenizer& tokenizer, const SpecialTokens& special,
-                               std::span<const TokenId> ids) {
-  std::string text;
-  while (special.eos) {
-    const auto end = std::find(ids.begin(), ids.end(), *special.eos);
-    if (end == ids.end()) break;
-    text += tokenizer.decode({ids.begin(), end}) + special.eos_text;
-    ids = {end + 1, ids.end()};
-  }
-  return text + tokenizer.decode(ids);
-}
-
 int decode(const Arguments& arguments) {
   fs::path model;
   bool keep = false;
   Flags flags(arguments.command,
               "Reads a JSON array of token ids a line on standard input and prints each as text.");
   flags.add("model", model, "folder with a tokenizer, such as a checkpoint's").placeholder("DIR").required();
-  flags.add("keep_special_tokens", keep, "print the token that ends a text too");
+  flags.add("keep_special_tokens", keep, "print special tokens too");
   flags.example("echo '[47, 12, 305]' | tzoo tokenizer decode --model kjv-4000");
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  const SpecialTokens special = special_tokens(model, *tokenizer);
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
     const std::vector<TokenId> ids = parse_ids(line);
-    std::cout << (keep ? decode_keeping_eos(*tokenizer, special, ids) : tokenizer->decode(ids)) << "\n";
+    const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
+    // Ids that a model made up may stand for bytes that are no text.
+    std::cout << replace_invalid_utf8(text) << "\n";
   });
   return 0;
 }

@@ -14,6 +14,13 @@ std::vector<TokenId> ByteTokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+Encoding ByteTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  for (std::uint32_t i = 0; with_offsets && i < encoding.size(); ++i) encoding.offsets.push_back({i, i + 1});
+  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  return encoding;
+}
+
 std::string ByteTokenizer::decode(std::span<const TokenId> ids) const {
   std::string text;
   text.reserve(ids.size());

@@ -9,12 +9,16 @@ namespace zoo {
 /// GPT-2's printable alphabet for bytes.
 class ByteTokenizer final : public Tokenizer {
  public:
+  using Tokenizer::encode;
   std::string_view kind() const override { return "byte"; }
   std::int64_t vocab_size() const override { return 256; }
   std::vector<TokenId> encode(std::string_view text) const override;
   /// The bytes as they are: what a model made up need not be UTF-8.
   std::string decode(std::span<const TokenId> ids) const override;
   void save(const std::filesystem::path& directory) const override;
+
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
 };
 
 }  // namespace zoo

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
 import make_bpe  # noqa: E402  (the texts that are hard to cut)
 
 NUM_LINES = 5000
-VOCAB_SIZE = 2000
+VOCAB_SIZE = 1500
 
 
 def tzoo(*words, stdin=""):
@@ -85,9 +85,9 @@ class TokenizerTraining(unittest.TestCase):
         self.assertEqual(ours["merges"], theirs["merges"])
         self.assertEqual(len(ours["vocab"]), VOCAB_SIZE)
 
-        # The classic files by themselves, as the library reads them.
+        # The classic files by themselves, as the library reads them; they do not say what is a special token.
         classic = ByteLevelBPETokenizer(os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt"))
-        for line in self.lines[:500]:
+        for line in [line for line in self.lines if "<|" not in line][:500]:
             self.assertEqual(classic.encode(line).ids, library.encode(line).ids)
 
     def test_transformers_opens_byte_level_bpe(self):
@@ -137,7 +137,7 @@ class TokenizerTraining(unittest.TestCase):
         folder = self.train("byte_bpe", "special", "--special_tokens", "<|user|>", "--special_tokens", "<|bot|>")
         tokenizer = AutoTokenizer.from_pretrained(folder)
         self.assertEqual(tokenizer("<|user|>a<|bot|>")["input_ids"][::2], [1, 2])
-        self.assertIn("<|bot|>", tokenizer.all_special_tokens)
+        self.assertEqual(tokenizer.decode([1, 2], skip_special_tokens=True), "")
 
 
 if __name__ == "__main__":

@@ -111,11 +111,12 @@ void normalize(const Charsmap& map, AlignedText& text) {
 
 }  // namespace
 
-Normalizer precompiled_normalizer(std::string charsmap, const std::string& what) {
-  if (!is_sound_charsmap(charsmap)) throw Error(what, " is damaged: it points outside itself");
+Normalizer precompiled_normalizer(std::string_view charsmap) {
+  if (!is_sound_charsmap(charsmap))
+    throw Error("the normalization table is damaged: it points outside itself");
   if (charsmap.empty()) return [](AlignedText&) {};
   Charsmap map(charsmap);
-  if (invalid_utf8_at(map.texts())) throw Error(what, " is damaged: it holds invalid UTF-8");
+  if (invalid_utf8_at(map.texts())) throw Error("the normalization table is damaged: it holds invalid UTF-8");
   return [map = std::move(map)](AlignedText& text) { normalize(map, text); };
 }
 

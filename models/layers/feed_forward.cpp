@@ -4,7 +4,28 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 
+#include "models/kernels/linear.h"
+
 namespace zoo {
+namespace {
+
+// The kernels' name of an activation; kNone for one that they do not have.
+kernels::Pointwise pointwise(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kernels::Pointwise::kRelu;
+    case Activation::kGelu:
+      return kernels::Pointwise::kGelu;
+    case Activation::kGeluTanh:
+      return kernels::Pointwise::kGeluTanh;
+    case Activation::kSilu:
+      return kernels::Pointwise::kSilu;
+    default:
+      return kernels::Pointwise::kNone;
+  }
+}
+
+}  // namespace
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   const auto gated = [&](Activation gate) {
@@ -38,6 +59,10 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
+  const kernels::Pointwise f = pointwise(activation_);
+  if (f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
+    return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
+  }
   return down(activate(up(x), activation_));
 }
 

@@ -3,7 +3,11 @@
 A head has the name that tzoo's flags use. Names of tensors are those that `tzoo forward` writes.
 """
 
+import json
+import shutil
+
 import torch
+from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
@@ -121,6 +125,22 @@ def without_hidden_rows(model, name, tensor, mask):
         return tensor
     seen = mask.cumsum(-1) > 0
     return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
+
+
+def write_case(directory, model, head, seed, saved=None):
+    """A case of golden/: config.json and model.safetensors as transformers writes them (of `saved` instead of the
+    model, if given), and expected.safetensors with inputs, outputs and gradients, its head in the metadata."""
+    torch.manual_seed(seed)
+    length = min(7, longest_input(model))
+    inputs = random_inputs(model, head, length, left=2, right=3)
+    shutil.rmtree(directory, ignore_errors=True)
+    (saved or model).save_pretrained(directory)
+    (directory / "generation_config.json").unlink(missing_ok=True)
+    config = json.loads((directory / "config.json").read_text())
+    config.pop("transformers_version")  # a fixture does not change with it
+    (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    save_file({**inputs, **expected_tensors(model, head, inputs)}, directory / "expected.safetensors", {"head": head})
+    print(directory.name, sum(path.stat().st_size for path in directory.iterdir()), "bytes")
 
 
 def scale_of(name, expected):

@@ -1,4 +1,4 @@
-#include "apps/forward_tensors.h"
+#include "models/io/named_tensors.h"
 
 #include <ATen/ops/zeros_like.h>
 

@@ -55,43 +55,43 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
 }
 
 // What Sentence-Transformers writes beside a model, and what the flags say instead.
-struct Recipe {
+struct Pooling {
   bool mean = true, normalize = true;
   std::size_t max_length = 0;
 };
 
-Recipe recipe_of(const EmbedFlags& flags, const TextModel& model) {
-  Recipe recipe{.max_length = model.max_length()};
+Pooling pooling_of(const EmbedFlags& flags, const TextModel& model) {
+  Pooling pooling{.max_length = model.max_length()};
   if (const fs::path file = flags.model / "1_Pooling" / "config.json"; fs::exists(file)) {
     const nlohmann::json json = read_json(file);
     const bool cls = json.value("pooling_mode_cls_token", false);
-    recipe.mean = json.value("pooling_mode_mean_tokens", false);
-    if (!flags.pooling && cls == recipe.mean) {
+    pooling.mean = json.value("pooling_mode_mean_tokens", false);
+    if (!flags.pooling && cls == pooling.mean) {
       throw Error(file, ": a pooling that is neither of the mean nor of the first token; give --pooling");
     }
   }
   if (const fs::path file = flags.model / "modules.json"; fs::exists(file)) {
-    recipe.normalize = read_json(file).dump().find(".Normalize\"") != std::string::npos;
+    pooling.normalize = read_json(file).dump().find(".Normalize\"") != std::string::npos;
   }
   if (const fs::path file = flags.model / "sentence_bert_config.json"; fs::exists(file)) {
     const nlohmann::json json = read_json(file);
     if (json.contains("max_seq_length") && json["max_seq_length"].is_number_unsigned()) {
-      recipe.max_length = std::min(recipe.max_length, json["max_seq_length"].get<std::size_t>());
+      pooling.max_length = std::min(pooling.max_length, json["max_seq_length"].get<std::size_t>());
     }
   }
-  if (flags.pooling) recipe.mean = *flags.pooling == "mean";
-  if (flags.normalize) recipe.normalize = *flags.normalize;
+  if (flags.pooling) pooling.mean = *flags.pooling == "mean";
+  if (flags.normalize) pooling.normalize = *flags.normalize;
   if (flags.max_length)
-    recipe.max_length = std::min(recipe.max_length, static_cast<std::size_t>(*flags.max_length));
-  return recipe;
+    pooling.max_length = std::min(pooling.max_length, static_cast<std::size_t>(*flags.max_length));
+  return pooling;
 }
 
 // [B, C]
-at::Tensor embed_batch(const TextModel& model, const Recipe& recipe, std::span<const Encoding* const> batch) {
+at::Tensor embed_batch(const TextModel& model, const Pooling& pooling, std::span<const Encoding* const> batch) {
   const ModelInputs inputs = batch_of(model, batch);
   const at::Tensor states = model.model->forward(inputs).last_hidden_state.to(at::kFloat);
   at::Tensor vectors;
-  if (!recipe.mean) {
+  if (!pooling.mean) {
     vectors = states.select(1, 0);
   } else if (!inputs.attention_mask.defined()) {
     vectors = states.mean(1);
@@ -99,15 +99,15 @@ at::Tensor embed_batch(const TextModel& model, const Recipe& recipe, std::span<c
     const at::Tensor kept = inputs.attention_mask.to(at::kFloat).unsqueeze(-1);  // [B, T, 1]
     vectors = (states * kept).sum(1) / kept.sum(1);
   }
-  if (recipe.normalize) vectors = vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+  if (pooling.normalize) vectors = vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
   return vectors.cpu();
 }
 
 // A vector for each text, in their order.
-std::vector<at::Tensor> embed(const TextModel& model, const Recipe& recipe,
+std::vector<at::Tensor> embed(const TextModel& model, const Pooling& pooling,
                               const std::vector<std::string>& texts, std::size_t batch_size) {
   std::vector<Encoding> encodings;
-  const EncodeOptions options{.max_length = recipe.max_length, .with_offsets = false};
+  const EncodeOptions options{.max_length = pooling.max_length, .with_offsets = false};
   for (const std::string& text : texts) encodings.push_back(model.tokenizer->encode(text, options));
   const std::vector<std::size_t> order = by_length(encodings);
   std::vector<at::Tensor> vectors(texts.size());
@@ -116,7 +116,7 @@ std::vector<at::Tensor> embed(const TextModel& model, const Recipe& recipe,
     for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i) {
       batch.push_back(&encodings[order[i]]);
     }
-    const at::Tensor rows = embed_batch(model, recipe, batch);
+    const at::Tensor rows = embed_batch(model, pooling, batch);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       vectors[order[begin + i]] = rows[static_cast<std::int64_t>(i)];
     }
@@ -163,14 +163,14 @@ int run_embed(const Arguments& arguments) {
   if (model.model->config().shape != Shape::kEncoder) {
     throw Error("--model: ", flags.model, " is not an encoder: it makes no vector of a whole text");
   }
-  const Recipe recipe = recipe_of(flags, model);
+  const Pooling pooling = pooling_of(flags, model);
   TextInput input(flags.text);
   Progress progress(0, "texts");
   std::vector<std::string> all_texts;
   std::vector<at::Tensor> all_vectors;
   std::int64_t done = 0;
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
-    const auto vectors = embed(model, recipe, texts, static_cast<std::size_t>(flags.batch_size));
+    const auto vectors = embed(model, pooling, texts, static_cast<std::size_t>(flags.batch_size));
     if (flags.similarity) {
       all_texts.insert(all_texts.end(), texts.begin(), texts.end());
       all_vectors.insert(all_vectors.end(), vectors.begin(), vectors.end());

@@ -8,6 +8,8 @@
 #include "data/base/near_match.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
+#include "models/llama/family.h"
+#include "models/t5/family.h"
 
 namespace zoo {
 namespace {
@@ -30,7 +32,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family()};
+  static const std::vector<Family> all{gpt::family(), llama::family(), t5::family()};
   return all;
 }
 

@@ -67,6 +67,8 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
     throw Error(source, ": ", error.what());
   }
   checkpoint.config = checkpoint.family->read_config(json, source);
+  if (checkpoint.family->complete_config != nullptr && has_weights(directory))
+    checkpoint.family->complete_config(checkpoint.config, WeightFiles(directory));
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {

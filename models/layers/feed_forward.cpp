@@ -1,5 +1,6 @@
 #include "models/layers/feed_forward.h"
 
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
@@ -26,11 +27,14 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return gated(Activation::kGelu);
     case Activation::kReGlu:
       return gated(Activation::kRelu);
+    case Activation::kGeGluTanh:
+      return gated(Activation::kGeluTanh);
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
 
-FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(config.activation) {
+FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
+    : activation_(config.activation), dropout_(config.activation_dropout) {
   const std::int64_t width = config.feed_forward_size();
   const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
   up = register_module("up", Linear(config.hidden_size, up_width, config.feed_forward_bias));
@@ -38,7 +42,9 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
-  return down(activate(up(x), activation_));
+  at::Tensor inner = activate(up(x), activation_);
+  if (dropout_ > 0 && is_training()) inner = at::dropout(inner, dropout_, true);
+  return down(inner);
 }
 
 }  // namespace zoo

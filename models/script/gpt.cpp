@@ -1,6 +1,6 @@
 #include "models/script/gpt.h"
 
-#include "models/gpt/gpt.h"
+#include "models/decoder/causal_decoder.h"
 #include "models/script/decoding.h"
 #include "models/script/layers.h"
 
@@ -42,7 +42,7 @@ constexpr std::string_view kPositions =
 }  // namespace
 
 ScriptPart gpt_part(const Model& model) {
-  const auto& gpt = dynamic_cast<const gpt::GptForCausalLm&>(model);
+  const auto& gpt = dynamic_cast<const CausalDecoder&>(model);
   const TransformerConfig& config = gpt.config();
   ScriptPart part;
   part.class_name = "GptForCausalLm";

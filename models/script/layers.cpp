@@ -36,6 +36,8 @@ std::string activation_text(Activation activation, const std::string& x) {
       return gated(Activation::kGelu);
     case Activation::kReGlu:
       return gated(Activation::kRelu);
+    case Activation::kGeGluTanh:
+      return gated(Activation::kGeluTanh);
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }

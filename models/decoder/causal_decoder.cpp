@@ -1,4 +1,4 @@
-#include "models/gpt/gpt.h"
+#include "models/decoder/causal_decoder.h"
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 
 #include "models/layers/positions.h"
 
-namespace zoo::gpt {
+namespace zoo {
 namespace {
 
 // Each position predicts the next token; the last one has nothing to predict.
@@ -32,9 +32,10 @@ std::int64_t count(const torch::nn::Module& module) {
 
 }  // namespace
 
-GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : Model(config) {
+CausalDecoder::CausalDecoder(const TransformerConfig& config, Head head) : Model(config), head_(head) {
   config.validate();
-  TORCH_CHECK(config.shape == Shape::kDecoder, "a GPT is a decoder");
+  TORCH_CHECK(config.shape == Shape::kDecoder, "a model of this kind is a decoder");
+  TORCH_CHECK(head == Head::kCausalLm || head == Head::kBase, "a decoder has no ", name_of(head), " head");
   token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
   if (config.position == PositionKind::kLearned) {
     position_embedding =
@@ -43,12 +44,12 @@ GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : Model(config) 
     sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(config.max_positions, config.hidden_size));
   }
   stack = register_module("stack", TransformerStack(config));
-  if (!config.tie_word_embeddings) {
+  if (head == Head::kCausalLm && !config.tie_word_embeddings) {
     lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
   }
 }
 
-ModelOutput GptForCausalLm::forward(const ModelInputs& inputs) {
+ModelOutput CausalDecoder::forward(const ModelInputs& inputs) {
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   check_inputs(inputs, past);
   StackOutput result = stack(StackInputs{.embeddings = embed(inputs, past),
@@ -60,18 +61,23 @@ ModelOutput GptForCausalLm::forward(const ModelInputs& inputs) {
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
-  output.last_hidden_state = result.hidden;
-  if (inputs.last_logits_only) result.hidden = result.hidden.slice(1, -1);
-  output.logits = at::linear(result.hidden, output_weight());
+  output.last_hidden_state = std::move(result.hidden);
+  if (head_ == Head::kCausalLm) add_logits(inputs, output);
+  return output;
+}
+
+void CausalDecoder::add_logits(const ModelInputs& inputs, ModelOutput& output) const {
+  const at::Tensor& hidden = output.last_hidden_state;
+  const at::Tensor& weight = lm_head ? lm_head->weight : token_embedding->weight;
+  output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, weight);
   if (inputs.targets.defined()) {
     output.loss = cross_entropy(output.logits, inputs.targets);
   } else if (inputs.labels.defined()) {
     output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
   }
-  return output;
 }
 
-at::Tensor GptForCausalLm::embed(const ModelInputs& inputs, std::int64_t past) const {
+at::Tensor CausalDecoder::embed(const ModelInputs& inputs, std::int64_t past) const {
   at::Tensor x = token_embedding->forward(inputs.input_ids);
   const std::int64_t length = inputs.input_ids.size(1);
   if (position_embedding || sinusoids_.defined()) {
@@ -85,7 +91,7 @@ at::Tensor GptForCausalLm::embed(const ModelInputs& inputs, std::int64_t past) c
   return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
 }
 
-void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
+void CausalDecoder::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
   const at::Tensor& ids = inputs.input_ids;
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
               ids.defined() ? ids.sizes() : at::IntArrayRef());
@@ -97,18 +103,15 @@ void GptForCausalLm::check_inputs(const ModelInputs& inputs, std::int64_t past) 
               ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
 }
 
-const at::Tensor& GptForCausalLm::output_weight() const {
-  return lm_head ? lm_head->weight : token_embedding->weight;
-}
-
-void GptForCausalLm::initialize(at::Generator generator) {
+void CausalDecoder::initialize(at::Generator generator) {
   const at::NoGradGuard no_grad;
   const double std = config_.initializer_range;
   const auto draw = [&](Linear& linear, double scale) {
     linear->weight.normal_(0.0, scale, generator);
     if (linear->bias.defined()) linear->bias.zero_();
   };
-  const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config_.num_layers));
+  const bool scaled = config_.initial_weights == InitialWeights::kScaledResiduals;
+  const double residual_std = scaled ? std / std::sqrt(2.0 * static_cast<double>(config_.num_layers)) : std;
   token_embedding->weight.normal_(0.0, std, generator);
   if (position_embedding) position_embedding->weight.normal_(0.0, std, generator);
   for (const auto& module : *stack->blocks) {
@@ -124,7 +127,7 @@ void GptForCausalLm::initialize(at::Generator generator) {
   if (lm_head) draw(lm_head, std);
 }
 
-std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() const {
+std::vector<std::pair<std::string, std::int64_t>> CausalDecoder::components() const {
   std::vector<std::pair<std::string, std::int64_t>> parts;
   parts.emplace_back("token embedding", count(*token_embedding));
   if (position_embedding) parts.emplace_back("position embedding", count(*position_embedding));
@@ -138,9 +141,10 @@ std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() c
   parts.emplace_back("attention", attention);
   parts.emplace_back("feed-forward", feed_forward);
   parts.emplace_back("norms", norms);
+  if (head_ == Head::kBase) return parts;
   parts.emplace_back(lm_head ? "output projection" : "output projection (tied)",
                      lm_head ? count(*lm_head) : 0);
   return parts;
 }
 
-}  // namespace zoo::gpt
+}  // namespace zoo

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 struct ForwardFlags {
   fs::path model, output;
   std::string input_ids;
-  std::optional<std::string> attention_mask, labels, head;
+  std::optional<std::string> attention_mask, decoder_input_ids, labels, head;
   bool gradients = false;
   ComputeOptions compute;
 };
@@ -32,6 +32,10 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
   flags
       .add("attention_mask", values.attention_mask,
            "1 keeps a token, 0 hides it; rows as those of --input_ids")
+      .placeholder("JSON");
+  flags
+      .add("decoder_input_ids", values.decoder_input_ids,
+           "what the decoder of an encoder-decoder reads; without them, --labels shifted right")
       .placeholder("JSON");
   flags.add("labels", values.labels, "aligned with --input_ids; -100 is ignored. They make the loss")
       .placeholder("JSON");
@@ -95,7 +99,14 @@ ModelInputs read_inputs(const ForwardFlags& flags, const TransformerConfig& conf
     throw Error("--", flag, ": must be ", sizes, " as --input_ids, got ", ids.sizes());
   };
   inputs.attention_mask = read_beside("attention_mask", flags.attention_mask, {0, 1, std::nullopt});
-  inputs.labels = read_beside("labels", flags.labels, {0, last, -100});
+  if (config.shape != Shape::kEncoderDecoder) {
+    inputs.labels = read_beside("labels", flags.labels, {0, last, -100});
+    return inputs;
+  }
+  if (flags.decoder_input_ids)
+    inputs.decoder_input_ids =
+        read_ids("decoder_input_ids", *flags.decoder_input_ids, {0, last, std::nullopt}).to(device);
+  if (flags.labels) inputs.labels = read_ids("labels", *flags.labels, {0, last, -100}).to(device);
   return inputs;
 }
 
@@ -116,14 +127,20 @@ NamedTensors gradients_of(const LoadedModel& loaded) {
 }
 
 NamedTensors tensors_of(const ModelOutput& output) {
-  NamedTensors tensors{{"logits", output.logits}};
+  NamedTensors tensors;
+  const auto add_list = [&](const std::string& name, const std::vector<at::Tensor>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      tensors.emplace_back(name + "." + std::to_string(i), list[i]);
+  };
+  tensors.emplace_back(output.logits.defined() ? "logits" : "last_hidden_state",
+                       output.logits.defined() ? output.logits : output.last_hidden_state);
   if (output.loss.defined()) tensors.emplace_back("loss", output.loss);
-  for (std::size_t i = 0; i < output.hidden_states.size(); ++i) {
-    tensors.emplace_back("hidden_states." + std::to_string(i), output.hidden_states[i]);
-  }
-  for (std::size_t i = 0; i < output.attentions.size(); ++i) {
-    tensors.emplace_back("attentions." + std::to_string(i), output.attentions[i]);
-  }
+  const std::string decoder = output.encoder_last_hidden_state.defined() ? "decoder_" : "";
+  add_list("encoder_hidden_states", output.encoder_hidden_states);
+  add_list("encoder_attentions", output.encoder_attentions);
+  add_list(decoder + "hidden_states", output.hidden_states);
+  add_list(decoder + "attentions", output.attentions);
+  add_list("cross_attentions", output.cross_attentions);
   return tensors;
 }
 

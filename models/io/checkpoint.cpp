@@ -67,7 +67,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
     throw Error(source, ": ", error.what());
   }
   checkpoint.config = checkpoint.family->read_config(json, source);
-  if (checkpoint.family->complete_config != nullptr && has_weights(directory))
+  if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
     checkpoint.family->complete_config(checkpoint.config, WeightFiles(directory));
   try {
     checkpoint.config.validate();

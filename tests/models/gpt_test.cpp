@@ -312,5 +312,6 @@ TEST_CASE("inputs that do not fit are refused with what they are") {
 TEST_CASE("a GPT is a decoder") {
   TransformerConfig config = test::small_config();
   config.shape = Shape::kEncoder;
-  CHECK_THAT(test::c10_error_of([&] { build_model(find_family("gpt2"), config, Head::kCausalLm, 1); }), Contains("decoder"));
+  CHECK_THAT(test::c10_error_of([&] { build_model(find_family("gpt2"), config, Head::kCausalLm, 1); }),
+             Contains("decoder"));
 }

@@ -1,11 +1,12 @@
 #include "models/registry.h"
 
-#include <array>
+#include <algorithm>
 
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "models/bert/family.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
 #include "models/llama/family.h"
@@ -32,7 +33,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(), llama::family(), t5::family()};
+  static const std::vector<Family> all{gpt::family(), bert::family(), llama::family(), t5::family()};
   return all;
 }
 
@@ -58,6 +59,16 @@ const Family& find_family(const std::string& model_type) {
               " (there are: ", listed(names), ")");
 }
 
+void check_head(const Family& family, Head head) {
+  std::vector<std::string> names;
+  for (const auto& entry : family.heads) {
+    if (entry.head == head) return;
+    const std::string& name = name_of(entry.head);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  throw Error(family.model_type, " has no ", name_of(head), " head (it has: ", listed(names), ")");
+}
+
 PresetEntry find_preset(const std::string& name) {
   for (const Family& family : families()) {
     for (const Preset& preset : family.presets) {
@@ -78,6 +89,7 @@ std::vector<std::string> preset_names() {
 
 std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
                                    std::uint64_t seed) {
+  check_head(family, head);
   const ParameterScope scope(ParameterInit::kUninitialized);
   auto model = family.build(config, head);
   model->initialize(at::detail::createCPUGenerator(seed));
@@ -85,6 +97,7 @@ std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig
 }
 
 std::shared_ptr<Model> build_meta_model(const Family& family, const TransformerConfig& config, Head head) {
+  check_head(family, head);
   const ParameterScope scope(ParameterInit::kMeta);
   return family.build(config, head);
 }

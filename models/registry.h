@@ -10,6 +10,9 @@ const std::vector<Family>& families();
 /// Throws Error with the nearest name when no family has this model_type.
 const Family& find_family(const std::string& model_type);
 
+/// Throws Error naming the heads that there are if the family does not have this one.
+void check_head(const Family& family, Head head);
+
 struct PresetEntry {
   const Family& family;
   const Preset& preset;
@@ -21,7 +24,7 @@ PresetEntry find_preset(const std::string& name);
 std::vector<std::string> preset_names();
 
 /// A model of the family with fresh weights drawn from `seed`. Throws c10::Error if the configuration is not
-/// valid.
+/// valid, Error if the family does not have the head.
 std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
                                    std::uint64_t seed);
 

@@ -1,41 +1,12 @@
 #include "models/gpt/config_reader.h"
 
-#include <array>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "models/io/config_reader.h"
+#include "models/io/config_words.h"
 
 namespace zoo::gpt {
 namespace {
-
-struct ActivationName {
-  const char* theirs;
-  Activation ours;
-};
-// The first name of each activation is the one that is written.
-constexpr std::array<ActivationName, 6> kActivations{{{"gelu_new", Activation::kGeluTanh},
-                                                      {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                                                      {"gelu", Activation::kGelu},
-                                                      {"relu", Activation::kRelu},
-                                                      {"silu", Activation::kSilu},
-                                                      {"swish", Activation::kSilu}}};
-
-Activation read_activation(const ConfigReader& reader) {
-  const std::string name = reader.get_string("activation_function", "gelu_new");
-  for (const ActivationName& entry : kActivations) {
-    if (name == entry.theirs) return entry.ours;
-  }
-  reader.refuse("activation_function", "expected gelu_new, gelu, relu or silu");
-}
-
-std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations) {
-    if (activation == entry.ours) return entry.theirs;
-  }
-  throw Error("GPT-2's config.json cannot say an activation of ", name_of(activation));
-}
 
 // What its keys cannot say must not be written as something else.
 void check_expressible(const TransformerConfig& config) {
@@ -63,7 +34,7 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.max_positions =
       reader.has("n_positions") ? reader.require_int("n_positions") : reader.require_int("n_ctx");
   config.intermediate_size = reader.get_int("n_inner", 0);
-  config.activation = read_activation(reader);
+  config.activation = read_activation(reader, "activation_function", "gelu_new");
   config.layer_norm_eps = reader.get_double("layer_norm_epsilon", 1e-5);
   config.initializer_range = reader.get_double("initializer_range", 0.02);
   config.embedding_dropout = reader.get_double("embd_pdrop", 0.1);
@@ -71,6 +42,8 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.dropout = reader.get_double("resid_pdrop", 0.1);
   config.tie_word_embeddings = reader.get_bool("tie_word_embeddings", true);
   config.attention_bias = config.feed_forward_bias = config.norm_bias = reader.get_bool("bias", true);
+  read_pad_token(reader, -1, config);
+  read_labels(reader, config);
   if (!reader.get_bool("scale_attn_weights", true)) reader.refuse("scale_attn_weights", "expected true");
   if (reader.get_bool("scale_attn_by_inverse_layer_idx", false)) {
     reader.refuse("scale_attn_by_inverse_layer_idx", "expected false");
@@ -88,7 +61,7 @@ nlohmann::json write_config(const TransformerConfig& config) {
       {"n_head", config.num_heads},
       {"n_positions", config.max_positions},
       {"n_inner", nullptr},
-      {"activation_function", activation_name(config.activation)},
+      {"activation_function", activation_word(config.activation)},
       {"layer_norm_epsilon", config.layer_norm_eps},
       {"initializer_range", config.initializer_range},
       {"embd_pdrop", config.embedding_dropout},
@@ -98,6 +71,7 @@ nlohmann::json write_config(const TransformerConfig& config) {
   };
   if (config.intermediate_size > 0) json["n_inner"] = config.intermediate_size;
   if (!config.attention_bias) json["bias"] = false;
+  write_pad_token_and_labels(config, json);
   return json;
 }
 

@@ -1,7 +1,6 @@
 #include "models/gpt/family.h"
 
-#include "data/base/error.h"
-#include "models/decoder/causal_decoder.h"
+#include "models/decoder/decoder.h"
 #include "models/gpt/config_reader.h"
 #include "models/gpt/weight_names.h"
 
@@ -43,9 +42,7 @@ TransformerConfig gpt3() {
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head) {
-  if (head != Head::kCausalLm && head != Head::kBase)
-    throw Error("gpt2 has no ", name_of(head), " head (it has: causal-lm, base)");
-  return std::make_shared<CausalDecoder>(config, head);
+  return build_decoder(config, head);
 }
 
 }  // namespace
@@ -55,7 +52,9 @@ Family family() {
       .model_type = "gpt2",
       .description =
           "GPT-2 (Radford et al., 2019): causal decoder, pre-LayerNorm, learned positions, tanh-GELU, tied",
-      .heads = {{Head::kCausalLm, "GPT2LMHeadModel"}, {Head::kBase, "GPT2Model"}},
+      .heads = {{Head::kCausalLm, "GPT2LMHeadModel"},
+                {Head::kBase, "GPT2Model"},
+                {Head::kSequenceClassification, "GPT2ForSequenceClassification"}},
       .presets = {{"gpt2", "GPT-2 small", gpt2_config({12, 12, 768})},
                   {"gpt2-medium", "GPT-2 medium", gpt2_config({24, 16, 1024})},
                   {"gpt2-large", "GPT-2 large", gpt2_config({36, 20, 1280})},

@@ -23,10 +23,11 @@ WeightTable weight_table(const TransformerConfig& config) {
       {"stack.blocks.{}.feed_forward.down.bias",   {"h.{}.mlp.c_proj.bias"}},
       {"stack.final_norm.weight",                 {"ln_f.weight"}},
       {"stack.final_norm.bias",                   {"ln_f.bias"}},
+      {"score.weight",                            {"score.weight"}},
   };
   // clang-format on
   table.prefix = "transformer.";
-  table.unprefixed = {"lm_head.weight"};
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
   if (config.tie_word_embeddings) {
     table.tied = {{"lm_head.weight", "wte.weight"}};
   } else {

@@ -5,7 +5,7 @@
 
 namespace zoo::gpt {
 
-/// Where GPT2LMHeadModel keeps our weights.
+/// Where GPT2Model and its heads keep our weights.
 WeightTable weight_table(const TransformerConfig& config);
 
 }  // namespace zoo::gpt

@@ -53,6 +53,12 @@ std::string architecture_of(const Family& family, Head head) {
   throw Error(family.model_type, " has no ", name_of(head), " head");
 }
 
+WeightTable weight_table_of(const Family& family, const TransformerConfig& config, Head head) {
+  WeightTable table = family.weight_table(config);
+  if (head == Head::kBase) table.prefix.clear();
+  return table;
+}
+
 CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
   if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
   const fs::path path = directory / kConfigFile;
@@ -74,6 +80,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   } catch (const c10::Error& error) {
     throw Error(source, ": ", error.what_without_backtrace());
   }
+  if (head) check_head(*checkpoint.family, *head);
   checkpoint.head = head ? *head : head_of(json, *checkpoint.family, source);
   return checkpoint;
 }
@@ -115,7 +122,7 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
   nlohmann::json generation = nlohmann::json::object();
   if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
 
-  NamedTensors tensors = export_weights(model, family.weight_table(model.config()));
+  NamedTensors tensors = export_weights(model, weight_table_of(family, model.config(), head));
   for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
   write_safetensors(directory / "model.safetensors", tensors);
   write_json(directory / kConfigFile, config);

@@ -27,6 +27,10 @@ CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
 /// Hugging Face's class for the head. Throws Error if the family does not have it.
 std::string architecture_of(const Family& family, Head head);
 
+/// The family's table as Hugging Face's class for the head names its weights: a bare model's without a
+/// prefix.
+WeightTable weight_table_of(const Family& family, const TransformerConfig& config, Head head);
+
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;
   c10::Device device = c10::kCPU;

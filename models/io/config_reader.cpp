@@ -23,6 +23,11 @@ bool ConfigReader::has(const char* key) const {
   return find(key) != nullptr;
 }
 
+bool ConfigReader::is_null(const char* key) const {
+  const auto found = json_.find(key);
+  return found != json_.end() && found->is_null();
+}
+
 std::int64_t ConfigReader::require_int(const char* key) const {
   if (!has(key)) throw Error(source_, ": the key '", key, "' is missing");
   return get_int(key, 0);
@@ -56,6 +61,20 @@ std::string ConfigReader::get_string(const char* key, const std::string& fallbac
   if (value == nullptr) return fallback;
   if (!value->is_string()) wrong_type(source_, key, "a string", *value);
   return value->get<std::string>();
+}
+
+std::vector<std::string> ConfigReader::get_names(const char* key) const {
+  std::vector<std::string> names;
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return names;
+  constexpr const char* kExpected = "an object of names for \"0\", \"1\", …";
+  if (!value->is_object()) wrong_type(source_, key, kExpected, *value);
+  for (std::size_t id = 0; id < value->size(); ++id) {
+    const auto name = value->find(std::to_string(id));
+    if (name == value->end() || !name->is_string()) wrong_type(source_, key, kExpected, *value);
+    names.push_back(name->get<std::string>());
+  }
+  return names;
 }
 
 void ConfigReader::refuse(const char* key, const std::string& why) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,11 +17,16 @@ class ConfigReader {
   ConfigReader(const nlohmann::json& json, std::string source) : json_(json), source_(std::move(source)) {}
 
   bool has(const char* key) const;
+  /// The key is there and says null.
+  bool is_null(const char* key) const;
   std::int64_t require_int(const char* key) const;
   std::int64_t get_int(const char* key, std::int64_t fallback) const;
   double get_double(const char* key, double fallback) const;
   bool get_bool(const char* key, bool fallback) const;
   std::string get_string(const char* key, const std::string& fallback) const;
+  /// The names of an object {"0": NAME, "1": NAME, …} that leaves no number out, by number; empty if it is
+  /// not given.
+  std::vector<std::string> get_names(const char* key) const;
 
   /// Throws Error saying that `key` asks for something the zoo does not have.
   [[noreturn]] void refuse(const char* key, const std::string& why) const;

@@ -12,6 +12,7 @@ struct LoadReport {
   std::vector<std::string> mismatched;  // "NAME: expected [2, 3], found [3, 2]"
   std::vector<std::string> tied;        // held by another weight, equal to it
   std::vector<std::string> ignored;     // buffers of old checkpoints
+  std::vector<std::string> unused;      // of heads that the model does not have
   std::vector<std::string> loaded;
 
   bool good() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }

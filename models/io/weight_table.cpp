@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace zoo {
+namespace {
+
+bool begins_with_one_of(const std::string& name, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return name.starts_with(beginning); });
+}
+
+}  // namespace
+
+void add_weights_and_biases(WeightTable& table, const std::vector<WeightName>& modules) {
+  for (const WeightName& module : modules) {
+    for (const char* part : {".weight", ".bias"}) {
+      WeightName& name = table.names.emplace_back(module);
+      name.ours += part;
+      for (std::string& theirs : name.theirs) theirs += part;
+    }
+  }
+}
 
 std::string number_layer(const std::string& pattern, std::int64_t layer) {
   const std::size_t at = pattern.find("{}");
@@ -24,8 +42,11 @@ std::vector<WeightName> expand_layers(const std::vector<WeightName>& names, std:
 }
 
 std::string with_prefix(const WeightTable& table, const std::string& name) {
-  const auto& bare = table.unprefixed;
-  return std::find(bare.begin(), bare.end(), name) != bare.end() ? name : table.prefix + name;
+  return begins_with_one_of(name, table.unprefixed) ? name : table.prefix + name;
+}
+
+bool is_of_a_head(const WeightTable& table, const std::string& name) {
+  return begins_with_one_of(name, table.of_heads);
 }
 
 }  // namespace zoo

@@ -41,18 +41,19 @@ class Matcher {
       : table_(table),
         files_(files),
         parameters_(model.named_parameters()),
-        layers_(model.config().num_layers) {
-    prefixed_ = uses_prefix();
-  }
+        layers_(model.config().num_layers),
+        names_(table, files) {}
 
-  // The name in these files: with the prefix, or without it as a bare model writes.
-  std::string stored(const std::string& name) const { return prefixed_ ? with_prefix(table_, name) : name; }
+  std::string stored(const std::string& name) const { return names_.stored(name); }
 
   LoadReport match() {
+    std::set<std::string> of_other_heads;
     for (const WeightName& name : expand_layers(table_.names, layers_)) {
       const at::Tensor* parameter = parameters_.find(name.ours);
       if (parameter != nullptr) {
         check_shapes(name, *parameter);
+      } else if (is_of_a_head(table_, name.theirs.front())) {
+        for (const std::string& theirs : name.theirs) of_other_heads.insert(stored(theirs));
       } else if (is_bias(name.ours) && parameters_.contains(weight_beside(name.ours))) {
         for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
       }
@@ -60,19 +61,13 @@ class Matcher {
     for (const auto& [copy, original] : table_.tied) check_tied(stored(copy), stored(original));
     for (const std::string& name : files_.names()) {
       if (seen_.count(name) != 0) continue;
-      (is_ignored(name) ? report_.ignored : report_.unexpected).push_back(name);
+      const bool unused = of_other_heads.count(name) != 0;
+      (unused ? report_.unused : is_ignored(name) ? report_.ignored : report_.unexpected).push_back(name);
     }
     return std::move(report_);
   }
 
  private:
-  bool uses_prefix() const {
-    const auto& names = files_.names();
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return !table_.prefix.empty() && name.compare(0, table_.prefix.size(), table_.prefix) == 0;
-    });
-  }
-
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
     std::vector<std::int64_t> expected = parameter.sizes().vec();
     const std::vector<std::int64_t> rows = rows_of(name, parameter);
@@ -114,7 +109,7 @@ class Matcher {
   }
 
   void check_tied(const std::string& copy, const std::string& original) {
-    if (!files_.contains(copy)) return;
+    if (!files_.contains(copy) || copy == original) return;
     seen_.insert(copy);
     if (!files_.contains(original)) return;
     const bool same_type = files_.entry(copy).dtype == files_.entry(original).dtype;
@@ -138,7 +133,7 @@ class Matcher {
   const WeightFiles& files_;
   torch::OrderedDict<std::string, at::Tensor> parameters_;
   std::int64_t layers_;
-  bool prefixed_ = false;
+  StoredNames names_;
   std::set<std::string> seen_;
   LoadReport report_;
 };
@@ -161,6 +156,24 @@ at::Tensor read_weight(const WeightName& name, const Matcher& matcher, const Wei
 }
 
 }  // namespace
+
+StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files) : table_(table), files_(files) {
+  const auto& names = files.names();
+  prefixed_ = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return !table_.prefix.empty() && name.starts_with(table_.prefix);
+  });
+}
+
+std::string StoredNames::stored(const std::string& name) const {
+  std::string stored = prefixed_ ? with_prefix(table_, name) : name;
+  if (files_.contains(stored)) return stored;
+  for (const auto& [ending, older] : table_.renamed) {
+    if (!stored.ends_with(ending)) continue;
+    std::string other = stored.substr(0, stored.size() - ending.size()) + older;
+    if (files_.contains(other)) return other;
+  }
+  return stored;
+}
 
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files) {
   return Matcher(model, table, files).match();

@@ -13,6 +13,21 @@ struct WeightOptions {
   bool trainable = false;
 };
 
+/// What files call the weights of a table: with its prefix, or without it as a bare model writes; by an older
+/// name where the present one is missing. Both must outlive it.
+class StoredNames {
+ public:
+  StoredNames(const WeightTable& table, const WeightFiles& files);
+
+  /// The files' name for one of the table's, present or not.
+  std::string stored(const std::string& name) const;
+
+ private:
+  const WeightTable& table_;
+  const WeightFiles& files_;
+  bool prefixed_;
+};
+
 /// Compares the names and shapes of the files with what the model needs; reads no weight but tied copies and
 /// biases that must be zero.
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files);

@@ -25,7 +25,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) const {
   return at::linear(x, weight, bias);
 }
 
-EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim) {
+EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)
+    : padding_id_(padding_id) {
   weight = register_parameter("weight", make_parameter({num_embeddings, embedding_dim}));
   if (!parameters_want_default()) return;
   const at::NoGradGuard no_grad;
@@ -34,7 +35,7 @@ EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) const {
   try {
-    return at::embedding(weight, ids);
+    return at::embedding(weight, ids, padding_id_);
   } catch (const c10::IndexError&) {  // the CPU's own message does not say which id it was
     const at::Tensor outside = ids.masked_select(ids.lt(0).logical_or(ids.ge(weight.size(0))));
     TORCH_CHECK_INDEX(outside.numel() == 0, "the id ", outside[0].item<std::int64_t>(), " is not in [0, ",

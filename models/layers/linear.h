@@ -18,14 +18,20 @@ class LinearImpl : public torch::nn::Module {
 TORCH_MODULE(Linear);
 
 /// Rows of a table: ids [*] to [*, embedding_dim]; weight [num_embeddings, embedding_dim].
+/// The row of `padding_id` gets no gradient; -1: every row gets its own.
 /// Throws c10::Error naming an id outside [0, num_embeddings).
 class EmbeddingImpl : public torch::nn::Module {
  public:
-  EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim);
+  EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id = -1);
 
   at::Tensor forward(const at::Tensor& ids) const;
 
+  std::int64_t padding_id() const { return padding_id_; }
+
   at::Tensor weight;
+
+ private:
+  std::int64_t padding_id_;
 };
 TORCH_MODULE(Embedding);
 

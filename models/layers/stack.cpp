@@ -10,7 +10,6 @@ namespace {
 
 void check_supported(const TransformerConfig& config) {
   TORCH_CHECK(config.attention == AttentionKind::kFull, "the stack has no attention but full attention yet");
-  TORCH_CHECK(config.sharing == Sharing::kNone, "the stack has no shared layers yet");
   TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
   TORCH_CHECK(!config.cross_attention || config.shape == Shape::kDecoder,
               "only a decoder has cross-attention");
@@ -22,7 +21,8 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   config.validate();
   check_supported(config);
   blocks = register_module("blocks", torch::nn::ModuleList());
-  for (std::int64_t i = 0; i < config.num_layers; ++i) blocks->push_back(Block(config));
+  const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
+  for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config));
   if (config.norm_placement == NormPlacement::kPre) final_norm = register_module("final_norm", Norm(config));
   if (config.position == PositionKind::kT5Buckets) {
     position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
@@ -70,6 +70,11 @@ void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
               memory.sizes());
 }
 
+BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
+  const auto own = static_cast<std::size_t>(layer) % blocks->size();  // the only one, if it is shared
+  return *blocks->ptr(own)->as<BlockImpl>();
+}
+
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   at::Tensor x = inputs.embeddings;
   check_memory(inputs);
@@ -87,15 +92,13 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   }
 
   StackOutput output;
-  for (const auto& module : *blocks) {
+  for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
-    BlockOutput result = module->as<BlockImpl>()->forward(x, context, cross);
+    BlockOutput result = block(context.layer).forward(x, context, cross);
     x = std::move(result.output);
     if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));
     if (inputs.output_attentions && config_.cross_attention)
       output.cross_attentions.push_back(std::move(result.cross_weights));
-    ++context.layer;
-    ++cross.layer;
   }
   if (final_norm) x = final_norm(x);
   if (config_.final_dropout > 0 && is_training()) x = at::dropout(x, config_.final_dropout, true);

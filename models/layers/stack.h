@@ -39,7 +39,10 @@ class TransformerStackImpl : public torch::nn::Module {
 
   StackOutput forward(const StackInputs& inputs);
 
-  torch::nn::ModuleList blocks{nullptr};
+  /// The block of a layer in [0, num_layers).
+  BlockImpl& block(std::int64_t layer) const;
+
+  torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
   Embedding position_bias{nullptr};  // [buckets, H] of T5's positions, the same for all blocks
 

@@ -47,6 +47,21 @@ void check_sizes(const TransformerConfig& c, Faults& faults) {
   not_negative("intermediate_size", c.intermediate_size);
   faults.check(c.num_decoder_layers >= 0 && c.num_decoder_layers <= kMostLayers,
                "num_decoder_layers must be in [0, ", kMostLayers, "], got ", c.num_decoder_layers);
+  not_negative("type_vocab_size", c.type_vocab_size);
+  not_negative("embedding_size", c.embedding_size);
+  positive("num_labels", c.num_labels);
+}
+
+void check_embeddings(const TransformerConfig& c, Faults& faults) {
+  faults.check(c.pad_token_id >= -1 && c.pad_token_id < c.vocab_size, "pad_token_id must be in [0, ",
+               c.vocab_size, "), got ", c.pad_token_id);
+  faults.check(c.label_names.empty() || static_cast<std::int64_t>(c.label_names.size()) == c.num_labels,
+               "there must be as many label_names as num_labels (", c.num_labels, "), got ",
+               c.label_names.size());
+  if (c.position_count == PositionCount::kAll) return;
+  faults.check(c.pad_token_id >= 0, "positions that leave padding out need a pad_token_id");
+  faults.check(c.max_length() > 0, "max_positions (", c.max_positions,
+               ") must be more than pad_token_id + 1 (", c.pad_token_id + 1, ")");
 }
 
 void check_heads(const TransformerConfig& c, Faults& faults) {
@@ -95,6 +110,9 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("embedding_dropout", c.embedding_dropout);
   rate("activation_dropout", c.activation_dropout);
   rate("final_dropout", c.final_dropout);
+  rate("classifier_dropout", c.classifier_dropout);
+  rate("token_dropout", c.token_dropout);
+  rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
   faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
@@ -124,6 +142,7 @@ void TransformerConfig::validate() const {
   check_sizes(*this, faults);
   check_heads(*this, faults);
   check_positions(*this, faults);
+  check_embeddings(*this, faults);
   check_rates(*this, faults);
   faults.report();
 }
@@ -177,6 +196,21 @@ std::string_view name_of(NormKind norm) {
 bool is_gated(Activation activation) {
   return activation == Activation::kSwiGlu || activation == Activation::kGeGlu ||
          activation == Activation::kReGlu || activation == Activation::kGeGluTanh;
+}
+
+Activation gate_of(Activation activation) {
+  switch (activation) {
+    case Activation::kSwiGlu:
+      return Activation::kSilu;
+    case Activation::kGeGlu:
+      return Activation::kGelu;
+    case Activation::kGeGluTanh:
+      return Activation::kGeluTanh;
+    case Activation::kReGlu:
+      return Activation::kRelu;
+    default:
+      return activation;
+  }
 }
 
 }  // namespace zoo

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace zoo {
 
@@ -48,6 +50,14 @@ enum class Sharing { kNone, kAllLayers };
 /// al., 2019, section 2.3) the projections that end a residual branch divided by sqrt(2 * num_layers).
 enum class InitialWeights { kNormal, kScaledResiduals };
 
+/// Which tokens learned positions count. kAll: every one, from 0. kNotPadding: those that are not
+/// pad_token_id, from pad_token_id + 1; padding is at pad_token_id (RoBERTa: Liu et al., 2019).
+enum class PositionCount { kAll, kNotPadding };
+
+/// What a sequence classifier's labels are, which decides its loss. kByLabels: one label is a regression,
+/// integers are classes, rows of numbers are multi-label.
+enum class ProblemType { kByLabels, kRegression, kSingleLabel, kMultiLabel };
+
 /// Everything that tells one transformer from another. A family reads it from its config.json.
 struct TransformerConfig {
   Shape shape = Shape::kDecoder;
@@ -62,16 +72,20 @@ struct TransformerConfig {
   std::int64_t head_dim = 0;      // D; 0: hidden_size / num_heads
   std::int64_t intermediate_size = 0;  // F; 0: 4 * hidden_size
   std::int64_t max_positions = 0;
-  std::int64_t type_vocab_size = 0;          // of BERT's segments; 0: none
-  std::int64_t embedding_size = 0;           // E of a factorised embedding (ALBERT); 0: hidden_size
-  std::int64_t num_labels = 2;               // of the heads that classify
-  std::int64_t pad_token_id = -1;            // its embedding is not trained; -1: none
+  std::int64_t type_vocab_size = 0;      // of BERT's segments; 0: none
+  std::int64_t embedding_size = 0;       // E of a factorised embedding (ALBERT); 0: hidden_size
+  std::int64_t num_labels = 2;           // of the heads that classify
+  std::int64_t pad_token_id = -1;        // its embedding is not trained; -1: none
+  std::vector<std::string> label_names;  // num_labels of them, or none
+  ProblemType problem_type = ProblemType::kByLabels;
+  bool trains_padding = true;                // false: the row of pad_token_id gets no gradient
   std::int64_t decoder_start_token_id = -1;  // what the decoder of an encoder-decoder begins with; -1: none
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
   double layer_norm_eps = 1e-5;
   PositionKind position = PositionKind::kLearned;
+  PositionCount position_count = PositionCount::kAll;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   std::int64_t relative_buckets = 32;  // of T5's bias
@@ -94,6 +108,9 @@ struct TransformerConfig {
   double activation_dropout = 0.0;  // inside of the feed-forward
   double dropout = 0.0;             // on what a sublayer adds to the residual stream
   double final_dropout = 0.0;       // behind the final norm
+  double classifier_dropout = 0.0;  // before the projection of a head that classifies sequences
+  double token_dropout = 0.0;       // the same of a head that classifies tokens
+  double answer_dropout = 0.0;      // the same of question answering
   double initializer_range = 0.02;
   InitialWeights initial_weights = InitialWeights::kScaledResiduals;
 
@@ -108,6 +125,12 @@ struct TransformerConfig {
   /// The two stacks of an encoder-decoder, each a configuration of its own.
   TransformerConfig encoder_part() const;
   TransformerConfig decoder_part() const;
+  /// The longest sequence: positions that RoBERTa's count leaves out are none.
+  std::int64_t max_length() const {
+    return position_count == PositionCount::kAll ? max_positions : max_positions - pad_token_id - 1;
+  }
+  /// The width of the embedding tables (E).
+  std::int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
 
   /// Throws c10::Error naming each field that is out of range, with its value and what it must be.
   void validate() const;
@@ -120,5 +143,8 @@ std::string_view name_of(NormKind norm);
 
 /// True for the gated linear units, whose up projection is twice as wide.
 bool is_gated(Activation activation);
+
+/// The elementwise activation of a gated unit's gate: silu of SwiGLU. One that is not gated is itself.
+Activation gate_of(Activation activation);
 
 }  // namespace zoo

@@ -1,40 +1,24 @@
 #include "models/llama/config_reader.h"
 
-#include <array>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "models/io/config_reader.h"
+#include "models/io/config_words.h"
 
 namespace zoo::llama {
 namespace {
 
-struct ActivationName {
-  const char* theirs;
-  Activation ours;  // of the gated unit
-};
-// The first name of each activation is the one that is written.
-constexpr std::array<ActivationName, 6> kActivations{{{"silu", Activation::kSwiGlu},
-                                                      {"swish", Activation::kSwiGlu},
-                                                      {"gelu", Activation::kGeGlu},
-                                                      {"gelu_pytorch_tanh", Activation::kGeGluTanh},
-                                                      {"gelu_new", Activation::kGeGluTanh},
-                                                      {"relu", Activation::kReGlu}}};
-
-Activation read_activation(const ConfigReader& reader) {
-  const std::string name = reader.get_string("hidden_act", "silu");
-  for (const ActivationName& entry : kActivations) {
-    if (name == entry.theirs) return entry.ours;
+Activation gated(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return Activation::kSwiGlu;
+    case Activation::kGelu:
+      return Activation::kGeGlu;
+    case Activation::kGeluTanh:
+      return Activation::kGeGluTanh;
+    default:
+      return Activation::kReGlu;
   }
-  reader.refuse("hidden_act", "expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu");
-}
-
-std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations) {
-    if (activation == entry.ours) return entry.theirs;
-  }
-  throw Error("Llama's config.json cannot say an activation of ", name_of(activation));
 }
 
 // Of the object that holds it, whose key in config.json is `key`.
@@ -96,6 +80,7 @@ void check_expressible(const TransformerConfig& config) {
   need(config.position == PositionKind::kRotary, "positions that are not rotary");
   need(config.norm == NormKind::kRmsNorm && config.norm_placement == NormPlacement::kPre,
        "a norm other than an RMSNorm before each sublayer");
+  need(is_gated(config.activation), "a feed-forward without a gate");
 }
 
 }  // namespace
@@ -107,6 +92,7 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.norm = NormKind::kRmsNorm;
   config.norm_bias = false;
   config.initial_weights = InitialWeights::kNormal;
+  config.trains_padding = false;
   config.vocab_size = reader.require_int("vocab_size");
   config.hidden_size = reader.require_int("hidden_size");
   config.num_layers = reader.require_int("num_hidden_layers");
@@ -115,14 +101,15 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.head_dim = reader.get_int("head_dim", 0);
   config.intermediate_size = reader.require_int("intermediate_size");
   config.max_positions = reader.get_int("max_position_embeddings", 2048);
-  config.activation = read_activation(reader);
+  config.activation = gated(read_activation(reader, "hidden_act", "silu"));
   config.layer_norm_eps = reader.get_double("rms_norm_eps", 1e-6);
   config.initializer_range = reader.get_double("initializer_range", 0.02);
   config.attention_dropout = reader.get_double("attention_dropout", 0.0);
   config.attention_bias = reader.get_bool("attention_bias", false);
   config.feed_forward_bias = reader.get_bool("mlp_bias", false);
   config.tie_word_embeddings = reader.get_bool("tie_word_embeddings", false);
-  config.pad_token_id = reader.get_int("pad_token_id", -1);
+  read_pad_token(reader, -1, config);
+  read_labels(reader, config);
   read_rotary(reader, json, config);
   if (reader.has("sliding_window")) reader.refuse("sliding_window", "expected none: attention is full");
   return config;
@@ -139,7 +126,7 @@ nlohmann::json write_config(const TransformerConfig& config) {
       {"head_dim", config.head_size()},
       {"intermediate_size", config.feed_forward_size()},
       {"max_position_embeddings", config.max_positions},
-      {"hidden_act", activation_name(config.activation)},
+      {"hidden_act", activation_word(gate_of(config.activation))},
       {"rms_norm_eps", config.layer_norm_eps},
       {"initializer_range", config.initializer_range},
       {"attention_dropout", config.attention_dropout},
@@ -149,7 +136,7 @@ nlohmann::json write_config(const TransformerConfig& config) {
       {"rope_theta", config.rope_theta},
       {"rope_scaling", scaling_json(config.rope_scaling)},
   };
-  if (config.pad_token_id >= 0) json["pad_token_id"] = config.pad_token_id;
+  write_pad_token_and_labels(config, json);
   return json;
 }
 

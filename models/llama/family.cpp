@@ -1,7 +1,6 @@
 #include "models/llama/family.h"
 
-#include "data/base/error.h"
-#include "models/decoder/causal_decoder.h"
+#include "models/decoder/decoder.h"
 #include "models/llama/config_reader.h"
 #include "models/llama/weight_names.h"
 
@@ -16,6 +15,7 @@ TransformerConfig llama_config() {
   config.activation = Activation::kSwiGlu;
   config.attention_bias = config.feed_forward_bias = config.norm_bias = false;
   config.initial_weights = InitialWeights::kNormal;
+  config.trains_padding = false;
   return config;
 }
 
@@ -67,9 +67,7 @@ TransformerConfig tiny() {
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head) {
-  if (head != Head::kCausalLm && head != Head::kBase)
-    throw Error("llama has no ", name_of(head), " head (it has: causal-lm, base)");
-  return std::make_shared<CausalDecoder>(config, head);
+  return build_decoder(config, head);
 }
 
 }  // namespace
@@ -80,7 +78,9 @@ Family family() {
       .description =
           "Llama (Touvron et al., 2023): causal decoder, pre-RMSNorm, rotary positions, SwiGLU, grouped "
           "heads",
-      .heads = {{Head::kCausalLm, "LlamaForCausalLM"}, {Head::kBase, "LlamaModel"}},
+      .heads = {{Head::kCausalLm, "LlamaForCausalLM"},
+                {Head::kBase, "LlamaModel"},
+                {Head::kSequenceClassification, "LlamaForSequenceClassification"}},
       .presets = {{"llama-tiny", "characters on a CPU, with Llama's parts", tiny()},
                   {"llama-2-7b", "Llama 2 7B", llama2_7b()},
                   {"llama-3-8b", "Llama 3 8B", llama3(4096, 32, 32, 14336)},

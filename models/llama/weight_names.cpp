@@ -21,6 +21,7 @@ WeightTable weight_table(const TransformerConfig& config) {
                                                     "layers.{}.mlp.up_proj.weight"}},
       {"stack.blocks.{}.feed_forward.down.weight", {"layers.{}.mlp.down_proj.weight"}},
       {"stack.final_norm.weight",                  {"norm.weight"}},
+      {"score.weight",                             {"score.weight"}},
   };
   if (config.attention_bias) {
     table.names.insert(table.names.end(), {
@@ -39,7 +40,7 @@ WeightTable weight_table(const TransformerConfig& config) {
   }
   // clang-format on
   table.prefix = "model.";
-  table.unprefixed = {"lm_head.weight"};
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
   if (config.tie_word_embeddings) {
     table.tied = {{"lm_head.weight", "embed_tokens.weight"}};
   } else {

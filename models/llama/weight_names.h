@@ -5,7 +5,7 @@
 
 namespace zoo::llama {
 
-/// Where LlamaForCausalLM keeps our weights.
+/// Where LlamaModel, LlamaForCausalLM and LlamaForSequenceClassification keep our weights.
 WeightTable weight_table(const TransformerConfig& config);
 
 }  // namespace zoo::llama

@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "models/script/compile.h"
 #include "models/script/gpt.h"
+#include "models/script/t5.h"
 
 namespace zoo {
 namespace {
@@ -28,6 +29,8 @@ struct Writer {
 // Every model that can be written.
 constexpr Writer kWriters[] = {
     {"gpt2", Head::kCausalLm, script::gpt_part},
+    {"llama", Head::kCausalLm, script::gpt_part},
+    {"t5", Head::kSeq2SeqLm, script::t5_part},
 };
 
 const Writer& find_writer(const Family& family, Head head) {

@@ -20,7 +20,9 @@ struct ScriptOptions {
 /// alone:
 ///
 ///   m(input_ids, attention_mask=None) -> logits [B, T, V], for attention_mask [B, T], 1 keeps, 0 hides
-///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n]
+///   m(input_ids, attention_mask, decoder_input_ids) -> logits [B, T, V] of an encoder-decoder
+///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n]; an encoder-decoder's
+///       takes attention_mask=None at the end, without which the configuration's pad_token_id is hidden
 ///
 /// with the conventions of Model::forward and of generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes

@@ -1,8 +1,9 @@
 #include "models/script/gpt.h"
 
-#include "models/decoder/causal_decoder.h"
+#include "models/decoder/decoder.h"
 #include "models/script/decoding.h"
 #include "models/script/layers.h"
+#include "models/script/stack.h"
 
 namespace zoo::script {
 namespace {
@@ -42,7 +43,7 @@ constexpr std::string_view kPositions =
 }  // namespace
 
 ScriptPart gpt_part(const Model& model) {
-  const auto& gpt = dynamic_cast<const CausalDecoder&>(model);
+  const auto& gpt = dynamic_cast<const DecoderForCausalLm&>(model);
   const TransformerConfig& config = gpt.config();
   ScriptPart part;
   part.class_name = "GptForCausalLm";

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "models/io/config_reader.h"
+#include "models/io/config_words.h"
 
 namespace zoo::t5 {
 namespace {
@@ -94,7 +94,7 @@ TransformerConfig read_config(const nlohmann::json& json, const std::string& sou
   config.dropout = reader.get_double("dropout_rate", 0.1);
   config.embedding_dropout = config.attention_dropout = config.dropout;
   config.activation_dropout = config.final_dropout = config.dropout;
-  config.pad_token_id = json.contains("pad_token_id") ? reader.get_int("pad_token_id", -1) : 0;
+  read_pad_token(reader, 0, config);
   config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
   config.tie_word_embeddings = reader.get_bool("tie_word_embeddings", true);
   const bool scaled = reader.get_bool("scale_decoder_outputs", config.tie_word_embeddings);

@@ -1,9 +1,9 @@
 #include "models/t5/t5.h"
 
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
 
+#include "models/heads/losses.h"
 #include "models/t5/initial_weights.h"
 
 namespace zoo::t5 {
@@ -104,7 +104,7 @@ void T5::add_logits(const ModelInputs& inputs, ModelOutput& output) const {
   const at::IntArrayRef expected = output.logits.sizes().slice(0, 2);
   TORCH_CHECK(labels.sizes() == expected, "labels must be ", expected, " as decoder_input_ids, got ",
               labels.sizes());
-  output.loss = at::cross_entropy_loss(output.logits.flatten(0, 1).to(at::kFloat), labels.flatten());
+  output.loss = cross_entropy(output.logits, labels);
 }
 
 void T5::initialize(at::Generator generator) {

@@ -26,6 +26,8 @@ class T5 : public Model {
 
   std::vector<std::pair<std::string, std::int64_t>> components() const override;
 
+  Head head() const { return head_; }
+
   Embedding token_embedding{nullptr};
   EncoderDecoderStack stack{nullptr};
   Linear lm_head{nullptr};  // empty when tied, and of a bare model

@@ -72,6 +72,7 @@ WeightTable weight_table(const TransformerConfig& config) {
   } else {
     table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
   }
+  table.of_heads = {"lm_head."};
   // Nobody has ever used it: only self-attention has positions.
   table.ignored = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   return table;

@@ -4,72 +4,29 @@
 Run by hand, with the Python of third_party/interop, when a fixture has to change:  python make_t5.py
 
 Each case is a directory with config.json and model.safetensors, as transformers writes them, and expected.safetensors:
-  input_ids, attention_mask, labels     the inputs; the first row is padded on the left, the second on the right
-  logits, loss                          of those inputs, the decoder's ids being the labels shifted right
-  encoder_hidden_states.N, decoder_hidden_states.N, encoder_attentions.N, decoder_attentions.N, cross_attentions.N
-  grad.NAME                             of the loss, for each of named_parameters()
+what `tzoo forward` takes (three rows: one whole, one padded on the left, one on the right) and what it writes.
 """
 
-import json
-import pathlib
-
 import torch
-from safetensors.torch import save_file
-from transformers import T5Config, T5ForConditionalGeneration
+from golden_case import hf, write_case
+from transformers import T5Config, T5EncoderModel, T5ForConditionalGeneration, T5Model
 
-from random_weights import randomize
-
-FOLDER = pathlib.Path(__file__).parent / "t5"
-COMMON = {"attn_implementation": "eager", "dropout_rate": 0.0, "decoder_start_token_id": 0}
+SMALL = {"num_heads": 2, "d_model": 8, "d_kv": 5, "d_ff": 12, "vocab_size": 17, "relative_attention_num_buckets": 8,
+         "relative_attention_max_distance": 6, "decoder_start_token_id": 0}
 
 
-def random_model(seed, scaled, **config):
-    config = T5Config(**config, **COMMON)
+def random_model(cls, seed, scaled, **config):
+    config = T5Config(**SMALL, **config)
     config.scale_decoder_outputs = scaled
-    return randomize(T5ForConditionalGeneration(config), seed)
+    return hf.random_model(cls, config, seed)
 
 
-def untie(model):
-    """transformers 5 ties what its files do not hold twice."""
+def untied(model):
+    """Release 5 of transformers ties what its files do not hold twice."""
     model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.shared.weight) * 0.3)
     model.all_tied_weights_keys.pop("lm_head.weight")
     model._tied_weights_keys = {k: v for k, v in model._tied_weights_keys.items() if k != "lm_head.weight"}
     return model
-
-
-def inputs_of(model, source=7, target=6):
-    ids = torch.randint(0, model.config.vocab_size, (2, source))
-    mask = torch.ones(2, source, dtype=torch.long)
-    mask[0, :2] = 0
-    mask[1, source - 3:] = 0
-    labels = torch.randint(0, model.config.vocab_size, (2, target))
-    labels[0, target - 2:] = -100
-    labels[1, 2] = -100
-    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
-
-
-LISTS = ("encoder_hidden_states", "decoder_hidden_states", "encoder_attentions", "decoder_attentions", "cross_attentions")
-
-
-def expected_of(model, inputs):
-    output = model(**inputs, output_hidden_states=True, output_attentions=True, use_cache=False)
-    output.loss.backward()
-    tensors = dict(inputs, logits=output.logits, loss=output.loss)
-    for name in LISTS:
-        tensors.update({f"{name}.{i}": tensor for i, tensor in enumerate(output[name])})
-    tensors.update({f"grad.{name}": parameter.grad for name, parameter in model.named_parameters()})
-    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-
-
-def write_case(name, model, change=lambda config: None):
-    directory = FOLDER / name
-    model.save_pretrained(directory)
-    (directory / "generation_config.json").unlink(missing_ok=True)
-    config = json.loads((directory / "config.json").read_text())
-    change(config)
-    (directory / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-    save_file(expected_of(model, inputs_of(model)), directory / "expected.safetensors")
-    print(name, sum(path.stat().st_size for path in directory.iterdir()), "bytes")
 
 
 def as_transformers_4(config):
@@ -80,15 +37,18 @@ def as_transformers_4(config):
 
 
 def main():
-    small = {"num_heads": 2, "d_model": 8, "d_kv": 5, "d_ff": 12, "vocab_size": 17,
-             "relative_attention_num_buckets": 8, "relative_attention_max_distance": 6}
-    # Version 1.0: ReLU, tied and scaled.
-    write_case("tied", random_model(1, True, num_layers=2, **small), as_transformers_4)
+    # Version 1.0: ReLU, tied and scaled. The labels are shifted right; in the third case there are ids as well.
+    tied = random_model(T5ForConditionalGeneration, 1, True, num_layers=2)
+    write_case("t5/tied", tied, "seq2seq-lm", change=as_transformers_4)
     # Version 1.1 as release 4 wrote it, and as 5 does: gated, a projection of its own, not scaled; unequal depths.
-    gelu = untie(random_model(2, False, num_layers=1, num_decoder_layers=2, feed_forward_proj="gated-gelu", **small))
-    write_case("untied", gelu, as_transformers_4)
-    silu = untie(random_model(3, False, num_layers=2, num_decoder_layers=1, feed_forward_proj="gated-silu", **small))
-    write_case("release5", silu)
+    gelu = random_model(T5ForConditionalGeneration, 3, False, num_layers=1, num_decoder_layers=2,
+                        feed_forward_proj="gated-gelu")
+    write_case("t5/untied", untied(gelu), "seq2seq-lm", change=as_transformers_4)
+    silu = random_model(T5ForConditionalGeneration, 4, False, num_layers=2, num_decoder_layers=1,
+                        feed_forward_proj="gated-silu")
+    write_case("t5/release5", untied(silu), "seq2seq-lm")
+    write_case("t5/bare", random_model(T5Model, 5, True, num_layers=1), "base")
+    write_case("t5/encoder", random_model(T5EncoderModel, 6, True, num_layers=2), "base")
 
 
 if __name__ == "__main__":

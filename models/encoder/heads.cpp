@@ -1,0 +1,102 @@
+#include "models/encoder/heads.h"
+
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
+
+#include "models/heads/losses.h"
+#include "models/layers/parameter.h"
+
+namespace zoo::encoder {
+
+MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style)
+    : EncoderModel(config, /*with_pooler=*/false),
+      activation_(style.prediction_activation.value_or(config.activation)) {
+  const std::int64_t width = config.embedding_width();
+  const bool tied = config.tie_word_embeddings;
+  prediction_dense = register_module("prediction_dense", Linear(config.hidden_size, width));
+  prediction_norm =
+      register_module("prediction_norm", Norm(config.norm, width, config.layer_norm_eps, config.norm_bias));
+  if (!tied) decoder = register_module("decoder", Linear(width, config.vocab_size));
+  if (tied || style.keeps_spare_bias) {
+    prediction_bias = register_parameter("prediction_bias", make_parameter({config.vocab_size}));
+    const at::NoGradGuard no_grad;
+    if (parameters_want_default()) prediction_bias.zero_();
+  }
+}
+
+void MaskedLm::initialize(at::Generator generator) {
+  EncoderModel::initialize(generator);
+  const at::NoGradGuard no_grad;
+  if (prediction_bias.defined()) prediction_bias.zero_();
+}
+
+void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  const at::Tensor x = prediction_norm(activate(prediction_dense(output.last_hidden_state), activation_));
+  output.logits = decoder ? decoder(x) : at::linear(x, embeddings->word->weight, prediction_bias);
+  if (!inputs.labels.defined()) return;
+  TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
+              " as input_ids, got ", inputs.labels.sizes());
+  output.loss = cross_entropy(output.logits, inputs.labels);
+}
+
+SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)
+    : EncoderModel(config, style.sentence_vector == SentenceVector::kPooler),
+      sentence_vector_(style.sentence_vector) {
+  if (!pooler)
+    sentence_dense = register_module("sentence_dense", Linear(config.hidden_size, config.hidden_size));
+  sentence_classifier = register_module("sentence_classifier", Linear(config.hidden_size, config.num_labels));
+}
+
+void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  const double rate = config_.classifier_dropout;
+  at::Tensor vector = pooler ? output.pooler_output : output.last_hidden_state.select(1, 0);
+  if (sentence_vector_ == SentenceVector::kTanh) {
+    vector = at::tanh(sentence_dense(drop(vector, rate)));
+  } else if (sentence_vector_ == SentenceVector::kRelu) {
+    vector = at::relu(sentence_dense(vector));
+  }
+  output.logits = sentence_classifier(drop(vector, rate));
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+}
+
+NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(config, /*with_pooler=*/true) {
+  next_sentence = register_module("next_sentence", Linear(config.hidden_size, 2));
+}
+
+void NextSentence::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  output.logits = next_sentence(output.pooler_output);
+  if (!inputs.labels.defined()) return;
+  TORCH_CHECK(inputs.labels.dim() == 1 && inputs.labels.size(0) == output.logits.size(0),
+              "labels of next sentences must be [", output.logits.size(0), "], got ", inputs.labels.sizes());
+  output.loss = cross_entropy(output.logits, inputs.labels);
+}
+
+TokenClassifier::TokenClassifier(const TransformerConfig& config)
+    : EncoderModel(config, /*with_pooler=*/false) {
+  token_classifier = register_module("token_classifier", Linear(config.hidden_size, config.num_labels));
+}
+
+void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  output.logits = token_classifier(drop(output.last_hidden_state, config_.token_dropout));
+  if (!inputs.labels.defined()) return;
+  TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
+              " as input_ids, got ", inputs.labels.sizes());
+  output.loss = cross_entropy(output.logits, inputs.labels);
+}
+
+QuestionAnswering::QuestionAnswering(const TransformerConfig& config)
+    : EncoderModel(config, /*with_pooler=*/false) {
+  TORCH_CHECK(config.num_labels == 2, "question answering has 2 labels, start and end, got ",
+              config.num_labels);
+  span = register_module("span", Linear(config.hidden_size, 2));
+}
+
+void QuestionAnswering::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  const auto logits = span(drop(output.last_hidden_state, config_.answer_dropout)).unbind(-1);
+  output.start_logits = logits[0];
+  output.end_logits = logits[1];
+  if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);
+}
+
+}  // namespace zoo::encoder

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "models/encoder/encoder.h"
+
+namespace zoo::encoder {
+
+/// Masked language modelling (Devlin et al., 2019, section 3.1): logits [B, T, V] = decoder(norm(f(W x))),
+/// where the decoder is the word embedding with a bias of its own, or a projection if
+/// !config.tie_word_embeddings. labels [B, T].
+class MaskedLm : public EncoderModel {
+ public:
+  MaskedLm(const TransformerConfig& config, const Style& style);
+
+  void initialize(at::Generator generator) override;
+
+  Linear prediction_dense{nullptr};
+  Norm prediction_norm{nullptr};
+  Linear decoder{nullptr};  // empty when tied
+  at::Tensor
+      prediction_bias;  // [V], of the tied decoder; beside an untied one Style::keeps_spare_bias, or empty
+
+  Activation activation() const { return activation_; }
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  std::string head_name() const override { return "masked-lm head"; }
+
+ private:
+  Activation activation_;
+};
+
+/// A class for a sequence: logits [B, num_labels] from the vector that `style` says. labels as
+/// sequence_loss() takes them.
+class SequenceClassifier : public EncoderModel {
+ public:
+  SequenceClassifier(const TransformerConfig& config, const Style& style);
+
+  Linear sentence_dense{nullptr};  // empty where the pooler does its work
+  Linear sentence_classifier{nullptr};
+
+  SentenceVector sentence_vector() const { return sentence_vector_; }
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  std::string head_name() const override { return "classifier"; }
+
+ private:
+  SentenceVector sentence_vector_;
+};
+
+/// Whether the second segment follows the first (Devlin et al., 2019, section 3.1): logits [B, 2], 0 it does,
+/// 1 it does not. labels [B].
+class NextSentence : public EncoderModel {
+ public:
+  explicit NextSentence(const TransformerConfig& config);
+
+  Linear next_sentence{nullptr};
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  std::string head_name() const override { return "next-sentence head"; }
+};
+
+/// A class for each token: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
+class TokenClassifier : public EncoderModel {
+ public:
+  explicit TokenClassifier(const TransformerConfig& config);
+
+  Linear token_classifier{nullptr};
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  std::string head_name() const override { return "classifier"; }
+};
+
+/// Where an answer begins and ends: start_logits and end_logits [B, T]. labels [B, 2], as span_loss() takes
+/// them.
+class QuestionAnswering : public EncoderModel {
+ public:
+  /// Throws c10::Error unless config.num_labels is 2.
+  explicit QuestionAnswering(const TransformerConfig& config);
+
+  Linear span{nullptr};
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  std::string head_name() const override { return "question-answering head"; }
+};
+
+}  // namespace zoo::encoder

@@ -1,0 +1,99 @@
+"""What the tests of tzoo forward beside transformers share: random models, their comparison, the way there and back."""
+
+import collections
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import torch
+from safetensors.torch import load_file
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import huggingface as hf  # noqa: E402
+
+SEEDS = range(20)
+
+
+def tzoo(*words):
+    return subprocess.run([os.environ["TZOO"], *words], capture_output=True, text=True, timeout=300)
+
+
+def flags_of(inputs):
+    return [word for name, value in inputs.items() for word in ("--" + name, json.dumps(value.tolist()))]
+
+
+class ForwardParity:
+    """Mixed into a TestCase that has HEADS {head: class} and random_config(draw, head)."""
+
+    def random_model(self, seed):
+        draw = random.Random(seed)
+        head = list(self.HEADS)[seed % len(self.HEADS)]  # each, and with other configurations each time
+        model = hf.random_model(self.HEADS[head], self.random_config(draw, head), seed)
+        length = draw.randint(5, hf.longest_input(model))
+        return head, model, hf.random_inputs(model, head, length, draw.randint(1, length - 3), draw.randint(1, length - 3))
+
+    def forward(self, directory, inputs, *words):
+        path = os.path.join(directory, "out.safetensors")
+        done = tzoo("forward", "--model", directory, *flags_of(inputs), "--output", path, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return load_file(path)
+
+    def save(self, model, head, directory, seed):
+        """Saves the model; a family may save it in another form that must load as well."""
+        model.save_pretrained(directory)
+        return []
+
+    def test_random_models(self):
+        worst = collections.defaultdict(lambda: (0, ""))
+        for seed in SEEDS:
+            head, model, inputs = self.random_model(seed)
+            expected = hf.expected_tensors(model, head, inputs)
+            with self.subTest(seed=seed, head=head), tempfile.TemporaryDirectory() as directory:
+                words = self.save(model, head, directory, seed)
+                actual = self.forward(directory, inputs, *words, *(["--gradients"] if "labels" in inputs else []))
+                self.assertEqual(sorted(actual), sorted(expected))
+                for name in expected:
+                    error = hf.relative_error(model, name, actual, expected, inputs["attention_mask"])
+                    kind = name.split(".")[0]
+                    worst[kind] = max(worst[kind], (error, f"{name}, {head}, seed {seed}"))
+                    self.assertLessEqual(error, 1e-4 if kind == "grad" else 1e-5, name)
+        for kind, (error, where) in worst.items():
+            print(f"{kind}: worst relative error {error:.1e} ({where})")
+
+    def test_theirs_to_ours_to_theirs(self):
+        """Every tensor comes back bit for bit, and from_pretrained opens what came back as the class that it was."""
+        for seed in range(len(self.HEADS)):
+            head, model, inputs = self.random_model(seed)
+            with self.subTest(head=head), tempfile.TemporaryDirectory() as folder:
+                source, target = os.path.join(folder, "theirs"), os.path.join(folder, "ours")
+                model.save_pretrained(source)
+                done = tzoo("export", "--model", source, "--format", "huggingface", "--output", target, "--verify")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                before, after = (load_file(os.path.join(path, "model.safetensors")) for path in (source, target))
+                self.assertEqual(sorted(after), sorted(before))
+                for name, tensor in before.items():
+                    self.assertTrue(torch.equal(after[name].view(torch.uint8), tensor.view(torch.uint8)), name)
+                with open(os.path.join(target, "config.json"), encoding="utf-8") as file:
+                    self.assertEqual(json.load(file)["architectures"], [type(model).__name__])
+                opened, report = type(model).from_pretrained(target, output_loading_info=True, attn_implementation="eager")
+                self.assertEqual({key: list(names) for key, names in report.items() if names}, {})
+                with torch.no_grad():
+                    for found, expected in zip(hf.call(opened, head, inputs).values(), hf.call(model, head, inputs).values()):
+                        if isinstance(expected, torch.Tensor):
+                            self.assertTrue(torch.equal(found, expected))
+
+    def check_faults(self, directory, cases):
+        """cases: [words, exit code, texts that the error must hold]."""
+        output = os.path.join(directory, "out.safetensors")
+        for words, code, said in cases:
+            with self.subTest(words=words):
+                done = tzoo("forward", "--model", directory, "--output", output, *words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+                self.assertEqual(len(errors), 1, done.stderr)
+                for text in said:
+                    self.assertIn(text, errors[0])
+                self.assertFalse(os.path.exists(output))

@@ -1,0 +1,62 @@
+"""tzoo forward and export beside transformers: random BERTs with every head."""
+
+import os
+import tempfile
+import unittest
+
+import torch
+import transformers
+from forward_parity import ForwardParity, hf, tzoo
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig
+
+
+class BertTest(ForwardParity, unittest.TestCase):
+    HEADS = {
+        "base": transformers.BertModel,
+        "masked-lm": transformers.BertForMaskedLM,
+        "next-sentence": transformers.BertForNextSentencePrediction,
+        "sequence-classification": transformers.BertForSequenceClassification,
+        "token-classification": transformers.BertForTokenClassification,
+        "question-answering": transformers.BertForQuestionAnswering,
+    }
+
+    @staticmethod
+    def random_config(draw, head):
+        heads = draw.choice([1, 2, 3, 4])
+        labels = 2 if head == "question-answering" else draw.choice([1, 2, 3, 7])
+        problem = draw.choice([None, None, "regression", "multi_label_classification"])
+        return BertConfig(
+            num_hidden_layers=draw.choice([1, 2, 3]), num_attention_heads=heads,
+            hidden_size=heads * draw.choice([2, 5, 8, 16]), intermediate_size=draw.choice([7, 24, 33]),
+            vocab_size=draw.randint(6, 90), max_position_embeddings=draw.randint(9, 30),
+            type_vocab_size=draw.choice([1, 2, 3]), hidden_act=draw.choice(["gelu", "gelu_new", "relu", "silu"]),
+            layer_norm_eps=draw.choice([1e-12, 1e-5, 1e-3]), tie_word_embeddings=draw.random() < 0.6,
+            pad_token_id=draw.choice([0, 0, 3, None]), num_labels=labels,
+            problem_type=problem if head == "sequence-classification" else None,
+            hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)  # must not act outside of training
+
+    def save(self, model, head, directory, seed):
+        if head == "masked-lm" and model.config.tie_word_embeddings:
+            # As in the published checkpoints: another head beside it, copies of the tied weights, a buffer, old names.
+            whole = transformers.BertForPreTraining(model.config)
+            whole.load_state_dict(model.state_dict(), strict=False)
+            whole.save_pretrained(directory)
+            path = os.path.join(directory, "model.safetensors")
+            tensors = load_file(path)
+            tensors["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"].clone()
+            tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"].clone()
+            tensors["bert.embeddings.position_ids"] = torch.arange(model.config.max_position_embeddings)[None]
+            old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+            for name in list(tensors):
+                for ending, older in old.items():
+                    if name.endswith(ending):
+                        tensors[name.replace(ending, older)] = tensors.pop(name)
+            save_file(tensors, path, {"format": "pt"})
+        else:
+            model.save_pretrained(directory)
+        return []
+
+
+if __name__ == "__main__":
+    unittest.main()

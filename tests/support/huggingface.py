@@ -1,0 +1,161 @@
+"""Random models of Hugging Face transformers, inputs for them and what they compute: for golden/ and interop/.
+
+A head has the name that tzoo's flags use. Names of tensors are those that `tzoo forward` writes.
+"""
+
+import torch
+
+QUESTION_ANSWERING = "question-answering"
+LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
+         "decoder_attentions", "cross_attentions")
+SENTENCE_HEADS = ("sequence-classification", "next-sentence")
+
+
+def randomize(model):
+    """Every weight drawn wide: initial biases of zero and norms of one would hide a mistake."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            is_norm_weight = ("norm" in name.lower() or ".ln_" in name) and name.endswith(".weight")
+            parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if is_norm_weight else 0.0))
+    return model.eval()
+
+
+def random_model(cls, config, seed):
+    torch.manual_seed(seed)
+    config._attn_implementation = "eager"  # the only one that gives its attention weights
+    return randomize(cls(config))
+
+
+def is_causal(model):
+    return model.config.model_type in ("gpt2", "llama")
+
+
+def is_encoder_decoder(model):
+    return model.config.model_type == "t5" and hasattr(model, "decoder")
+
+
+def longest_input(model):
+    config = model.config
+    if config.model_type == "t5":  # which has no limit
+        return 40
+    if config.model_type == "roberta":  # counts from behind the padding's position
+        return config.max_position_embeddings - config.pad_token_id - 1
+    return config.max_position_embeddings
+
+
+def padded_ids(model, length, left, right):
+    """Ids and mask of three rows: one whole, one padded on the left, one on the right."""
+    config = model.config
+    ids = torch.randint(config.vocab_size, (3, length))
+    mask = torch.ones_like(ids)
+    mask[1, :left] = 0
+    mask[2, length - right:] = 0
+    if config.pad_token_id is not None:
+        ids[ids == config.pad_token_id] = (config.pad_token_id + 1) % config.vocab_size
+        ids[mask == 0] = config.pad_token_id
+        ids[0, 1] = config.pad_token_id  # and one that is not hidden: its embedding has no gradient
+    return ids, mask
+
+
+def labels_of(model, head, ids, mask):
+    """Random labels in the head's form, some of them ignored; none is predicted from a query that sees no key."""
+    config, (batch, length) = model.config, ids.shape
+    if head == "base":
+        return None
+    if head == QUESTION_ANSWERING:
+        spans = torch.randint(length, (batch, 2)).sort(-1).values
+        spans[0, 1] = length + 2  # outside the input: ignored
+        return spans
+    if head in SENTENCE_HEADS:
+        labels = 2 if head == "next-sentence" else config.num_labels
+        problem = getattr(config, "problem_type", None)
+        if problem == "multi_label_classification":
+            return torch.randint(2, (batch, labels)).float()
+        if problem == "regression" or (problem is None and labels == 1):
+            return torch.randn(batch) if labels == 1 else torch.randn(batch, labels)
+        return torch.randint(labels, (batch,))
+    classes = config.num_labels if head == "token-classification" else config.vocab_size
+    labels = torch.randint(classes, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
+    labels = labels.masked_fill(mask == 0, -100)
+    if is_causal(model):  # the label behind the first visible token is the first that is predicted from one
+        labels[1, :int((mask[1] == 0).sum()) + 1] = -100
+    labels[0, 1] = 1  # there is one at least
+    return labels
+
+
+def decoder_inputs(model, head, batch):
+    """Labels that the model shifts right itself, ids for its decoder, or both."""
+    length, kind = int(torch.randint(1, 25, ())), int(torch.randint(3, ()))
+    ids = torch.randint(model.config.vocab_size, (batch, length))
+    if head == "base" or kind == 0:
+        return {"decoder_input_ids": ids}
+    labels = torch.randint(model.config.vocab_size, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
+    labels[0, 0] = 1  # there is one at least
+    return {"labels": labels} if kind == 1 else {"labels": labels, "decoder_input_ids": ids}
+
+
+def random_inputs(model, head, length, left, right):
+    """What `tzoo forward` takes, from torch's generator."""
+    ids, mask = padded_ids(model, length, left, right)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if is_encoder_decoder(model):
+        return {**inputs, **decoder_inputs(model, head, len(ids))}
+    types = getattr(model.config, "type_vocab_size", 0)
+    if types:
+        inputs["token_type_ids"] = torch.randint(types, ids.shape)
+    labels = labels_of(model, head, ids, mask)
+    if labels is not None:
+        inputs["labels"] = labels
+    return inputs
+
+
+def call(model, head, inputs, **options):
+    inputs = dict(inputs)
+    if head == QUESTION_ANSWERING and "labels" in inputs:
+        labels = inputs.pop("labels")
+        inputs["start_positions"], inputs["end_positions"] = labels[:, 0], labels[:, 1]
+    return model(**inputs, **options)
+
+
+def expected_tensors(model, head, inputs):
+    """All that `tzoo forward --gradients` writes; without labels no loss and no gradients."""
+    output = call(model, head, inputs, output_hidden_states=True, output_attentions=True)
+    names = {"base": ["last_hidden_state", "pooler_output"], QUESTION_ANSWERING: ["start_logits", "end_logits"]}
+    tensors = {name: output[name] for name in names.get(head, ["logits"]) if name in output}
+    for name in LISTS:
+        tensors.update({f"{name}.{i}": tensor for i, tensor in enumerate(output.get(name) or ())})
+    if "labels" in inputs:
+        model.zero_grad()
+        output.loss.backward()
+        tensors["loss"] = output.loss
+        for name, parameter in model.named_parameters():
+            # A weight that nothing reads has none: the bias beside an untied output projection.
+            tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+
+
+def without_hidden_rows(model, name, tensor, mask):
+    """A query whose keys are all hidden (left padding under a causal mask) has no defined answer: transformers
+    spreads its attention evenly, the zoo gives zeros."""
+    kind = name.split(".")[0]
+    if not is_causal(model) or kind in ("loss", "grad") or tensor.dim() < 3:
+        return tensor
+    seen = mask.cumsum(-1) > 0
+    return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
+
+
+def scale_of(name, expected):
+    """What an error of tensor `name` is relative to: its largest value. A gradient that is zero but for rounding (the
+    bias of keys moves no softmax) is measured by the largest of all, a tenth of it."""
+    own = expected[name].abs().max()
+    if name.startswith("grad."):
+        largest = max(tensor.abs().max() for other, tensor in expected.items() if other.startswith("grad."))
+        if own < 1e-5 * largest:
+            return largest / 10
+    return own.clamp_min(1e-12)
+
+
+def relative_error(model, name, actual, expected, mask):
+    """Of the tensor `name` in `actual` and `expected`, two dictionaries."""
+    difference = without_hidden_rows(model, name, actual[name] - expected[name], mask)
+    return (difference.abs().max() / scale_of(name, expected)).item()

@@ -58,9 +58,10 @@ void print_written(const fs::path& path, std::int64_t bytes, std::int64_t tensor
 
 void print_report(const VerifyReport& report) {
   for (const VerifyReport::Comparison& entry : report.logits) {
-    std::cout << "verified logits [" << entry.batch << ", " << entry.length << "]"
+    std::cout << "verified outputs of [" << entry.batch << ", " << entry.length << "]"
               << (entry.padded ? " padded" : "") << ": relative error " << scientific(entry.error) << "\n";
   }
+  if (report.greedy_tokens == 0) return;
   std::cout << "verified generate: " << report.greedy_tokens - report.greedy_different << " of "
             << report.greedy_tokens << " greedy tokens equal\n";
 }
@@ -87,6 +88,7 @@ void export_directory(const ExportFlags& values) {
   if (values.dtype_given) dtype = dtype_of(values.compute);
   const HuggingFaceExport written = export_huggingface(values.model, values.output, dtype);
   print_written(values.output, written.bytes, written.tensors, written.dtype);
+  for (const std::string& name : written.unused) std::cout << "left out, of another head: " << name << "\n";
   if (!values.verify) return;
   std::cout << "verified " << verify_huggingface(values.model, values.output)
             << " tensors: equal in every bit\n";

@@ -123,6 +123,7 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
   save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = result.dtype});
   merge_config(source / kConfig, directory.path() / kConfig);
   copy_files(source, directory.path());
+  result.unused = inspect_weights(source, checkpoint).unused;
   const WeightFiles written(directory.path());
   result.tensors = static_cast<std::int64_t>(written.names().size());
   result.bytes = written.bytes();
@@ -132,18 +133,24 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
 
 std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
-  const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
   const WeightFiles theirs(source), written(target);
+  const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
+  const WeightTable as_written = weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head);
+  const StoredNames source_names(table, theirs);
+  const auto names = inspect_weights(source, checkpoint).loaded;
+  const std::set<std::string> loaded(names.begin(), names.end());
   std::set<std::string> compared;
-  for (const std::string& name : inspect_weights(source, checkpoint).loaded) {
-    // A bare model's names lack the prefix, which is always written.
-    const std::string target_name = written.contains(name) ? name : with_prefix(table, name);
-    if (!written.contains(target_name)) throw Error(target, ": the tensor ", target_name, " is missing");
-    const at::Tensor found = written.tensor(target_name);
-    if (!same_bits(found, theirs.tensor(name).to(found.scalar_type()))) {
-      throw Error(target, ": the tensor ", target_name, " differs from the source's");
+  for (const WeightName& name : expand_layers(table.names, checkpoint.config.num_layers)) {
+    for (const std::string& part : name.theirs) {
+      const std::string source_name = source_names.stored(part), target_name = with_prefix(as_written, part);
+      if (loaded.count(source_name) == 0) continue;
+      if (!written.contains(target_name)) throw Error(target, ": the tensor ", target_name, " is missing");
+      const at::Tensor found = written.tensor(target_name);
+      if (!same_bits(found, theirs.tensor(source_name).to(found.scalar_type()))) {
+        throw Error(target, ": the tensor ", target_name, " differs from the source's");
+      }
+      compared.insert(target_name);
     }
-    compared.insert(target_name);
   }
   for (const std::string& name : written.names()) {
     // A bias that the model does not have is written as zeros, for a class that wants one.

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <c10/core/ScalarType.h>
 
@@ -11,7 +13,8 @@ namespace zoo {
 struct HuggingFaceExport {
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::int64_t tensors = 0;
-  std::int64_t bytes = 0;  // of the files of weights
+  std::int64_t bytes = 0;           // of the files of weights
+  std::vector<std::string> unused;  // tensors of the source that belong to other heads and were left out
 };
 
 /// Writes the checkpoint of `source` anew as a Hugging Face directory, whole or not at all: weights under the

@@ -118,6 +118,7 @@ nlohmann::json to_json(const Findings& findings) {
                       {"mismatched", report.mismatched},
                       {"tied", report.tied},
                       {"ignored", report.ignored},
+                      {"unused", report.unused},
                       {"tokenizer", nullptr}};
   for (const auto& [name, bytes] : findings.sizes) json["files"][name] = bytes;
   if (!findings.tokenizer_kind.empty()) {
@@ -180,6 +181,7 @@ void print_report(const LoadReport& report) {
   std::cout << "\nloaded " << report.loaded.size() << "\n";
   print_names("tied", report.tied);
   print_names("ignored", report.ignored);
+  print_names("of other heads, unused", report.unused);
   print_names("missing", report.missing);
   print_names("unexpected", report.unexpected);
   print_names("mismatched", report.mismatched);

@@ -6,10 +6,13 @@
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "models/albert/family.h"
 #include "models/bert/family.h"
+#include "models/distilbert/family.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
 #include "models/llama/family.h"
+#include "models/roberta/family.h"
 #include "models/t5/family.h"
 
 namespace zoo {
@@ -33,7 +36,9 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(), bert::family(), llama::family(), t5::family()};
+  static const std::vector<Family> all{gpt::family(),   llama::family(),   t5::family(),
+                                       bert::family(),  roberta::family(), distilbert::family(),
+                                       albert::family()};
   return all;
 }
 

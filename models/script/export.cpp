@@ -8,8 +8,10 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "models/registry.h"
 #include "models/script/compile.h"
-#include "models/script/gpt.h"
+#include "models/script/decoder.h"
+#include "models/script/encoder.h"
 #include "models/script/t5.h"
 
 namespace zoo {
@@ -22,25 +24,23 @@ constexpr std::int64_t kFormatVersion = 1;
 
 struct Writer {
   const char* model_type;
-  Head head;
   ScriptPart (*describe)(const Model&);
 };
 
-// Every model that can be written.
+// Every family that can be written, each with all its heads.
 constexpr Writer kWriters[] = {
-    {"gpt2", Head::kCausalLm, script::gpt_part},
-    {"llama", Head::kCausalLm, script::gpt_part},
-    {"t5", Head::kSeq2SeqLm, script::t5_part},
+    {"gpt2", script::decoder_part},   {"llama", script::decoder_part},   {"t5", script::t5_part},
+    {"bert", script::encoder_part},   {"roberta", script::encoder_part}, {"distilbert", script::encoder_part},
+    {"albert", script::encoder_part},
 };
 
-const Writer& find_writer(const Family& family, Head head) {
+const Writer& find_writer(const Family& family) {
   std::string known;
   for (const Writer& writer : kWriters) {
-    if (family.model_type == writer.model_type && head == writer.head) return writer;
-    known += (known.empty() ? "" : ", ") + std::string(writer.model_type) + " " + name_of(writer.head);
+    if (family.model_type == writer.model_type) return writer;
+    known += (known.empty() ? "" : ", ") + std::string(writer.model_type);
   }
-  throw Error("cannot write ", family.model_type, " with a ", name_of(head),
-              " head as TorchScript (there is: ", known, ")");
+  throw Error("cannot write ", family.model_type, " as TorchScript (there is: ", known, ")");
 }
 
 void save(const torch::jit::Module& module, const std::filesystem::path& path) {
@@ -85,7 +85,8 @@ std::string describe(const Model& model, const Family& family) {
 
 void export_torchscript(const Model& model, const Family& family, Head head,
                         const std::filesystem::path& file, const ScriptOptions& options) {
-  ScriptPart part = find_writer(family, head).describe(model);
+  check_head(family, head);
+  ScriptPart part = find_writer(family).describe(model);
   part.attributes = {{"config", describe(model, family)},
                      {"format_version", kFormatVersion},
                      {"eos_ids", options.eos_ids},

@@ -19,17 +19,21 @@ struct ScriptOptions {
 /// Writes the model as one TorchScript file, atomically. It loads with torch.jit.load or torch::jit::load
 /// alone:
 ///
-///   m(input_ids, attention_mask=None) -> logits [B, T, V], for attention_mask [B, T], 1 keeps, 0 hides
-///   m(input_ids, attention_mask, decoder_input_ids) -> logits [B, T, V] of an encoder-decoder
-///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n]; an encoder-decoder's
-///       takes attention_mask=None at the end, without which the configuration's pad_token_id is hidden
+///   m(input_ids, attention_mask=None) -> logits, for attention_mask [B, T], 1 keeps, 0 hides; a pair of
+///       start and end logits from a head that answers questions, last_hidden_state from a bare model.
+///       Encoders with segments take token_type_ids=None behind the mask.
+///   m(input_ids, attention_mask, decoder_input_ids) -> the same of an encoder-decoder's decoder
+///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a head that
+///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the
+///       configuration's pad_token_id is hidden.
 ///
 /// with the conventions of Model::forward and of generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
 /// `config` (JSON), `format_version`, `eos_ids` and `pad_id` say what it is. It computes in evaluation mode,
 /// whatever its `training`.
 ///
-/// Throws Error for a family that cannot be written yet and for a file that cannot be written.
+/// Throws Error for a family that cannot be written yet, for a head that it does not have, and for a file
+/// that cannot be written.
 void export_torchscript(const Model& model, const Family& family, Head head,
                         const std::filesystem::path& file, const ScriptOptions& options);
 

@@ -1,5 +1,7 @@
 #include "models/script/layers.h"
 
+#include <c10/util/Exception.h>
+
 namespace zoo::script {
 namespace {
 
@@ -12,10 +14,12 @@ std::string bias_argument(const at::Tensor& bias) {
   return bias.defined() ? "self.bias" : "None";
 }
 
-// The expression of activate() for a variable.
-std::string activation_text(Activation activation, const std::string& x) {
+}  // namespace
+
+std::string activation_source(Activation activation, const std::string& x) {
   const auto gated = [&](Activation gate) {
-    return activation_text(gate, "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" + x + ", 2, -1)[1]";
+    return activation_source(gate, "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" + x +
+           ", 2, -1)[1]";
   };
   switch (activation) {
     case Activation::kRelu:
@@ -37,8 +41,6 @@ std::string activation_text(Activation activation, const std::string& x) {
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
-
-}  // namespace
 
 ScriptPart linear_part(const LinearImpl& linear) {
   ScriptPart part;
@@ -69,12 +71,11 @@ ScriptPart norm_part(const NormImpl& norm, const TransformerConfig& config) {
   const std::string eps = literal(config.layer_norm_eps);
   if (config.norm == NormKind::kLayerNorm) {
     part.class_name = norm.bias.defined() ? "LayerNorm" : "LayerNormWithoutBias";
-    part.source = fill(
-        R"(
+    part.source = fill(R"(
 def forward(self, x: Tensor) -> Tensor:
-    return torch.layer_norm(x, [$size], self.weight, $bias, $eps)
+    return torch.layer_norm(x, self.weight.size(), self.weight, $bias, $eps)
 )",
-        {{"size", std::to_string(norm.weight.size(0))}, {"bias", bias_argument(norm.bias)}, {"eps", eps}});
+                       {{"bias", bias_argument(norm.bias)}, {"eps", eps}});
     return part;
   }
   part.class_name = "RmsNorm";
@@ -97,7 +98,7 @@ def forward(self, x: Tensor) -> Tensor:
     h = self.up.forward(x)
     return self.down.forward($activation)
 )",
-                     {{"activation", activation_text(config.activation, "h")}});
+                     {{"activation", activation_source(config.activation, "h")}});
   return part;
 }
 

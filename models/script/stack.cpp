@@ -199,6 +199,11 @@ std::string alibi_scores(const TransformerConfig& config) {
   return fill(kAlibiScores, {{"slopes", list}, {"float", kFloatCode}});
 }
 
+// Of layer i; there is only one that all layers share.
+std::string block_name(std::int64_t i, const TransformerConfig& config) {
+  return std::to_string(config.sharing == Sharing::kAllLayers ? 0 : i);
+}
+
 // Methods that only some stacks have.
 std::string more_methods(const TransformerConfig& config) {
   std::string source;
@@ -207,8 +212,8 @@ std::string more_methods(const TransformerConfig& config) {
   if (!config.cross_attention) return source;
   source += kReadMemory;
   for (const auto i : c10::irange(config.num_layers)) {
-    source +=
-        "    read.append(getattr(self.blocks, \"" + std::to_string(i) + "\").cross_attention.read(memory))\n";
+    source += "    read.append(getattr(self.blocks, \"" + block_name(i, config) +
+              "\").cross_attention.read(memory))\n";
   }
   return source + "    return read\n";
 }
@@ -229,7 +234,7 @@ std::string stack_source(const TransformerConfig& config) {
                                      {"more_methods", more_methods(config)}});
   for (const auto i : c10::irange(config.num_layers)) {
     const std::string layer = std::to_string(i);
-    source += "    x = getattr(self.blocks, \"" + layer +
+    source += "    x = getattr(self.blocks, \"" + block_name(i, config) +
               "\").forward(x, bias, hidden_rows, causal, rotary, none if len(caches) == 0 else caches[" +
               layer + "], past" + (cross ? ", read[" + layer + "], memory_bias, memory_hidden_rows" : "") +
               ")\n";

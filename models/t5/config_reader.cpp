@@ -125,6 +125,7 @@ nlohmann::json write_config(const TransformerConfig& config) {
       {"decoder_start_token_id", nullptr},
       {"tie_word_embeddings", config.tie_word_embeddings},
   };
+  if (encoder) json["architectures"] = {"T5EncoderModel"};
   if (config.pad_token_id >= 0) json["pad_token_id"] = config.pad_token_id;
   if (config.decoder_start_token_id >= 0) json["decoder_start_token_id"] = config.decoder_start_token_id;
   const bool scaled = config.logits_scale != 1.0;

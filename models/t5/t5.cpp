@@ -40,6 +40,15 @@ StackCounts count_parts(const TransformerStackImpl& stack) {
   return counts;
 }
 
+// What is not T5's: other positions, norms and places of norms have other modules.
+void check_kind(const TransformerConfig& config, Shape shape) {
+  config.validate();
+  TORCH_CHECK(config.shape == shape, "a T5 was given the shape of another model");
+  TORCH_CHECK(config.position == PositionKind::kT5Buckets, "a T5 has t5_buckets positions, not ",
+              name_of(config.position));
+  TORCH_CHECK(config.norm_placement == NormPlacement::kPre, "a T5 has its norms before the sublayers");
+}
+
 at::Tensor drop_embeddings(const at::Tensor& x, const Model& model) {
   const double rate = model.config().embedding_dropout;
   return rate > 0 && model.is_training() ? at::dropout(x, rate, true) : x;
@@ -48,7 +57,7 @@ at::Tensor drop_embeddings(const at::Tensor& x, const Model& model) {
 }  // namespace
 
 T5::T5(const TransformerConfig& config, Head head) : Model(config), head_(head) {
-  config.validate();
+  check_kind(config, Shape::kEncoderDecoder);
   TORCH_CHECK(head == Head::kSeq2SeqLm || head == Head::kBase, "a T5 has no ", name_of(head), " head");
   token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
   stack = register_module("stack", EncoderDecoderStack(config));
@@ -133,7 +142,7 @@ std::vector<std::pair<std::string, std::int64_t>> T5::components() const {
 }
 
 T5Encoder::T5Encoder(const TransformerConfig& config) : Model(config) {
-  TORCH_CHECK(config.shape == Shape::kEncoder, "the encoder of a T5 was given another shape");
+  check_kind(config, Shape::kEncoder);
   token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
   encoder = register_module("encoder", TransformerStack(config));
 }

@@ -44,7 +44,7 @@ def main():
     gelu = random_model(T5ForConditionalGeneration, 3, False, num_layers=1, num_decoder_layers=2,
                         feed_forward_proj="gated-gelu")
     write_case("t5/untied", untied(gelu), "seq2seq-lm", change=as_transformers_4)
-    silu = random_model(T5ForConditionalGeneration, 4, False, num_layers=2, num_decoder_layers=1,
+    silu = random_model(T5ForConditionalGeneration, 8, False, num_layers=2, num_decoder_layers=1,
                         feed_forward_proj="gated-silu")
     write_case("t5/release5", untied(silu), "seq2seq-lm")
     write_case("t5/bare", random_model(T5Model, 5, True, num_layers=1), "base")

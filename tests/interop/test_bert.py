@@ -6,7 +6,7 @@ import unittest
 
 import torch
 import transformers
-from forward_parity import ForwardParity, hf, tzoo
+from forward_parity import ForwardParity, hf
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig
 
@@ -28,7 +28,7 @@ class BertTest(ForwardParity, unittest.TestCase):
         problem = draw.choice([None, None, "regression", "multi_label_classification"])
         return BertConfig(
             num_hidden_layers=draw.choice([1, 2, 3]), num_attention_heads=heads,
-            hidden_size=heads * draw.choice([2, 5, 8, 16]), intermediate_size=draw.choice([7, 24, 33]),
+            hidden_size=heads * draw.choice([4, 5, 8, 16]), intermediate_size=draw.choice([7, 24, 33]),
             vocab_size=draw.randint(6, 90), max_position_embeddings=draw.randint(9, 30),
             type_vocab_size=draw.choice([1, 2, 3]), hidden_act=draw.choice(["gelu", "gelu_new", "relu", "silu"]),
             layer_norm_eps=draw.choice([1e-12, 1e-5, 1e-3]), tie_word_embeddings=draw.random() < 0.6,
@@ -56,6 +56,41 @@ class BertTest(ForwardParity, unittest.TestCase):
         else:
             model.save_pretrained(directory)
         return []
+
+    def test_faults(self):
+        sizes = {"num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": 4, "intermediate_size": 6,
+                 "vocab_size": 9, "max_position_embeddings": 5, "type_vocab_size": 2}
+        ids = ["--input_ids", "[[1, 2, 3], [0, 1, 2]]"]
+
+        def faults_of(cls, cases, **config):
+            with tempfile.TemporaryDirectory() as directory:
+                hf.random_model(cls, BertConfig(**sizes, **config), 1).save_pretrained(directory)
+                self.check_faults(directory, [([*ids, *words], code, said) for words, code, said in cases])
+
+        faults_of(transformers.BertForSequenceClassification, [
+            (["--labels", "[0, 3]"], 1, ["--labels", "0 to 2", "got 3"]),
+            (["--labels", "[0]"], 1, ["--labels", "[2]", "got [1]"]),
+            (["--labels", "[0, 1.5]"], 1, ["--labels", "1.5"]),
+            (["--labels", "[[0, 1], [1, 1]]"], 1, ["--labels", "[2, 3]", "got [2, 2]"]),
+            (["--labels", "0"], 1, ["--labels"]),
+            (["--token_type_ids", "[[0, 0, 2], [0, 1, 1]]"], 1, ["--token_type_ids", "0 to 1", "got 2"]),
+            (["--token_type_ids", "[[0, 0]]"], 1, ["--token_type_ids", "[2, 3]", "got [1, 2]"]),
+            (["--input_ids", "[[1, 2, 3, 4, 5, 6]]"], 1, ["6 tokens", "5 positions"]),
+            (["--head", "masked-lm"], 1, ["missing", "cls.predictions.transform.dense.weight"]),
+            (["--head", "causal-lm"], 1, ["bert has no causal-lm head", "masked-lm"]),
+        ], num_labels=3)
+        faults_of(transformers.BertForSequenceClassification, [
+            (["--labels", "[0.5, \"a\"]"], 1, ["--labels", "\"a\""]),
+        ], num_labels=1)
+        faults_of(transformers.BertModel, [
+            (["--labels", "[0, 1]"], 1, ["--labels", "base"]),
+        ])
+        faults_of(transformers.BertForNextSentencePrediction, [
+            (["--labels", "[0, 2]"], 1, ["--labels", "0 to 1", "got 2"]),
+        ])
+        faults_of(transformers.BertForQuestionAnswering, [
+            (["--labels", "[[0, 1, 2], [1, 1, 1]]"], 1, ["--labels", "[2, 2]", "got [2, 3]"]),
+        ])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ import os
 import unittest
 
 import transformers
-from forward_parity import ForwardParity
+from forward_parity import ForwardParity, hf
+from generation_parity import GenerationParity
 from transformers import LlamaConfig
 
 
@@ -35,7 +36,7 @@ def as_release_4(directory, draw_type):
         json.dump(config, file)
 
 
-class LlamaTest(ForwardParity, unittest.TestCase):
+class LlamaTest(ForwardParity, GenerationParity, unittest.TestCase):
     HEADS = {
         "causal-lm": transformers.LlamaForCausalLM,
         "base": transformers.LlamaModel,
@@ -64,6 +65,18 @@ class LlamaTest(ForwardParity, unittest.TestCase):
         if seed % 3 != 0:
             as_release_4(directory, seed % 3 == 1)
         return ["--head", "causal-lm"] if bare else []
+
+    def generator(self, seed):
+        rope = [{"rope_theta": 10000.0, "rope_type": "default"},
+                {"rope_theta": 500.0, "rope_type": "linear", "factor": 3.0},
+                {"rope_theta": 500.0, "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0,
+                 "high_freq_factor": 3.0, "original_max_position_embeddings": 16}]
+        config = LlamaConfig(
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=[1, 2, 4][seed % 3], hidden_size=32,
+            head_dim=[8, 12][seed % 2], intermediate_size=40, vocab_size=61, max_position_embeddings=64,
+            rope_parameters=rope[seed % 3], attention_bias=seed % 2 == 0, tie_word_embeddings=seed % 2 == 1,
+            bos_token_id=None, eos_token_id=None)
+        return hf.random_model(transformers.LlamaForCausalLM, config, seed)
 
 
 if __name__ == "__main__":

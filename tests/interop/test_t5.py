@@ -3,11 +3,13 @@
 import json
 import os
 import random
+import tempfile
 import unittest
 
 import torch
 import transformers
-from forward_parity import ForwardParity, hf
+from forward_parity import ForwardParity, hf, tzoo
+from generation_parity import GenerationParity
 from transformers import T5Config
 
 
@@ -29,7 +31,7 @@ def as_release_4(directory):
         json.dump(config, file)
 
 
-class T5Test(ForwardParity, unittest.TestCase):
+class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
     # The ways to tie the output projection or not and to scale the hidden state before it or not; bare models.
     HEADS = {
         "version 1.0": transformers.T5ForConditionalGeneration,
@@ -70,6 +72,47 @@ class T5Test(ForwardParity, unittest.TestCase):
         if list(self.HEADS)[seed % len(self.HEADS)] in ("version 1.0", "version 1.1"):
             as_release_4(directory)
         return []
+
+    SIDE = "right"
+
+    def generator(self, seed):
+        config = T5Config(
+            num_layers=2, num_decoder_layers=[2, 3, 1][seed % 3], num_heads=4, d_model=32, d_kv=[8, 6][seed % 2], d_ff=40,
+            vocab_size=61, relative_attention_num_buckets=8, relative_attention_max_distance=12,
+            feed_forward_proj=["relu", "gated-gelu", "gated-silu"][seed % 3], decoder_start_token_id=[0, 3][seed % 2],
+            pad_token_id=0, eos_token_id=None)
+        config.scale_decoder_outputs = seed % 2 == 0
+        return hf.random_model(transformers.T5ForConditionalGeneration, config, seed)
+
+    @torch.no_grad()
+    def test_a_torchscript_file_hides_padding_as_transformers_does(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = self.generator(1)
+            script = self.exported(model, folder)
+            ids = torch.randint(4, 61, (3, 9))
+            ids[1, 5:] = 0
+            ids[2, :2] = 0
+            expected = model.generate(ids, max_new_tokens=12, do_sample=False)[:, 1:]
+            self.assertEqual(script.generate(ids, 12, 0, 0).tolist(), expected.tolist())
+            given = script.generate(ids, 12, 0, 0, torch.ones_like(ids))
+            self.assertNotEqual(given.tolist(), expected.tolist())
+
+    def test_faults(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.generator(0).save_pretrained(directory)
+            ids = ["--input_ids", "[[1, 2, 3], [0, 1, 2]]"]
+            self.check_faults(directory, [
+                (ids, 1, ["--decoder_input_ids", "--labels"]),
+                ([*ids, "--decoder_input_ids", "[[1, 61], [2, 3]]"], 1, ["--decoder_input_ids", "0 to 60", "got 61"]),
+                ([*ids, "--decoder_input_ids", "[[1, 2]]"], 1, ["--decoder_input_ids", "2 rows", "got 1"]),
+                ([*ids, "--labels", "[[1, -1], [2, 3]]"], 1, ["--labels", "-1", "-100"]),
+                ([*ids, "--labels", "[[1, 2]]"], 1, ["--labels", "2 rows", "got 1"]),
+                ([*ids, "--labels", "[[1, 2], [3, 4]]", "--decoder_input_ids", "[[1], [2]]"], 1, ["labels must be [2, 1]"]),
+                ([*ids, "--decoder_input_ids", "[[1], [2]]", "--head", "causal-lm"], 1, ["causal-lm", "seq2seq-lm"]),
+            ])
+            done = tzoo("generate", "--model", directory)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--prompt", done.stderr)
 
 
 if __name__ == "__main__":

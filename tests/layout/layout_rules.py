@@ -3,7 +3,7 @@
 import re
 
 TOP_LEVEL = {"CMakeLists.txt", "README.md", "LICENSE", "apps", "data", "models", "tests", "third_party", "tokenizer"}
-FAMILIES = {"albert", "bert", "gpt", "llama", "t5", "tutorial"}
+FAMILIES = {"albert", "bert", "distilbert", "gpt", "llama", "roberta", "t5", "tutorial"}
 
 # Folder -> the folders whose headers it may include. The longest folder that a path begins with decides;
 # data/base may be included by everybody. tests/ is free.

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "models/layers/masks.h"
 #include "tests/models/golden.h"
 
 using namespace zoo;

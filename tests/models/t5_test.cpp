@@ -6,6 +6,7 @@
 
 #include "models/generation/generate.h"
 #include "tests/models/golden.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace zoo;
 using Catch::Contains;

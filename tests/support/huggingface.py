@@ -79,7 +79,7 @@ def labels_of(model, head, ids, mask):
     labels = labels.masked_fill(mask == 0, -100)
     if is_causal(model):  # the label behind the first visible token is the first that is predicted from one
         labels[1, :int((mask[1] == 0).sum()) + 1] = -100
-    labels[0, 1] = 1  # there is one at least
+    labels[0, 1] = 0  # there is one at least
     return labels
 
 

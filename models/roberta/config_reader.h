@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/layers/transformer_config.h"
+
+namespace zoo::roberta {
+
+/// Reads Hugging Face's RobertaConfig. Throws Error naming the key and `source`.
+TransformerConfig read_config(const nlohmann::json& json, const std::string& source);
+
+/// Throws Error for what RobertaConfig has no key for.
+nlohmann::json write_config(const TransformerConfig& config);
+
+}  // namespace zoo::roberta

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "models/io/weight_table.h"
+#include "models/layers/transformer_config.h"
+
+namespace zoo::roberta {
+
+/// Where RobertaModel and its heads keep our weights.
+WeightTable weight_table(const TransformerConfig& config);
+
+}  // namespace zoo::roberta

@@ -1,0 +1,37 @@
+"""tzoo forward and export beside transformers: random ALBERTs with every head."""
+
+import unittest
+
+import transformers
+from forward_parity import ForwardParity
+from transformers import AlbertConfig
+
+
+class AlbertTest(ForwardParity, unittest.TestCase):
+    HEADS = {
+        "base": transformers.AlbertModel,
+        "masked-lm": transformers.AlbertForMaskedLM,
+        "sequence-classification": transformers.AlbertForSequenceClassification,
+        "token-classification": transformers.AlbertForTokenClassification,
+        "question-answering": transformers.AlbertForQuestionAnswering,
+    }
+
+    @staticmethod
+    def random_config(draw, head):
+        heads = draw.choice([1, 2, 3, 4])
+        labels = 2 if head == "question-answering" else draw.choice([1, 2, 3, 7])
+        problem = draw.choice([None, None, "regression", "multi_label_classification"])
+        return AlbertConfig(
+            num_hidden_layers=draw.choice([1, 2, 3, 5]), num_attention_heads=heads,
+            hidden_size=heads * draw.choice([4, 5, 8, 16]), intermediate_size=draw.choice([7, 24, 33]),
+            embedding_size=draw.choice([4, 9, 16]), vocab_size=draw.randint(6, 90),
+            max_position_embeddings=draw.randint(9, 30), type_vocab_size=draw.choice([1, 2, 3]),
+            hidden_act=draw.choice(["gelu", "gelu_new", "relu", "silu"]),
+            layer_norm_eps=draw.choice([1e-12, 1e-5, 1e-3]), tie_word_embeddings=draw.random() < 0.6,
+            pad_token_id=draw.choice([0, 0, 3, None]), bos_token_id=None, eos_token_id=None, num_labels=labels,
+            problem_type=problem if head == "sequence-classification" else None,
+            hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)  # must not act outside of training
+
+
+if __name__ == "__main__":
+    unittest.main()

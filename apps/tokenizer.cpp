@@ -1,3 +1,5 @@
+#include "tokenizer/tokenizer.h"
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -7,80 +9,15 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/lines.h"
+#include "apps/tokenizer_train.h"
 #include "apps/verbs.h"
-#include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
-#include "data/corpora.h"
-#include "data/text_file.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "data/base/error.h"
 #include "tokenizer/utf8.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrainOptions {
-  std::string kind, input, model_type = "unigram";
-  std::int64_t vocab_size = 8000;
-  fs::path out_dir;
-};
-
-std::unique_ptr<Tokenizer> learn(const TrainOptions& options) {
-  if (options.kind == "byte") return std::make_unique<ByteTokenizer>();
-  const std::string text = read_text(resolve_dataset(options.input));
-  if (options.kind == "char") return std::make_unique<CharTokenizer>(CharTokenizer::train(text));
-  SentencePieceOptions learning;
-  learning.vocab_size = options.vocab_size;
-  learning.model =
-      options.model_type == "bpe" ? SentencePieceOptions::Model::bpe : SentencePieceOptions::Model::unigram;
-  return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::train(text, learning));
-}
-
-// A directory with files of two kinds would later be read as one of them, whichever was meant.
-void refuse_another_kind(const fs::path& directory, std::string_view kind) {
-  if (!has_tokenizer(directory)) return;
-  const std::string present(load_tokenizer(directory)->kind());
-  if (present != kind) {
-    throw Error("--out_dir: ", directory, " holds a tokenizer of kind ", present,
-                "; choose another folder for ", kind);
-  }
-}
-
-int train(const Arguments& arguments) {
-  TrainOptions options;
-  Flags flags(arguments.command,
-              "Learns a vocabulary from a text and writes it in files that Hugging Face reads too.");
-  flags.group("Text");
-  flags.add("input", options.input, "a text file, or the name of a corpus ('tzoo data list')")
-      .placeholder("FILE|CORPUS");
-  flags.add("out_dir", options.out_dir, "folder for the tokenizer's files").placeholder("DIR").required();
-  flags.group("Vocabulary");
-  flags.choice("kind", options.kind, {"char", "byte", "sentencepiece"}, "what a token is; byte needs no text")
-      .required();
-  flags.add("vocab_size", options.vocab_size, "tokens, the special ones included; sentencepiece only")
-      .at_least(1);
-  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "how sentencepiece splits words");
-  flags.example("tzoo tokenizer train --kind sentencepiece --input kjv --vocab_size 4000 --out_dir kjv-4000");
-  if (!flags.parse(arguments)) return 0;
-  for (const char* name : {"vocab_size", "model_type"}) {
-    if (flags.given(name) && options.kind != "sentencepiece") {
-      throw UsageError("--", name, ": only --kind sentencepiece has it, not ", options.kind);
-    }
-  }
-  if (options.input.empty() && options.kind != "byte")
-    throw UsageError("missing flag '--input': the text to learn from");
-
-  refuse_another_kind(options.out_dir, options.kind);
-  const std::unique_ptr<Tokenizer> tokenizer = learn(options);
-  make_directories(options.out_dir);
-  tokenizer->save(options.out_dir);
-  std::cout << tokenizer->kind() << " tokenizer of " << tokenizer->vocab_size() << " tokens in "
-            << options.out_dir.string() << "\n";
-  return 0;
-}
 
 std::string ids_text(const std::vector<TokenId>& ids, bool json) {
   std::string text = json ? "[" : "";
@@ -142,7 +79,7 @@ int decode(const Arguments& arguments) {
 }
 
 constexpr std::array kActions{
-    Verb{"train", "Actions", "learn a vocabulary from a text", train},
+    Verb{"train", "Actions", "learn a vocabulary from a text", train_tokenizer},
     Verb{"encode", "Actions", "lines of text to token ids", encode},
     Verb{"decode", "Actions", "token ids to text", decode},
 };

@@ -15,11 +15,20 @@ class FlatTable {
   explicit FlatTable(std::size_t expected = 0) { rebuild(expected); }
 
   /// The later value of a key counts.
-  void insert(std::uint64_t key, const Value& value) {
-    if ((size_ + 1) * 10 > slots_.size() * 7) rebuild(size_ * 2);
-    Slot& slot = slots_[place_of(key)];
-    size_ += slot.key == kEmpty ? 1 : 0;
-    slot = {key, value};
+  void insert(std::uint64_t key, const Value& value) { (*this)[key] = value; }
+
+  /// The value of a key, Value() if it is new. The reference holds until the next key is added.
+  Value& operator[](std::uint64_t key) {
+    Slot* slot = &slots_[place_of(key)];
+    if (slot->key == kEmpty) {
+      if ((size_ + 1) * 10 > slots_.size() * 7) {
+        rebuild(size_ * 2);
+        slot = &slots_[place_of(key)];
+      }
+      slot->key = key;
+      ++size_;
+    }
+    return slot->value;
   }
 
   const Value* find(std::uint64_t key) const {

@@ -170,6 +170,14 @@ constexpr Spelling kSpellings[] = {
 
 }  // namespace
 
+std::optional<SplitPattern> split_pattern_named(std::string_view name) {
+  if (name == "gpt2") return SplitPattern::gpt2;
+  if (name == "cl100k") return SplitPattern::cl100k;
+  if (name == "qwen2") return SplitPattern::qwen2;
+  if (name == "o200k") return SplitPattern::o200k;
+  return std::nullopt;
+}
+
 std::optional<SplitPattern> split_pattern_of(std::string_view expression) {
   for (const Spelling& spelling : kSpellings) {
     if (spelling.expression == expression) return spelling.pattern;

@@ -18,6 +18,9 @@ enum class SplitPattern {
   o200k,   // tiktoken's for GPT-4o; Llama 4: cuts where upper case begins
 };
 
+/// "gpt2", "cl100k", "qwen2" or "o200k".
+std::optional<SplitPattern> split_pattern_named(std::string_view name);
+
 /// The pattern that a regular expression of a tokenizer.json means, in one of its published spellings;
 /// nothing if it is another.
 std::optional<SplitPattern> split_pattern_of(std::string_view expression);

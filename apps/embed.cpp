@@ -10,6 +10,8 @@
 #include "apps/text_input.h"
 #include "apps/text_model.h"
 #include "apps/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
 #include "data/base/json_file.h"
 
 namespace zoo {
@@ -71,7 +73,7 @@ Pooling pooling_of(const EmbedFlags& flags, const TextModel& model) {
     }
   }
   if (const fs::path file = flags.model / "modules.json"; fs::exists(file)) {
-    pooling.normalize = read_json(file).dump().find(".Normalize\"") != std::string::npos;
+    pooling.normalize = read_file(file).find(".Normalize\"") != std::string::npos;
   }
   if (const fs::path file = flags.model / "sentence_bert_config.json"; fs::exists(file)) {
     const nlohmann::json json = read_json(file);

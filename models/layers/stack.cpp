@@ -94,6 +94,7 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
+    cross.layer = context.layer;
     BlockOutput result = block(context.layer).forward(x, context, cross);
     x = std::move(result.output);
     if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));

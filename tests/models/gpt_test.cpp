@@ -4,6 +4,7 @@
 #include <torch/optim/adamw.h>
 
 #include "models/io/checkpoint.h"
+#include "models/layers/masks.h"
 #include "tests/models/support.h"
 
 using namespace zoo;

@@ -88,20 +88,16 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
   WordPieceOptions options;
   options.unk_token = token_of(settings, SpecialToken::unk, "[UNK]");
   pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
-  BertNormalizerOptions cleaning;
-  cleaning.handle_chinese_chars = settings.tokenize_chinese_chars.value_or(true);
-  cleaning.strip_accents = settings.strip_accents;
-  cleaning.lowercase = settings.do_lower_case.value_or(true);
-  pipeline.bert = cleaning;
-  pipeline.normalizer = bert_normalizer(cleaning);
+  pipeline.bert = settings.bert_cleaning();
+  pipeline.normalizer = bert_normalizer(*pipeline.bert);
   pipeline.pre_tokenizer = bert_pre_tokenizer();
   pipeline.decoder = word_piece_decoder("##", true);
 
   apply_settings(settings, pipeline);
   const TokenRegistry registry(pipeline);
+  const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path);
   pipeline.around =
-      bert_template(require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path),
-                    require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
+      bert_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              read_tokenizer_files(path.parent_path(), {"vocab.txt"}));
 }
@@ -130,9 +126,9 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
   apply_settings(settings, pipeline);
   if (settings.tokenizer_class == "RobertaTokenizer") {
     const TokenRegistry registry(pipeline);
+    const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path);
     pipeline.around =
-        roberta_template(require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path),
-                         require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
+        roberta_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
     if (settings.trim_offsets.value_or(true)) {
       pipeline.offset_trimming = Pipeline::OffsetTrimming{splitting.add_prefix_space};
     }

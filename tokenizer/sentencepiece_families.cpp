@@ -63,13 +63,10 @@ Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs
   std::vector<UnigramPiece> pieces = unigram_pieces(file);
   for (std::int64_t i = settings.extra_ids.value_or(100) - 1; i >= 0; --i) {
     pieces.push_back({"<extra_id_" + std::to_string(i) + ">", 0});
-    AddedToken sentinel;
-    sentinel.content = pieces.back().text;
-    sentinel.normalized = false;
-    settings.additional_special_tokens.push_back(sentinel);
   }
+  settings.add_sentinels();
   set_unigram(pieces, 2, pipeline);
-  if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap, path.string());
+  if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap);
   set_words(true, pipeline);
   apply_settings(settings, pipeline);
   const Piece eos = {Piece::Kind::special, 0, {require_token(pipeline, SpecialToken::eos, path)}};
@@ -89,7 +86,7 @@ Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, cons
     normalizers.push_back(strip_accents_normalizer());
   }
   if (settings.do_lower_case.value_or(true)) normalizers.push_back(lowercase_normalizer());
-  if (!file.charsmap.empty()) normalizers.push_back(precompiled_normalizer(file.charsmap, path.string()));
+  if (!file.charsmap.empty()) normalizers.push_back(precompiled_normalizer(file.charsmap));
   pipeline.normalizer = normalizer_sequence(std::move(normalizers));
   set_words(settings.add_prefix_space.value_or(true), pipeline);
   apply_settings(settings, pipeline);

@@ -205,6 +205,7 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory) {
   TokenizerSettings settings;
   read_if_there(directory / "tokenizer_config.json", [&](const JsonSection& section) {
     settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
+    settings.names_class = !settings.tokenizer_class.empty();
     read_roles(section, settings);
     read_additional(section, settings);
     read_decoder_table(section, settings);
@@ -261,6 +262,36 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   if (settings.roles.empty()) guess_roles(pipeline);
   const bool is_bpe = pipeline.kind.ends_with("bpe");
   pipeline.cleans_up_spaces = settings.clean_up_tokenization_spaces.value_or(false) && !is_bpe;
+}
+
+BertNormalizerOptions TokenizerSettings::bert_cleaning() const {
+  BertNormalizerOptions cleaning;
+  cleaning.handle_chinese_chars = tokenize_chinese_chars.value_or(true);
+  cleaning.strip_accents = strip_accents;
+  cleaning.lowercase = do_lower_case.value_or(true);
+  return cleaning;
+}
+
+void TokenizerSettings::add_sentinels() {
+  for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i) {
+    additional_special_tokens.push_back(special_token("<extra_id_" + std::to_string(i) + ">"));
+  }
+}
+
+void apply_class(TokenizerSettings& settings, Pipeline& pipeline) {
+  settings.add_bos_token = settings.add_eos_token = std::nullopt;
+  if (!settings.names_class) return;
+  const std::string& name = settings.tokenizer_class;
+  if (name == "BertTokenizer" && pipeline.bert) {
+    pipeline.bert = settings.bert_cleaning();
+    pipeline.normalizer = bert_normalizer(*pipeline.bert);
+  }
+  if ((name == "GPT2Tokenizer" || name == "RobertaTokenizer") && pipeline.model_reads_bytes) {
+    const bool prefix = settings.add_prefix_space.value_or(false);
+    pipeline.pre_tokenizer = byte_level_pre_tokenizer({.add_prefix_space = prefix, .maps_bytes = false});
+    pipeline.only_splits = prefix || pipeline.normalizer ? std::nullopt : std::optional(SplitPattern::gpt2);
+  }
+  if (name == "T5Tokenizer") settings.add_sentinels();
 }
 
 PipelineTokenizer::Files read_tokenizer_files(const fs::path& directory, std::vector<std::string> names) {

@@ -99,6 +99,7 @@ std::size_t first_grapheme(std::string_view text) {
 }  // namespace
 
 bool is_white_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
   return u_isUWhiteSpace(icu(c));
 }
 
@@ -110,14 +111,16 @@ bool is_punctuation(char32_t c) {
 }
 
 bool is_control(char32_t c) {
+  if (c < 0x80) return c < 0x20 || c == 0x7F;
   return (category(c) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
 }
 
 bool is_nonspacing_mark(char32_t c) {
-  return (category(c) & U_GC_MN_MASK) != 0;
+  return c >= 0x300 && (category(c) & U_GC_MN_MASK) != 0;
 }
 
 bool is_combining_mark(char32_t c) {
+  if (c < 0x300) return false;
   if (c == 0x1CF2 || c == 0x1CF3) return true;  // until Unicode 12
   return c != 0x111C9 && is_known_to_normalization(c) && (U_GET_GC_MASK(icu(c)) & U_GC_M_MASK) != 0;
 }
@@ -138,12 +141,14 @@ bool is_word_character(char32_t c) {
 }
 
 bool is_cjk_ideograph(char32_t c) {
+  if (c < 0x3400) return false;
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
          (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 std::u32string lowercase(char32_t c) {
+  if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c};
   if (c == 0x130) return U"i\u0307";  // the only one whose lower case is two characters
   return {static_cast<char32_t>(u_tolower(icu(c)))};
 }

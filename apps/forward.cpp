@@ -2,10 +2,10 @@
 
 #include "apps/command/flags.h"
 #include "apps/forward_inputs.h"
-#include "apps/forward_tensors.h"
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
 #include "models/io/checkpoint.h"
+#include "models/io/named_tensors.h"
 
 namespace zoo {
 namespace {

@@ -1,3 +1,5 @@
+#include "tokenizer/tokenizer.h"
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -7,99 +9,15 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/lines.h"
+#include "apps/tokenizer_train.h"
 #include "apps/verbs.h"
-#include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
-#include "data/corpora.h"
-#include "data/text_file.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "data/base/error.h"
+#include "tokenizer/utf8.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrainOptions {
-  std::string kind, input, model_type = "unigram";
-  std::int64_t vocab_size = 8000;
-  fs::path out_dir;
-};
-
-std::unique_ptr<Tokenizer> learn(const TrainOptions& options) {
-  if (options.kind == "byte") return std::make_unique<ByteTokenizer>();
-  const std::string text = read_text(resolve_dataset(options.input));
-  if (options.kind == "char") return std::make_unique<CharTokenizer>(CharTokenizer::train(text));
-  SentencePieceOptions learning;
-  learning.vocab_size = options.vocab_size;
-  learning.model =
-      options.model_type == "bpe" ? SentencePieceOptions::Model::bpe : SentencePieceOptions::Model::unigram;
-  return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::train(text, learning));
-}
-
-// A directory with files of two kinds would later be read as one of them, whichever was meant.
-void refuse_another_kind(const fs::path& directory, std::string_view kind) {
-  if (!has_tokenizer(directory)) return;
-  const std::string present(load_tokenizer(directory)->kind());
-  if (present != kind) {
-    throw Error("--out_dir: ", directory, " holds a tokenizer of kind ", present,
-                "; choose another folder for ", kind);
-  }
-}
-
-int train(const Arguments& arguments) {
-  TrainOptions options;
-  Flags flags(arguments.command,
-              "Learns a vocabulary from a text and writes it in files that Hugging Face reads too.");
-  flags.group("Text");
-  flags.add("input", options.input, "a text file, or the name of a corpus ('tzoo data list')")
-      .placeholder("FILE|CORPUS");
-  flags.add("out_dir", options.out_dir, "folder for the tokenizer's files").placeholder("DIR").required();
-  flags.group("Vocabulary");
-  flags.choice("kind", options.kind, {"char", "byte", "sentencepiece"}, "what a token is; byte needs no text")
-      .required();
-  flags.add("vocab_size", options.vocab_size, "tokens, the special ones included; sentencepiece only")
-      .at_least(1);
-  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "how sentencepiece splits words");
-  flags.example("tzoo tokenizer train --kind sentencepiece --input kjv --vocab_size 4000 --out_dir kjv-4000");
-  if (!flags.parse(arguments)) return 0;
-  for (const char* name : {"vocab_size", "model_type"}) {
-    if (flags.given(name) && options.kind != "sentencepiece") {
-      throw UsageError("--", name, ": only --kind sentencepiece has it, not ", options.kind);
-    }
-  }
-  if (options.input.empty() && options.kind != "byte")
-    throw UsageError("missing flag '--input': the text to learn from");
-
-  refuse_another_kind(options.out_dir, options.kind);
-  const std::unique_ptr<Tokenizer> tokenizer = learn(options);
-  make_directories(options.out_dir);
-  tokenizer->save(options.out_dir);
-  std::cout << tokenizer->kind() << " tokenizer of " << tokenizer->vocab_size() << " tokens in "
-            << options.out_dir.string() << "\n";
-  return 0;
-}
-
-/// What the model's own files say about the tokens around a text.
-struct SpecialTokens {
-  std::optional<TokenId> eos;
-  std::string eos_text;
-  bool ends_with_eos = false;  // T5's tokenizer puts it behind every text
-};
-
-SpecialTokens special_tokens(const fs::path& directory, const Tokenizer& tokenizer) {
-  SpecialTokens special{.eos = tokenizer.eos_id()};
-  const fs::path file = directory / "tokenizer_config.json";
-  if (!special.eos || !fs::exists(file)) return special;
-  const nlohmann::json config = read_json(file);
-  const auto text = [&config](const char* key) {
-    return config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
-  };
-  special.eos_text = text("eos_token");
-  special.ends_with_eos = text("tokenizer_class").starts_with("T5Tokenizer");
-  return special;
-}
 
 std::string ids_text(const std::vector<TokenId>& ids, bool json) {
   std::string text = json ? "[" : "";
@@ -121,11 +39,9 @@ int encode(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  const SpecialTokens special = special_tokens(model, *tokenizer);
+  const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = false};
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
-    std::vector<TokenId> ids = tokenizer->encode(line);
-    if (with_special_tokens && special.ends_with_eos) ids.push_back(*special.eos);
-    std::cout << ids_text(ids, json);
+    std::cout << ids_text(tokenizer->encode(line, options).ids, json);
   });
   return 0;
 }
@@ -142,39 +58,28 @@ std::vector<TokenId> parse_ids(const std::string& line) {
   return values.get<std::vector<TokenId>>();
 }
 
-std::string decode_keeping_eos(const Tokenizer& tokenizer, const SpecialTokens& special,
-                               std::span<const TokenId> ids) {
-  std::string text;
-  while (special.eos) {
-    const auto end = std::find(ids.begin(), ids.end(), *special.eos);
-    if (end == ids.end()) break;
-    text += tokenizer.decode({ids.begin(), end}) + special.eos_text;
-    ids = {end + 1, ids.end()};
-  }
-  return text + tokenizer.decode(ids);
-}
-
 int decode(const Arguments& arguments) {
   fs::path model;
   bool keep = false;
   Flags flags(arguments.command,
               "Reads a JSON array of token ids a line on standard input and prints each as text.");
   flags.add("model", model, "folder with a tokenizer, such as a checkpoint's").placeholder("DIR").required();
-  flags.add("keep_special_tokens", keep, "print the token that ends a text too");
+  flags.add("keep_special_tokens", keep, "print special tokens too");
   flags.example("echo '[47, 12, 305]' | tzoo tokenizer decode --model kjv-4000");
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  const SpecialTokens special = special_tokens(model, *tokenizer);
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
     const std::vector<TokenId> ids = parse_ids(line);
-    std::cout << (keep ? decode_keeping_eos(*tokenizer, special, ids) : tokenizer->decode(ids)) << "\n";
+    const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
+    // Ids that a model made up may stand for bytes that are no text.
+    std::cout << replace_invalid_utf8(text) << "\n";
   });
   return 0;
 }
 
 constexpr std::array kActions{
-    Verb{"train", "Actions", "learn a vocabulary from a text", train},
+    Verb{"train", "Actions", "learn a vocabulary from a text", train_tokenizer},
     Verb{"encode", "Actions", "lines of text to token ids", encode},
     Verb{"decode", "Actions", "token ids to text", decode},
 };

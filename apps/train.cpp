@@ -128,10 +128,11 @@ std::int64_t vocab_size_of(const Data& data) {
 LoadedModel make_model(const TrainFlags& flags, const Start& start, const Data& data) {
   LoadedModel loaded;
   if (start.checkpoint) {
-    loaded = load_model(*start.checkpoint, {.trainable = true});
+    loaded = load_model(*start.checkpoint, {.trainable = true, .head = Head::kCausalLm});
   } else {
     loaded.family = &find_family(flags.model_type);
     loaded.head = Head::kCausalLm;
+    check_head(*loaded.family, loaded.head);
     const TransformerConfig config = config_of(flags, *loaded.family, vocab_size_of(data));
     loaded.model =
         build_model(*loaded.family, config, loaded.head, static_cast<std::uint64_t>(flags.compute.seed));

@@ -11,8 +11,9 @@ void declare_run(Flags& flags, TrainFlags& v) {
   flags.choice("task", v.task, {"lm"}, "what is learnt: lm predicts the next token");
   flags.add("dataset", v.dataset,
             "a corpus of 'tzoo data list', a UTF-8 text, or a folder with train.bin and val.bin");
-  flags.add("tokenizer", v.tokenizer, "char, byte, sentencepiece, or a folder that holds a tokenizer");
-  flags.add("vocab_size", v.vocab_size, "size of a sentencepiece vocabulary learnt from the dataset")
+  flags.add("tokenizer", v.tokenizer,
+            "char, byte, byte_bpe, wordpiece, sentencepiece, or a folder that holds a tokenizer");
+  flags.add("vocab_size", v.vocab_size, "size of a vocabulary learnt from the dataset; not for char and byte")
       .at_least(8);
   flags.add("out_dir", v.out_dir, "where the run keeps its checkpoints, metrics and plot")
       .required()

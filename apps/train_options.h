@@ -14,7 +14,7 @@ struct TrainFlags {
 
   std::string model_type = "gpt2", activation = "gelu_new";
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
-  std::int64_t vocab_size = 2000;  // for a sentencepiece vocabulary learnt here
+  std::int64_t vocab_size = 2000;  // of a vocabulary learnt here
   double dropout = 0.0;
   bool bias = true;
 

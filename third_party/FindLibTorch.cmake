@@ -47,5 +47,13 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   target_link_libraries(zoo::libtorch INTERFACE -Wl,--push-state,--no-as-needed ${_torch_libraries}
                                                 -Wl,--pop-state)
   target_link_options(zoo::libtorch INTERFACE -Wl,-rpath,${LibTorch_ROOT}/lib)
+
+  # The OpenMP runtime in LibTorch's own folder, or the system's where LibTorch was built with that.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    file(GLOB _torch_gomp ${LibTorch_ROOT}/lib/libgomp*.so*)
+    list(APPEND _torch_gomp gomp)
+    list(POP_FRONT _torch_gomp zoo_libtorch_openmp)
+    target_link_libraries(zoo::libtorch INTERFACE ${zoo_libtorch_openmp})
+  endif()
 endif()
 mark_as_advanced(LibTorch_ROOT LibTorch_LIBRARY)

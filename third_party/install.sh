@@ -25,6 +25,7 @@ python3              | 3.11+         | python3
 python3-venv         | 3.11+         |
 python3-pip          | 22+           |
 libsentencepiece-dev | 0.1.97+       | <sentencepiece_trainer.h>
+libicu-dev           | 67+           | <unicode/regex.h>
 nlohmann-json3-dev   | 3.10+         | <nlohmann/json_fwd.hpp>
 catch2               | 2.13+, not 3  | <catch2/catch.hpp>
 libssl-dev           | 1.1+          | <openssl/evp.h>

@@ -1,5 +1,6 @@
 #include "tokenizer/byte_tokenizer.h"
 
+#include "tokenizer/byte_level.h"
 #include "tokenizer/token_id.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
@@ -11,6 +12,13 @@ std::vector<TokenId> ByteTokenizer::encode(std::string_view text) const {
   std::vector<TokenId> ids(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) ids[i] = static_cast<unsigned char>(text[i]);
   return ids;
+}
+
+Encoding ByteTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  for (std::uint32_t i = 0; with_offsets && i < encoding.size(); ++i) encoding.offsets.push_back({i, i + 1});
+  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  return encoding;
 }
 
 std::string ByteTokenizer::decode(std::span<const TokenId> ids) const {
@@ -29,14 +37,6 @@ void ByteTokenizer::save(const std::filesystem::path& directory) const {
     append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
   }
   write_byte_tokenizer_json(directory, pieces);
-}
-
-char32_t byte_level_character(unsigned char byte) {
-  // The bytes without a glyph of their own: 0-32, 127-160 and 173 (the soft hyphen).
-  if (byte <= 0x20) return 0x100u + byte;
-  if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
-  if (byte == 0xAD) return 0x143;
-  return byte;
 }
 
 }  // namespace zoo

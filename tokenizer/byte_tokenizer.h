@@ -9,17 +9,16 @@ namespace zoo {
 /// GPT-2's printable alphabet for bytes.
 class ByteTokenizer final : public Tokenizer {
  public:
+  using Tokenizer::encode;
   std::string_view kind() const override { return "byte"; }
   std::int64_t vocab_size() const override { return 256; }
   std::vector<TokenId> encode(std::string_view text) const override;
   /// The bytes as they are: what a model made up need not be UTF-8.
   std::string decode(std::span<const TokenId> ids) const override;
   void save(const std::filesystem::path& directory) const override;
-};
 
-/// The character that stands for `byte` in the vocabulary of a byte-level tokenizer.json (Radford et al.,
-/// 2019: GPT-2's bytes_to_unicode): printable Latin-1 is itself, the other bytes are U+0100, U+0101, … in
-/// their order.
-char32_t byte_level_character(unsigned char byte);
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+};
 
 }  // namespace zoo

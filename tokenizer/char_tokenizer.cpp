@@ -64,6 +64,17 @@ std::vector<TokenId> CharTokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+Encoding CharTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  for (std::size_t at = 0; with_offsets && at < text.size();) {
+    const auto begin = static_cast<std::uint32_t>(at);
+    next_code_point(text, at);
+    encoding.offsets.push_back({begin, static_cast<std::uint32_t>(at)});
+  }
+  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  return encoding;
+}
+
 std::string CharTokenizer::decode(std::span<const TokenId> ids) const {
   std::string text;
   text.reserve(ids.size());

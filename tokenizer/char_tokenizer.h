@@ -17,6 +17,7 @@ class CharTokenizer final : public Tokenizer {
   /// or one occurs twice.
   explicit CharTokenizer(std::vector<char32_t> characters);
 
+  using Tokenizer::encode;
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
   std::vector<TokenId> encode(std::string_view text) const override;
@@ -24,6 +25,9 @@ class CharTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& directory) const override;
 
   const std::vector<char32_t>& characters() const { return characters_; }
+
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
 
  private:
   static constexpr std::size_t kPageSize = 256;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tokenizer/utf8.h"
+
 namespace zoo {
 namespace {
 
@@ -46,6 +48,44 @@ const nlohmann::json& JsonSection::require(const char* key, JsonType type) const
 
 JsonSection JsonSection::section(const char* key) const {
   return {file_, path_of(key), require(key, JsonType::object)};
+}
+
+std::vector<JsonSection> JsonSection::sections(const char* key) const {
+  std::vector<JsonSection> result;
+  for (const nlohmann::json& element : require(key, JsonType::array)) {
+    const std::string place = std::string(key) + "[" + std::to_string(result.size()) + "]";
+    if (!element.is_object()) fail(place, "is ", element.type_name(), ": expected an object");
+    result.emplace_back(file_, path_of(place), element);
+  }
+  return result;
+}
+
+std::string JsonSection::text(const char* key) const {
+  return require(key, JsonType::string).get<std::string>();
+}
+
+std::string JsonSection::text(const char* key, std::string if_absent) const {
+  return find(key) == nullptr ? std::move(if_absent) : text(key);
+}
+
+char32_t JsonSection::character(const char* key, char32_t if_absent) const {
+  if (find(key) == nullptr) return if_absent;
+  const std::string value = text(key);
+  std::size_t end = 0;
+  const char32_t c = value.empty() ? 0 : next_code_point(value, end);
+  if (value.empty() || end != value.size()) fail(key, "is '", value, "': expected one character");
+  return c;
+}
+
+std::int64_t JsonSection::count(const char* key, std::int64_t if_absent) const {
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return if_absent;
+  constexpr std::uint64_t kLargest = 1u << 31;
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLargest) {
+    fail(key, "is ", value->is_structured() ? value->type_name() : value->dump(),
+         ": expected an integer that is not negative");
+  }
+  return value->get<std::int64_t>();
 }
 
 bool JsonSection::flag(const char* key, bool if_absent) const {

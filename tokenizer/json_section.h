@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -31,12 +33,21 @@ class JsonSection {
   /// The value of a key. Throws Error if it is missing or of another type.
   const nlohmann::json& require(const char* key, JsonType type) const;
   JsonSection section(const char* key) const;
+  /// An array of objects: SECTION.KEY[0], SECTION.KEY[1], …
+  std::vector<JsonSection> sections(const char* key) const;
 
+  std::string text(const char* key) const;
+  std::string text(const char* key, std::string if_absent) const;
+  /// A text of one character.
+  char32_t character(const char* key, char32_t if_absent) const;
+  /// Not negative.
+  std::int64_t count(const char* key, std::int64_t if_absent) const;
   bool flag(const char* key, bool if_absent) const;
   /// The "type" of an optional object, "none" without one.
   std::string type_of(const char* key) const;
 
   const std::filesystem::path& file() const { return file_; }
+  const nlohmann::json& object() const { return object_; }
 
  private:
   std::string path_of(std::string_view key) const;

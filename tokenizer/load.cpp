@@ -1,7 +1,7 @@
 #include <array>
 
 #include "data/base/error.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/classic_files.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_json.h"
 
@@ -15,15 +15,13 @@ struct Format {
   std::unique_ptr<Tokenizer> (*read)(const fs::path& path);
 };
 
-std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
-  return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
-}
-
-// In the order of preference: a tokenizer.json beside a sentencepiece model was converted from it.
-constexpr std::array<Format, 3> kFormats = {{
+// In the order of preference, which is that of transformers.
+constexpr std::array<Format, 5> kFormats = {{
+    {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_sentencepiece},
     {"tokenizer.model", read_sentencepiece},
-    {"tokenizer.json", read_tokenizer_json},
+    {"vocab.txt", read_vocab_txt},
+    {"vocab.json", read_vocab_json},
 }};
 
 const Format* find_format(const fs::path& directory) {
@@ -45,7 +43,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
   if (format == nullptr) {
-    throw Error(directory, " has no tokenizer: expected tokenizer.json, spiece.model or tokenizer.model");
+    throw Error(directory,
+                " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
+                "vocab.json with "
+                "merges.txt");
   }
   return format->read(directory / format->file);
 }

@@ -1,5 +1,7 @@
 #include "tokenizer/sentencepiece_tokenizer.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
@@ -106,9 +108,42 @@ std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
   return text;
 }
 
-std::optional<TokenId> SentencePieceTokenizer::eos_id() const {
-  const int id = processor_->eos_id();
+std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const TokenId> ids) const {
+  for (const TokenId id : ids) require_id(id, vocab_size());
+  std::string text;
+  while (!ids.empty()) {
+    const auto special =
+        std::find_if(ids.begin(), ids.end(), [this](TokenId id) { return processor_->IsControl(id); });
+    text += decode({ids.begin(), special});
+    if (special == ids.end()) break;
+    text += processor_->IdToPiece(*special);
+    ids = {special + 1, ids.end()};
+  }
+  return text;
+}
+
+std::optional<TokenId> SentencePieceTokenizer::special_id(SpecialToken role) const {
+  const int id = role == SpecialToken::eos   ? processor_->eos_id()
+                 : role == SpecialToken::bos ? processor_->bos_id()
+                 : role == SpecialToken::pad ? processor_->pad_id()
+                 : role == SpecialToken::unk ? processor_->unk_id()
+                                             : -1;
   return id < 0 ? std::nullopt : std::optional<TokenId>(id);
+}
+
+Encoding SentencePieceTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  if (!with_offsets) return encoding;
+  const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
+  for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});
+  // A word begins where a space is written before it.
+  std::int32_t word = -1;
+  for (const TokenId id : encoding.ids) {
+    const bool begins = processor_->IdToPiece(id).starts_with("\u2581");
+    if (begins || word < 0) ++word;
+    encoding.words.push_back(word);
+  }
+  return encoding;
 }
 
 std::string SentencePieceTokenizer::piece(TokenId id) const {

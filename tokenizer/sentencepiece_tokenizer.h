@@ -50,18 +50,24 @@ class SentencePieceTokenizer final : public Tokenizer {
   ~SentencePieceTokenizer() override;
   SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
 
+  using Tokenizer::encode;
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
   /// At most 64 MiB of text at once.
   std::vector<TokenId> encode(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
-  std::optional<TokenId> eos_id() const override;
+  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
+  std::optional<TokenId> special_id(SpecialToken role) const override;
   /// spiece.model, byte for byte as it was read or trained. With it a tokenizer_config.json that names
   /// T5Tokenizer, where Hugging Face's class of that name has equal ids: unigram, nmt_nfkc, no byte fallback.
   void save(const std::filesystem::path& directory) const override;
 
   /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.
   std::string piece(TokenId id) const;
+  std::string token_text(TokenId id) const override { return piece(id); }
+
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
 
  private:
   SentencePieceTokenizer(std::string model, const std::string& what);

@@ -1,14 +1,16 @@
 #include "tokenizer/tokenizer_json.h"
 
-#include <array>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/byte_tokenizer.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/json_section.h"
+#include "tokenizer/pipeline_json.h"
+#include "tokenizer/pipeline_tokenizer.h"
+#include "tokenizer/tokenizer_settings.h"
 #include "tokenizer/utf8.h"
 
 namespace zoo {
@@ -39,47 +41,30 @@ std::vector<std::string> read_vocabulary(const JsonSection& model) {
   return result;
 }
 
-// What changes the text or the ids around a model, and would be lost here.
-void require_nothing_else(const JsonSection& root, const JsonSection& model) {
-  if (const std::string type = root.type_of("normalizer"); type != "none") {
-    root.fail("normalizer", "of type ", type, " is not supported yet with this model");
-  }
-  if (root.find("added_tokens") != nullptr) {
-    const json& added = root.require("added_tokens", JsonType::array);
-    if (!added.empty())
-      root.fail("added_tokens", "is not supported yet with this model: expected an empty array");
-  }
-  for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (model.find(key) == nullptr) continue;
-    const json& value = model.require(key, JsonType::string);
-    if (!value.get_ref<const std::string&>().empty())
-      model.fail(key, "is not supported with this model: expected null");
-  }
-  if (const json* dropout = model.find("dropout"); dropout != nullptr && *dropout != 0) {
-    model.fail("dropout", "is not supported: expected null");
-  }
+bool is_empty_text(const JsonSection& section, const char* key) {
+  const json* value = section.find(key);
+  return value == nullptr || *value == "";
 }
 
-void require_type(const JsonSection& root, const char* key, std::string_view expected) {
-  const std::string type = root.type_of(key);
-  if (type != expected) root.fail(key, "has type ", type, ": expected ", expected, " with this model");
-}
-
-bool is_bpe_without_merges(const JsonSection& root) {
-  if (root.type_of("model") != "BPE") return false;
+// BPE without merges, and without anything that would change the text or the ids around it.
+bool is_plain_vocabulary(const JsonSection& root) {
+  if (kind_of_model(root) != "bpe") return false;
   const JsonSection model = root.section("model");
-  return model.require("merges", JsonType::array).empty() && !model.flag("byte_fallback", false);
+  const json* dropout = model.find("dropout");
+  const json* added = root.find("added_tokens");
+  return model.require("merges", JsonType::array).empty() && !model.flag("byte_fallback", false) &&
+         is_empty_text(model, "unk_token") && is_empty_text(model, "continuing_subword_prefix") &&
+         is_empty_text(model, "end_of_word_suffix") && (dropout == nullptr || *dropout == 0) &&
+         (added == nullptr || added->empty()) && root.find("normalizer") == nullptr;
 }
 
 bool is_char(const JsonSection& root) {
-  return is_bpe_without_merges(root) && root.type_of("pre_tokenizer") == "none";
+  return is_plain_vocabulary(root) && root.type_of("pre_tokenizer") == "none" &&
+         root.type_of("post_processor") == "none" && root.type_of("decoder") == "Fuse";
 }
 
 std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   const JsonSection model = root.section("model");
-  require_nothing_else(root, model);
-  require_type(root, "post_processor", "none");
-  require_type(root, "decoder", "Fuse");
   std::vector<char32_t> characters;
   for (const std::string& piece : read_vocabulary(model)) {
     std::size_t end = 0;
@@ -93,55 +78,42 @@ std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
+// Whether each of the 256 bytes has its value as its id.
+bool is_byte_vocabulary(const json& vocabulary) {
+  if (vocabulary.size() != 256) return false;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::string character;
+    append_utf8(character, byte_level_character(static_cast<unsigned char>(byte)));
+    const auto found = vocabulary.find(character);
+    if (found == vocabulary.end() || *found != byte) return false;
+  }
+  return true;
+}
+
 bool is_byte(const JsonSection& root) {
-  return is_bpe_without_merges(root) && root.type_of("pre_tokenizer") == "ByteLevel";
-}
-
-std::unique_ptr<Tokenizer> read_byte(const JsonSection& root) {
-  const JsonSection model = root.section("model");
-  require_nothing_else(root, model);
-  require_type(root, "decoder", "ByteLevel");
+  if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
   // A ByteLevel post-processor moves offsets only; without merges it does not matter where use_regex cuts.
-  if (root.type_of("post_processor") != "none") require_type(root, "post_processor", "ByteLevel");
-  const JsonSection pre_tokenizer = root.section("pre_tokenizer");
-  pre_tokenizer.flag("use_regex", true);
-  if (pre_tokenizer.flag("add_prefix_space", true)) {
-    pre_tokenizer.fail("add_prefix_space", "is not supported with this model: expected false");
-  }
-  const std::vector<std::string> pieces = read_vocabulary(model);
-  if (pieces.size() != 256)
-    model.fail("vocab", "has ", pieces.size(), " entries: expected one for each of 256 bytes");
-  for (std::size_t byte = 0; byte < pieces.size(); ++byte) {
-    std::string expected;
-    append_utf8(expected, byte_level_character(static_cast<unsigned char>(byte)));
-    if (pieces[byte] != expected) {
-      model.fail("vocab", "gives id ", byte, " to ", json(pieces[byte]).dump(), ": expected ",
-                 json(expected).dump(), ", the character of that byte");
-    }
-  }
-  return std::make_unique<ByteTokenizer>();
+  const std::string post_processor = root.type_of("post_processor");
+  return (post_processor == "none" || post_processor == "ByteLevel") &&
+         root.type_of("decoder") == "ByteLevel" &&
+         !root.section("pre_tokenizer").flag("add_prefix_space", true) &&
+         is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
-
-struct Kind {
-  bool (*matches)(const JsonSection& root);
-  std::unique_ptr<Tokenizer> (*read)(const JsonSection& root);
-};
-
-constexpr std::array<Kind, 2> kKinds = {{{is_char, read_char}, {is_byte, read_byte}}};
 
 std::unique_ptr<Tokenizer> read_any(const JsonSection& root) {
   if (root.find("version") != nullptr) {
     const json& version = root.require("version", JsonType::string);
     if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
   }
-  root.section("model").require("type", JsonType::string);
-  for (const Kind& kind : kKinds) {
-    if (kind.matches(root)) return kind.read(root);
-  }
-  throw Error(root.file(), ": model type ", root.type_of("model"), " with pre_tokenizer ",
-              root.type_of("pre_tokenizer"),
-              " is not supported yet: expected BPE without merges and with pre_tokenizer none (char) or "
-              "ByteLevel (byte)");
+  if (is_char(root)) return read_char(root);
+  if (is_byte(root)) return std::make_unique<ByteTokenizer>();
+  const std::filesystem::path directory = root.file().parent_path();
+  Pipeline pipeline = read_pipeline(root);
+  TokenizerSettings settings = TokenizerSettings::read(directory);
+  apply_class(settings, pipeline);
+  apply_settings(settings, pipeline);
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
+                                             read_tokenizer_files(directory, {"tokenizer.json"}));
 }
 
 }  // namespace

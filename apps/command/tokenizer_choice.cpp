@@ -2,11 +2,14 @@
 
 #include <array>
 
+#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "tokenizer/bpe_trainer.h"
 #include "tokenizer/byte_tokenizer.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/wordpiece_trainer.h"
 
 namespace zoo {
 namespace {
@@ -21,19 +24,43 @@ SentencePieceTokenizer learn_pieces(std::string_view text, std::int64_t vocab_si
   return SentencePieceTokenizer::train(text, options);
 }
 
+// What was learnt, read back from its files: those that a checkpoint of it will hold.
+template <class Save>
+std::unique_ptr<Tokenizer> saved_and_read(Save save) {
+  const AtomicDirectory scratch(std::filesystem::temp_directory_path() / "tzoo-tokenizer");
+  save(scratch.path());
+  return load_tokenizer(scratch.path());
+}
+
+std::unique_ptr<Tokenizer> learn_byte_bpe(std::string_view text, std::int64_t vocab_size) {
+  const BpeTrainerOptions options{.vocab_size = vocab_size};
+  const LearntMerges learnt = train_bpe(text, options);
+  return saved_and_read([&](const auto& directory) { save_bpe(learnt, options, directory); });
+}
+
+std::unique_ptr<Tokenizer> learn_wordpiece(std::string_view text, std::int64_t vocab_size) {
+  const WordPieceTrainerOptions options{.vocab_size = vocab_size};
+  const std::vector<std::string> tokens = train_wordpiece(text, options);
+  return saved_and_read([&](const auto& directory) { save_wordpiece(tokens, options, directory); });
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size) {
   if (choice == "char") return std::make_unique<CharTokenizer>(CharTokenizer::train(text));
   if (choice == "byte") return std::make_unique<ByteTokenizer>();
+  if (choice == "byte_bpe") return learn_byte_bpe(text, vocab_size);
+  if (choice == "wordpiece") return learn_wordpiece(text, vocab_size);
   if (choice == "sentencepiece")
     return std::make_unique<SentencePieceTokenizer>(learn_pieces(text, vocab_size));
   std::error_code ignored;
   if (std::filesystem::is_directory(choice, ignored)) return load_tokenizer(choice);
-  const std::array<std::string, 3> kinds{"char", "byte", "sentencepiece"};
-  throw Error("--tokenizer: expected char, byte, sentencepiece or a directory with a tokenizer, got '",
-              choice, "'", did_you_mean(choice, kinds));
+  const std::array<std::string, 5> kinds{"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"};
+  throw Error(
+      "--tokenizer: expected char, byte, byte_bpe, wordpiece, sentencepiece or a directory with a "
+      "tokenizer, got '",
+      choice, "'", did_you_mean(choice, kinds));
 }
 
 }  // namespace zoo

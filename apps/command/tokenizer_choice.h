@@ -8,9 +8,10 @@
 
 namespace zoo {
 
-/// What `--tokenizer char|byte|sentencepiece|DIR` asks for: "char" takes its characters from `text`,
-/// "sentencepiece" learns `vocab_size` pieces from it, with line ends and runs of spaces kept; a directory is
-/// read. Throws Error if it is none of them. A directory that is called "char" is meant by "./char".
+/// What `--tokenizer char|byte|byte_bpe|wordpiece|sentencepiece|DIR` asks for: "char" takes its characters
+/// from `text`, the next three learn at most `vocab_size` tokens from it, sentencepiece with line ends and
+/// runs of spaces kept; a directory is read. Throws Error if it is none of them. A directory that is called
+/// "char" is meant by "./char".
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size = 2000);
 

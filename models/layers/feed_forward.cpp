@@ -5,7 +5,28 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 
+#include "models/kernels/linear.h"
+
 namespace zoo {
+namespace {
+
+// The kernels' name of an activation; kNone for one that they do not have.
+kernels::Pointwise pointwise(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kernels::Pointwise::kRelu;
+    case Activation::kGelu:
+      return kernels::Pointwise::kGelu;
+    case Activation::kGeluTanh:
+      return kernels::Pointwise::kGeluTanh;
+    case Activation::kSilu:
+      return kernels::Pointwise::kSilu;
+    default:
+      return kernels::Pointwise::kNone;
+  }
+}
+
+}  // namespace
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   const auto gated = [&](Activation gate) {
@@ -42,9 +63,13 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
-  at::Tensor inner = activate(up(x), activation_);
-  if (dropout_ > 0 && is_training()) inner = at::dropout(inner, dropout_, true);
-  return down(inner);
+  const bool drops = dropout_ > 0 && is_training();
+  const kernels::Pointwise f = pointwise(activation_);
+  if (!drops && f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
+    return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
+  }
+  const at::Tensor inner = activate(up(x), activation_);
+  return down(drops ? at::dropout(inner, dropout_, true) : inner);
 }
 
 }  // namespace zoo

@@ -6,6 +6,7 @@
 #include <ATen/ops/linear.h>
 #include <c10/util/Exception.h>
 
+#include "models/kernels/linear.h"
 #include "models/layers/parameter.h"
 
 namespace zoo {
@@ -22,7 +23,7 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+  return kernels::suits(x, weight) ? kernels::linear(x, weight, bias) : at::linear(x, weight, bias);
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

@@ -3,10 +3,11 @@
 #include <memory>
 #include <new>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/kernels/cpu.h"
+#include "models/kernels/parallel.h"
 #include "models/layers/short_attention_kernel.h"
 
 namespace zoo {
@@ -43,7 +44,7 @@ struct Sizes {
 // head's part in a [B, T, 3C] tensor.
 template <class Visit>
 void for_each_head(const float* qkv, const Sizes& s, const Visit& visit) {
-  at::parallel_for(0, s.batch * s.heads, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, s.batch * s.heads, 1, [&](std::int64_t begin, std::int64_t end) {
     const Scratch scratch(static_cast<std::size_t>(s.length), s.head_dim());
     for (std::int64_t index = begin; index < end; ++index) {
       const std::int64_t row = index / s.heads,
@@ -106,21 +107,11 @@ class CausalSelfAttention : public torch::autograd::Function<CausalSelfAttention
   }
 };
 
-bool cpu_has_avx512() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-                          __builtin_cpu_supports("avx512vl") != 0;
-  return has;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 bool has_short_attention(const at::Tensor& qkv) {
   return qkv.is_cpu() && qkv.scalar_type() == at::kFloat && qkv.dim() == 3 && qkv.size(1) <= kLongest &&
-         cpu_has_avx512();
+         kernels::supported_by_cpu();
 }
 
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads) {

@@ -138,8 +138,11 @@ ScriptPart encoder_part(const Model& model) {
   part.class_name = "Encoder";
   part.children = {{"embeddings", embeddings_part(*encoder.embeddings, config)},
                    {"stack", stack_part(*encoder.stack, config)}};
-  if (encoder.pooler) part.children.push_back({"pooler", pooler_part(*encoder.pooler)});
   const HeadText head = add_head(part, encoder);
+  // A bare model's file gives no pooled vector, so nothing would read its pooler.
+  if (head.text.find("self.pooler") != std::string::npos) {
+    part.children.push_back({"pooler", pooler_part(*encoder.pooler)});
+  }
   const bool segments = static_cast<bool>(encoder.embeddings->token_type);
   part.source = fill(kForward, {{"segments", segments ? ", token_type_ids: Optional[Tensor] = None" : ""},
                                 {"token_type_ids", segments ? "token_type_ids" : "None"},

@@ -66,6 +66,37 @@ class Train(TokenizerTest):
             with open(os.path.join(self.pieces, "spiece.model"), "rb") as unigram:
                 self.assertNotEqual(bpe.read(), unigram.read())
 
+    def test_byte_bpe_and_wordpiece_write_the_classic_files_too(self):
+        bpe, wordpiece = self.path("bpe"), self.path("wordpiece")
+        train = ["tokenizer", "train", "--input", self.words, "--vocab_size", "300"]
+        out = self.succeed(*train, "--kind", "byte_bpe", "--out_dir", bpe)
+        self.assertEqual(out, f"byte_bpe tokenizer of 300 tokens in {bpe}\n")
+        self.assertEqual(sorted(os.listdir(bpe)), ["merges.txt", "tokenizer.json", "tokenizer_config.json", "vocab.json"])
+        out = self.succeed(*train, "--kind", "wordpiece", "--out_dir", wordpiece)
+        self.assertEqual(out, f"wordpiece tokenizer of 300 tokens in {wordpiece}\n")
+        self.assertEqual(sorted(os.listdir(wordpiece)), ["tokenizer.json", "tokenizer_config.json", "vocab.txt"])
+        with open(os.path.join(wordpiece, "vocab.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read().split("\n")[:6], ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+        # A pair of a word that occurs once is no token, unless told otherwise.
+        with open(self.path("once.txt"), "w", encoding="utf-8") as file:
+            file.write("xy\n")
+        for minimum, size in (("2", 257), ("1", 258)):
+            out = self.succeed(
+                "tokenizer", "train", "--kind", "byte_bpe", "--input", self.path("once.txt"), "--min_frequency", minimum,
+                "--out_dir", self.path("once-" + minimum),
+            )  # fmt: skip
+            self.assertIn(f"of {size} tokens", out)
+
+    def test_what_was_learnt_encodes_and_decodes(self):
+        for kind in ("byte_bpe", "wordpiece"):
+            folder = self.path("round-" + kind)
+            self.succeed(
+                "tokenizer", "train", "--kind", kind, "--input", self.words, "--vocab_size", "300", "--out_dir", folder)
+            ids = self.succeed("tokenizer", "encode", "--model", folder, "--json", stdin="abc  ab\n")
+            self.assertEqual(
+                self.succeed("tokenizer", "decode", "--model", folder, stdin=ids),
+                "abc  ab\n" if kind == "byte_bpe" else "abc ab\n")
+
     def test_mistakes_are_named(self):
         train = ["tokenizer", "train", "--out_dir", self.path("x")]
         self.assert_one_error(run(*train), 2, "--kind")
@@ -73,6 +104,13 @@ class Train(TokenizerTest):
         self.assert_one_error(run(*train, "--kind", "char"), 2, "--input")
         self.assert_one_error(run(*train, "--kind", "char", "--input", self.text, "--vocab_size", "9"), 2, "--vocab_size")
         self.assert_one_error(run(*train, "--kind", "char", "--input", self.path("nix")), 1, self.path("nix"))
+        for kind, flag, value in (
+            ("sentencepiece", "min_frequency", "3"), ("wordpiece", "pattern", "gpt2"), ("byte_bpe", "lowercase", "true"),
+            ("byte_bpe", "limit_alphabet", "9"), ("char", "special_tokens", "<s>"), ("wordpiece", "model_type", "bpe"),
+        ):  # fmt: skip
+            self.assert_one_error(run(*train, "--kind", kind, "--input", self.text, "--" + flag, value), 2, "--" + flag, kind)
+        small = run(*train, "--kind", "byte_bpe", "--input", self.text, "--vocab_size", "256")
+        self.assert_one_error(small, 1, "vocab_size 256", "257")
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_a_folder_with_another_kind_is_left_alone(self):

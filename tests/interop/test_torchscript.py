@@ -7,6 +7,8 @@ import tempfile
 import unittest
 
 import torch
+import transformers
+from forward_parity import hf
 from transformers import GPT2Config, GPT2LMHeadModel
 
 VOCABULARY = 61
@@ -144,6 +146,90 @@ class TorchScriptTest(ExportTest):
             parameter.requires_grad_()
         script(some_ids(2, 5)).sum().backward()
         self.assertTrue(all(p.grad is not None for p in script.parameters()))
+
+
+class HeadsTest(ExportTest):
+    """Every family with every head, at three shapes, padded on both sides."""
+
+    ENCODER = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, intermediate_size=40,
+                   vocab_size=VOCABULARY, max_position_embeddings=44)
+    HEADS = {"Model": "base", "ForMaskedLM": "masked-lm", "ForNextSentencePrediction": "next-sentence",
+             "ForSequenceClassification": "sequence-classification", "ForTokenClassification": "token-classification",
+             "ForQuestionAnswering": "question-answering"}
+
+    def outputs_of(self, model, head, inputs):
+        output = hf.call(model, head, inputs)
+        names = {"base": ["last_hidden_state"], hf.QUESTION_ANSWERING: ["start_logits", "end_logits"]}
+        return [output[name] for name in names.get(head, ["logits"])]
+
+    @torch.no_grad()
+    def check(self, cls, head, config):
+        model = hf.random_model(cls, config, 21)
+        model.save_pretrained(self.source)
+        script = self.script("--verify")
+        for batch, length in ((1, 1), (2, 17), (3, 40)):
+            ids, mask = some_ids(batch, length), torch.ones(batch, length, dtype=torch.long)
+            if batch == 3:
+                mask[1, 30:] = 0  # on the right
+                mask[2, :11] = 0  # on the left
+            if config.pad_token_id is not None:
+                ids = ids.masked_fill(ids == config.pad_token_id, 9).masked_fill(mask == 0, config.pad_token_id)
+            found = script(ids, mask)
+            expected = self.outputs_of(model, head, {"input_ids": ids, "attention_mask": mask})
+            found = list(found) if isinstance(found, tuple) else [found]
+            self.assertEqual(len(found), len(expected))
+            for ours, theirs in zip(found, expected):
+                mine = hf.without_hidden_rows(model, "logits", ours, mask)
+                self.assert_close(mine, hf.without_hidden_rows(model, "logits", theirs, mask))
+
+    def check_family(self, name, **changes):
+        config = getattr(transformers, name + "Config")
+        for ending, head in self.HEADS.items():
+            cls = getattr(transformers, name + ending, None)
+            if cls is None:
+                continue
+            for tied in (True, False) if head == "masked-lm" else (True,):
+                labels = 2 if head == "question-answering" else 3
+                with self.subTest(name=name, head=head, tied=tied):
+                    self.check(cls, head, config(**changes, num_labels=labels, tie_word_embeddings=tied))
+
+    def test_bert(self):
+        self.check_family("Bert", **self.ENCODER, hidden_act="gelu_new")
+
+    def test_roberta(self):
+        self.check_family("Roberta", **self.ENCODER, hidden_act="relu")
+
+    def test_albert(self):
+        self.check_family("Albert", **self.ENCODER, embedding_size=12)
+
+    def test_distilbert(self):
+        self.check_family("DistilBert", n_layers=2, n_heads=4, dim=32, hidden_dim=40, vocab_size=VOCABULARY,
+                          max_position_embeddings=44)
+
+    def test_gpt2(self):
+        sizes = dict(n_layer=2, n_head=4, n_embd=32, vocab_size=VOCABULARY, n_positions=44, bos_token_id=None,
+                     eos_token_id=None)
+        self.check(transformers.GPT2Model, "base", GPT2Config(**sizes))
+        self.check(transformers.GPT2ForSequenceClassification, "sequence-classification",
+                   GPT2Config(**sizes, num_labels=3, pad_token_id=5))
+
+    @torch.no_grad()
+    def test_token_types_come_behind_the_mask(self):
+        model = hf.random_model(transformers.BertModel, transformers.BertConfig(**self.ENCODER), 22)
+        model.save_pretrained(self.source)
+        ids, mask = some_ids(2, 9), torch.ones(2, 9, dtype=torch.long)
+        types = ids % 2
+        self.assert_close(self.script()(ids, mask, types), model(ids, mask, types).last_hidden_state)
+
+    @torch.no_grad()
+    def test_bfloat16(self):
+        config = transformers.BertConfig(**self.ENCODER, num_labels=3)
+        model = hf.random_model(transformers.BertForTokenClassification, config, 23)
+        model.save_pretrained(self.source)
+        script, ids = self.script("--dtype", "bfloat16", "--verify"), some_ids(2, 17)
+        self.assertEqual({p.dtype for p in script.parameters()}, {torch.bfloat16})
+        found, expected = script(ids).float(), model(ids).logits
+        self.assertLess(((found - expected).abs().max() / expected.abs().max()).item(), 0.1)
 
 
 class HuggingFaceTest(ExportTest):

@@ -1,98 +1,14 @@
 #include <cmath>
-#include <set>
 
 #include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
-#include "models/io/checkpoint.h"
 #include "models/layers/masks.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
 using Catch::Contains;
 using zoo::test::relative_error;
-
-namespace {
-
-struct Golden {
-  explicit Golden(const std::string& name)
-      : directory(std::filesystem::path(ZOO_SOURCE_DIR) / "tests/golden/gpt2" / name),
-        expected(directory / "expected.safetensors") {}
-
-  ModelInputs inputs() const {
-    return {.input_ids = expected.tensor("input_ids"),
-            .attention_mask = expected.tensor("attention_mask"),
-            .labels = expected.tensor("labels"),
-            .output_hidden_states = true,
-            .output_attentions = true};
-  }
-
-  // [B, T] as a factor for [B, T, X]: zero where a query has no key to see (its left padding), whose values
-  // are not defined: Hugging Face spreads such a query's attention evenly, we give zeros.
-  at::Tensor comparable() const {
-    return expected.tensor("attention_mask").cumsum(-1).gt(0).to(at::kFloat).unsqueeze(-1);
-  }
-
-  std::filesystem::path directory;
-  SafetensorsFile expected;
-};
-
-}  // namespace
-
-TEST_CASE("logits, loss, hidden states, attentions and all gradients equal those of transformers") {
-  const std::string name = GENERATE("tied", "untied", "bare");
-  CAPTURE(name);
-  const Golden golden(name);
-  const LoadedModel loaded = load_model(golden.directory, {.trainable = true, .head = Head::kCausalLm});
-  const ModelOutput output = loaded.model->forward(golden.inputs());
-  const at::Tensor comparable = golden.comparable();
-  CHECK(relative_error(output.logits * comparable, golden.expected.tensor("logits") * comparable) <= 1e-5);
-  CHECK(relative_error(output.loss, golden.expected.tensor("loss")) <= 1e-5);
-  const auto layers = static_cast<std::size_t>(loaded.model->config().num_layers);
-  REQUIRE(output.hidden_states.size() == layers + 1);
-  REQUIRE(output.attentions.size() == layers);
-  for (std::size_t i = 0; i <= layers; ++i) {
-    const at::Tensor expected = golden.expected.tensor("hidden_states." + std::to_string(i));
-    CHECK(relative_error(output.hidden_states[i] * comparable, expected * comparable) <= 1e-5);
-  }
-  for (std::size_t i = 0; i < layers; ++i) {
-    const at::Tensor expected = golden.expected.tensor("attentions." + std::to_string(i));
-    const at::Tensor rows = comparable.unsqueeze(1);
-    CHECK(relative_error(output.attentions[i] * rows, expected * rows) <= 1e-5);
-  }
-
-  output.loss.backward();
-  const WeightTable table = loaded.family->weight_table(loaded.model->config());
-  auto parameters = loaded.model->named_parameters();
-  std::set<std::string> compared;
-  for (const WeightName& weight : expand_layers(table.names, loaded.model->config().num_layers)) {
-    REQUIRE(parameters.contains(weight.ours));
-    for (const auto& [theirs, gradient] : export_tensor(weight, parameters[weight.ours].grad(), table)) {
-      CAPTURE(theirs);
-      CHECK(relative_error(gradient, golden.expected.tensor("grad." + theirs)) <= 1e-4);
-      compared.insert("grad." + theirs);
-    }
-  }
-  for (const std::string& key : golden.expected.names()) {
-    CAPTURE(key);
-    if (key.starts_with("grad.")) CHECK(compared.count(key) == 1);
-  }
-}
-
-TEST_CASE("the fused kernels give the same logits and gradients as the explicit weights") {
-  const Golden golden("tied");
-  ModelInputs inputs = golden.inputs();
-  const auto gradients = [&](bool explicit_weights) {
-    const LoadedModel loaded = load_model(golden.directory, {.trainable = true});
-    inputs.output_attentions = explicit_weights;
-    loaded.model->forward(inputs).loss.backward();
-    std::vector<at::Tensor> all;
-    for (const at::Tensor& parameter : loaded.model->parameters()) all.push_back(parameter.grad());
-    return all;
-  };
-  const auto fused = gradients(false), plain = gradients(true);
-  for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], plain[i]) <= 1e-5);
-}
 
 TEST_CASE("no logit of a GPT depends on a later token") {
   const TransformerConfig config = test::small_config();
@@ -308,6 +224,49 @@ TEST_CASE("inputs that do not fit are refused with what they are") {
   const at::NoGradGuard no_grad;
   model->forward({.input_ids = at::zeros({1, 14}, at::kLong), .cache = &cache});
   CHECK_THAT(fault({.input_ids = at::zeros({1, 3}, at::kLong), .cache = &cache}), Contains("17 tokens"));
+}
+
+TEST_CASE("a bare GPT gives its last hidden state and has no loss") {
+  const TransformerConfig config = test::small_config();
+  const auto whole = test::random_gpt(config, 21);
+  const auto bare = test::random_model("gpt2", config, Head::kBase, 21);
+  const at::NoGradGuard no_grad;
+  for (const auto& parameter : bare->named_parameters()) {
+    parameter.value().copy_(whole->named_parameters()[parameter.key()]);
+  }
+  const at::Tensor ids = test::random_ids(config, 2, 5, 22);
+  const ModelOutput output = bare->forward({.input_ids = ids});
+  CHECK(at::equal(output.last_hidden_state, whole->forward({.input_ids = ids}).last_hidden_state));
+  CHECK_FALSE(output.logits.defined());
+  CHECK_THAT(test::c10_error_of([&] { bare->forward({.input_ids = ids, .labels = ids}); }),
+             Contains("labels need a head"));
+}
+
+TEST_CASE("a GPT classifies a sequence by its last token that is not padding") {
+  TransformerConfig config = test::small_config();
+  config.num_labels = 3;
+  config.pad_token_id = 4;
+  const auto model = test::random_model("gpt2", config, Head::kSequenceClassification, 23);
+  const at::NoGradGuard no_grad;
+  const at::Tensor ids = at::tensor({1, 2, 3}, at::kLong).unsqueeze(0);
+  const auto logits = [&](std::initializer_list<std::int64_t> row) {
+    return model->forward({.input_ids = at::tensor(row, at::kLong).unsqueeze(0)}).logits;
+  };
+  const at::Tensor alone = logits({1, 2, 3});
+  REQUIRE(alone.sizes() == at::IntArrayRef({1, 3}));
+  CHECK(test::relative_error(logits({1, 2, 3, 4, 4}), alone) < 1e-5);
+  CHECK(test::relative_error(logits({1, 2, 3, 5}), alone) > 1e-2);
+  // A row of padding alone: Hugging Face takes its first token.
+  const at::Tensor padding = model->forward({.input_ids = at::full({2, 3}, 4, at::kLong)}).logits;
+  CHECK(test::relative_error(padding.slice(0, 0, 1), logits({4})) < 1e-5);
+
+  config.pad_token_id = -1;
+  const auto unpadded = test::random_model("gpt2", config, Head::kSequenceClassification, 23);
+  CHECK(unpadded->forward({.input_ids = ids}).logits.sizes() == at::IntArrayRef({1, 3}));
+  CHECK_THAT(test::c10_error_of([&] {
+               unpadded->forward({.input_ids = ids.expand({2, 3})});
+             }),
+             Contains("pad_token_id"));
 }
 
 TEST_CASE("a GPT is a decoder") {

@@ -22,6 +22,12 @@ TEST_CASE("the presets have the parameter counts of the published models") {
   CHECK(count_of("gpt2-medium") == 354'823'168);
   CHECK(count_of("gpt2-large") == 774'030'080);
   CHECK(count_of("gpt2-xl") == 1'557'611'200);
+  // The same of the encoders, bare, with their poolers.
+  CHECK(count_of("bert-base-uncased") == 109'482'240);
+  CHECK(count_of("bert-large-uncased") == 335'141'888);
+  CHECK(count_of("roberta-base") == 124'645'632);
+  CHECK(count_of("distilbert-base-uncased") == 66'362'880);
+  CHECK(count_of("albert-base-v2") == 11'683'584);
   // 12 L C^2 and 13 L C of biases and norms, tables of (50257 + 2048) C, the last norm's 2 C
   constexpr std::int64_t kLayers = 96, kHidden = 12288;
   CHECK(count_of("gpt3") ==
@@ -49,21 +55,30 @@ TEST_CASE("a meta model takes no memory, whatever its size") {
   }
 }
 
-TEST_CASE("the components of a model add up to its parameters") {
+TEST_CASE("the components of a model add up to its parameters, with every head") {
   for (const std::string& name : preset_names()) {
-    CAPTURE(name);
     const auto [family, preset] = find_preset(name);
-    for (const bool tied : {true, false}) {
-      TransformerConfig config = preset.config;
-      config.tie_word_embeddings = tied;
-      const Head head = family.heads.front().head;
-      const auto model = build_meta_model(family, config, head);
-      std::int64_t sum = 0;
-      for (const auto& [component, count] : model->components()) sum += count;
-      CHECK(sum == model->parameter_count());
-      if (head != Head::kCausalLm && head != Head::kSeq2SeqLm) continue;
-      CHECK(model->components().back().second == (tied ? 0 : config.vocab_size * config.hidden_size));
+    for (const auto& entry : family.heads) {
+      for (const bool tied : {true, false}) {
+        CAPTURE(name, name_of(entry.head), tied);
+        TransformerConfig config = preset.config;
+        config.tie_word_embeddings = tied;
+        const auto model = build_meta_model(family, config, entry.head);
+        std::int64_t sum = 0;
+        for (const auto& [component, count] : model->components()) sum += count;
+        CHECK(sum == model->parameter_count());
+      }
     }
+  }
+}
+
+TEST_CASE("an output projection of its own counts, a tied one does not") {
+  const auto [family, preset] = find_preset("gpt2");
+  for (const bool tied : {true, false}) {
+    TransformerConfig config = preset.config;
+    config.tie_word_embeddings = tied;
+    const auto model = build_meta_model(family, config, Head::kCausalLm);
+    CHECK(model->components().back().second == (tied ? 0 : config.vocab_size * config.hidden_size));
   }
 }
 
@@ -86,7 +101,9 @@ TEST_CASE("an unknown name is answered with the nearest one and all there are") 
              Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
   CHECK_THAT(test::error_of([] { head_named("casual-lm"); }), Contains("did you mean 'causal-lm'?"));
   CHECK_THAT(test::error_of([] { build_model(find_family("gpt2"), {}, Head::kMaskedLm, 1); }),
-             Contains("gpt2 has no masked-lm head"));
+             Contains("gpt2 has no masked-lm head (it has: causal-lm, base, sequence-classification)"));
+  CHECK_THAT(test::error_of([] { build_model(find_family("distilbert"), {}, Head::kNextSentence, 1); }),
+             Contains("distilbert has no next-sentence head"));
 }
 
 TEST_CASE("heads are named as they are called") {

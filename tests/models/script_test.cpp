@@ -33,8 +33,25 @@ TransformerConfig tiny() {
   return config;
 }
 
-std::shared_ptr<Model> make(const TransformerConfig& config) {
-  auto model = build_model(find_family("gpt2"), config, Head::kCausalLm, /*seed=*/5);
+TransformerConfig encoder_config(const std::string& family) {
+  TransformerConfig config = tiny();
+  config.shape = Shape::kEncoder;
+  config.norm_placement = NormPlacement::kPost;
+  config.type_vocab_size = family == "distilbert" ? 0 : 2;
+  if (family == "roberta") {
+    config.position_count = PositionCount::kNotPadding;
+    config.pad_token_id = 2;
+  }
+  if (family == "albert") {
+    config.sharing = Sharing::kAllLayers;
+    config.embedding_size = 10;
+  }
+  return config;
+}
+
+std::shared_ptr<Model> make(const TransformerConfig& config, const std::string& family = "gpt2",
+                            Head head = Head::kCausalLm) {
+  auto model = build_model(find_family(family), config, head, /*seed=*/5);
   const at::NoGradGuard no_grad;
   std::uint64_t seed = 1;
   for (auto& parameter : model->named_parameters()) {
@@ -51,8 +68,9 @@ std::shared_ptr<Model> make(const TransformerConfig& config) {
 // The file of a model, loaded again.
 class Exported {
  public:
-  explicit Exported(const Model& model, const ScriptOptions& options = {}) {
-    export_torchscript(model, find_family("gpt2"), Head::kCausalLm, path(), options);
+  explicit Exported(const Model& model, const ScriptOptions& options = {}, const std::string& family = "gpt2",
+                    Head head = Head::kCausalLm) {
+    export_torchscript(model, find_family(family), head, path(), options);
     module = torch::jit::load(path().string());
   }
   std::filesystem::path path() const { return directory_ / "model.pt"; }
@@ -365,4 +383,47 @@ TEST_CASE("a TorchScript file that cannot be written leaves nothing behind") {
   CHECK_THROWS_WITH(export_torchscript(*model, family, Head::kMaskedLm, directory / "model.pt", {}),
                     Catch::Matchers::Contains("gpt2 has no masked-lm head"));
   CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("a TorchScript file of an encoder computes what each of its heads computes") {
+  for (const char* name : {"bert", "roberta", "distilbert", "albert", "gpt2"}) {
+    for (const auto& entry : find_family(name).heads) {
+      CAPTURE(name, entry.architecture);
+      TransformerConfig config = find_family(name).model_type == "gpt2" ? tiny() : encoder_config(name);
+      if (entry.head != Head::kQuestionAnswering) config.num_labels = 3;
+      config.tie_word_embeddings = entry.architecture.find("PreTraining") == std::string::npos;
+      config.pad_token_id = 2;
+      const auto model = make(config, name, entry.head);
+      Exported exported(*model, {}, name, entry.head);
+      const VerifyReport report = verify_torchscript(exported.path(), *model);
+      CHECK(report.largest_error() <= 1e-5);
+      CHECK(report.logits.size() == 3);
+      CHECK((report.greedy_tokens > 0) == (entry.head == Head::kCausalLm));
+      CHECK(report.good());
+      const at::NoGradGuard no_grad;
+      model->parameters().front().add_(at::randn_like(model->parameters().front()));
+      CHECK_FALSE(verify_torchscript(exported.path(), *model).good());
+    }
+  }
+}
+
+TEST_CASE("a TorchScript file of an encoder takes token types behind the mask") {
+  const TransformerConfig config = encoder_config("bert");
+  const auto model = make(config, "bert", Head::kTokenClassification);
+  Exported exported(*model, {}, "bert", Head::kTokenClassification);
+  const c10::InferenceMode inference;
+  const at::Tensor ids = some_ids(3, 9), mask = ragged_mask(9), types = ids.remainder(2);
+  const at::Tensor expected =
+      model->forward({.input_ids = ids, .attention_mask = mask, .token_type_ids = types}).logits;
+  CHECK(relative_error(exported.module.forward({ids, mask, types}).toTensor(), expected) <= 1e-5);
+  CHECK(relative_error(exported.logits(ids, mask), expected) > 1e-3);
+}
+
+TEST_CASE("a TorchScript file that classifies needs to know what padding is") {
+  TransformerConfig config = tiny();
+  const auto model = make(config, "gpt2", Head::kSequenceClassification);
+  Exported exported(*model, {}, "gpt2", Head::kSequenceClassification);
+  CHECK(exported.logits(some_ids(1, 5)).sizes() == at::IntArrayRef({1, 2}));
+  CHECK_THROWS_WITH(exported.logits(some_ids(2, 5)), Catch::Matchers::Contains("pad_token_id"));
+  CHECK(verify_torchscript(exported.path(), *model).good());
 }

@@ -169,3 +169,57 @@ TEST_CASE("padding changes nothing for the tokens that are kept, on either side"
   CHECK(test::relative_error(left, alone) < 1e-5);
   CHECK(test::relative_error(right, alone) < 1e-5);
 }
+
+TEST_CASE(
+    "shared layers are one block, applied as often as there are layers, and its gradient is their sum") {
+  TransformerConfig config = test::small_config();
+  at::manual_seed(6);
+  TransformerStack own(config);
+  config.sharing = Sharing::kAllLayers;
+  TransformerStack shared(config);
+  randomize(*shared);
+  REQUIRE(shared->blocks->size() == 1);
+  CHECK(&shared->block(0) == &shared->block(2));
+  {
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : own->named_parameters()) {
+      std::string name = parameter.key();
+      if (name.starts_with("blocks.")) name[7] = '0';
+      parameter.value().copy_(shared->named_parameters()[name]);
+    }
+    own->eval();
+  }
+  const at::Tensor x = at::randn({2, 5, 12});
+  const auto run = [&](TransformerStack& stack) {
+    const StackOutput output = stack->forward({.embeddings = x, .output_hidden_states = true});
+    REQUIRE(output.hidden_states.size() == 4);
+    output.hidden.square().sum().backward();
+    return output.hidden;
+  };
+  CHECK(at::equal(run(shared), run(own)));
+  const auto gradients = own->named_parameters();
+  for (const auto& parameter : shared->named_parameters()) {
+    std::string name = parameter.key();
+    if (!name.starts_with("blocks.")) continue;
+    at::Tensor sum = at::zeros_like(parameter.value());
+    for (const char layer : {'0', '1', '2'}) {
+      name[7] = layer;
+      sum += gradients[name].grad();
+    }
+    CAPTURE(name);
+    CHECK(test::largest_difference(parameter.value().grad(), sum) <
+          1e-4 * (1 + sum.abs().max().item<double>()));
+  }
+}
+
+TEST_CASE("decoding with the cache works with shared layers") {
+  TransformerConfig config = test::small_config();
+  config.position = PositionKind::kNone;
+  config.sharing = Sharing::kAllLayers;
+  at::manual_seed(7);
+  TransformerStack stack(config);
+  randomize(*stack);
+  const at::Tensor x = at::randn({2, 5, 12});
+  const at::Tensor whole = stack->forward({.embeddings = x}).hidden;
+  CHECK(test::relative_error(decode(stack, config, x, {2, 1, 2}), whole) < 1e-5);
+}

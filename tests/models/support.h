@@ -40,14 +40,30 @@ inline TransformerConfig small_config() {
   return config;
 }
 
+/// An encoder as BERT's, as small.
+inline TransformerConfig small_encoder_config() {
+  TransformerConfig config = small_config();
+  config.shape = Shape::kEncoder;
+  config.norm_placement = NormPlacement::kPost;
+  config.activation = Activation::kGelu;
+  config.type_vocab_size = 2;
+  config.pad_token_id = 0;
+  return config;
+}
+
 /// Weights drawn wide, biases and norms too, so that nothing is close to zero or one by its initial value.
-inline std::shared_ptr<Model> random_gpt(const TransformerConfig& config, std::uint64_t seed) {
-  auto model = build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
+inline std::shared_ptr<Model> random_model(const std::string& family, const TransformerConfig& config,
+                                           Head head, std::uint64_t seed) {
+  auto model = build_model(find_family(family), config, head, seed);
   const at::NoGradGuard no_grad;
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   for (at::Tensor& parameter : model->parameters()) parameter.normal_(0.0, 0.4, generator);
   model->eval();
   return model;
+}
+
+inline std::shared_ptr<Model> random_gpt(const TransformerConfig& config, std::uint64_t seed) {
+  return random_model("gpt2", config, Head::kCausalLm, seed);
 }
 
 inline at::Tensor random_ids(const TransformerConfig& config, std::int64_t batch, std::int64_t length,

@@ -52,6 +52,22 @@ TEST_CASE("each field out of range is named with its value") {
       {[](auto& c) { c.dropout = 1.0; }, "dropout must be in [0, 1), got 1"},
       {[](auto& c) { c.attention_dropout = -0.5; }, "attention_dropout must be in [0, 1), got -0.5"},
       {[](auto& c) { c.embedding_dropout = std::nan(""); }, "embedding_dropout must be in [0, 1), got nan"},
+      {[](auto& c) { c.classifier_dropout = 1; }, "classifier_dropout must be in [0, 1), got 1"},
+      {[](auto& c) { c.token_dropout = -1; }, "token_dropout must be in [0, 1), got -1"},
+      {[](auto& c) { c.answer_dropout = 3; }, "answer_dropout must be in [0, 1), got 3"},
+      {[](auto& c) { c.type_vocab_size = -2; }, "type_vocab_size must not be negative, got -2"},
+      {[](auto& c) { c.embedding_size = -4; }, "embedding_size must not be negative, got -4"},
+      {[](auto& c) { c.num_labels = 0; }, "num_labels must be positive, got 0"},
+      {[](auto& c) { c.label_names = {"one"}; }, "label_names as num_labels (2), got 1"},
+      {[](auto& c) { c.pad_token_id = 13; }, "pad_token_id must be in [0, 13), got 13"},
+      {[](auto& c) { c.pad_token_id = -2; }, "pad_token_id must be in [0, 13), got -2"},
+      {[](auto& c) { c.position_count = PositionCount::kNotPadding; }, "need a pad_token_id"},
+      {[](auto& c) {
+         c.position_count = PositionCount::kNotPadding;
+         c.pad_token_id = 7;
+         c.max_positions = 8;
+       },
+       "max_positions (8) must be more than pad_token_id + 1 (8)"},
       {[](auto& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, got 0"},
       {[](auto& c) { c.initializer_range = -1; }, "initializer_range must be positive, got -1"},
       {[](auto& c) { c.activation_dropout = 1; }, "activation_dropout must be in [0, 1), got 1"},

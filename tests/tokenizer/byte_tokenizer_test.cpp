@@ -2,6 +2,7 @@
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
+#include "tokenizer/byte_level.h"
 
 using namespace zoo;
 using test::Ids;

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "models/kernels/vector.h"
+
+// Elementary functions of a vector, to about 1e-7 relative.
+namespace zoo::kernels {
+
+ZOO_INLINE Lanes clamp(Lanes x, float low, float high) {
+  x = x < low ? all(low) : x;
+  return x > high ? all(high) : x;
+}
+
+/// exp for x in [-87, 88]; what lies outside is taken for the nearer end. 2^n e^r with |r| <= ln 2 / 2, e^r
+/// by the polynomial of Cephes' expf.
+ZOO_INLINE Lanes exponential(Lanes x) {
+  x = clamp(x, -87.0F, 88.0F);
+  const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  const Lanes n = (x * 1.44269504F + magic) - magic;
+  const Lanes r = x - n * 0.693359375F + n * 2.12194440e-4F;
+  Lanes p = r * 1.9875691500e-4F + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const IntegerLanes exponent = (__builtin_convertvector(n, IntegerLanes) + 127) << 23;
+  Lanes power;
+  std::memcpy(&power, &exponent, sizeof power);
+  return p * power;
+}
+
+/// 1 / (1 + e^-x)
+ZOO_INLINE Lanes sigmoid(Lanes x) {
+  return 1.0F / (1.0F + exponential(-x));
+}
+
+/// The error function as x P(x^2) / Q(x^2) on [-4, 4], outside of which float32 knows only -1 and 1 (the
+/// coefficients are Eigen's).
+ZOO_INLINE Lanes error_function(Lanes x) {
+  x = clamp(x, -4.0F, 4.0F);
+  const Lanes s = x * x;
+  Lanes p = s * -2.72614225801306e-10F + 2.77068142495902e-08F;
+  p = p * s + -2.10102402082508e-06F;
+  p = p * s + -5.69250639462346e-05F;
+  p = p * s + -7.34990630326855e-04F;
+  p = p * s + -2.95459980854025e-03F;
+  p = p * s + -1.60960333262415e-02F;
+  Lanes q = s * -1.45660718464996e-05F + -2.13374055278905e-04F;
+  q = q * s + -1.68282697438203e-03F;
+  q = q * s + -7.37332916720468e-03F;
+  q = q * s + -1.42647390514189e-02F;
+  return x * p / q;
+}
+
+}  // namespace zoo::kernels

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "models/kernels/pointwise.h"
+
+namespace zoo::kernels {
+
+/// True if the functions below take this input, [*, in]: float32 in the memory of a CPU that has the kernels,
+/// no autocast, and enough rows for a matrix product (a few rows are read from memory, not computed).
+bool suits(const at::Tensor& x, const at::Tensor& weight);
+
+/// x W^T + b with gradients, as at::linear: weight [out, in], bias [out] or undefined. Differentiable once.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+/// The weights of a position-wise feed-forward network, Linear's.
+struct FeedForwardWeights {
+  at::Tensor up, up_bias;      // [F, C], [F] or undefined
+  at::Tensor down, down_bias;  // [C, F], [C] or undefined
+};
+
+/// down(f(up(x))) with gradients: f and its slope are computed while a part of the product is still in the
+/// cache. Differentiable once.
+at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f);
+
+}  // namespace zoo::kernels

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Makes tokenizer/character_class_ranges.h: the Unicode categories as the engine behind `tokenizers` knows them.
+
+    python tests/golden/make_character_classes.py      (needs tokenizers)
+
+The pre-tokenizers of the library ask a regular expression for \\p{L}, \\p{N} and \\s, and its engine holds the tables of
+one version of Unicode (tiktoken's the same). Another version would cut the newest scripts elsewhere.
+"""
+
+import pathlib
+import textwrap
+
+import tokenizers
+from tokenizers import Regex, pre_tokenizers
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "character_class_ranges.h"
+
+CLASSES = {
+    "Space": r"\s",
+    "Number": r"\p{N}",
+    "Upper": r"\p{Lu}|\p{Lt}",
+    "Lower": r"\p{Ll}",
+    "Caseless": r"\p{Lm}|\p{Lo}",
+    "Mark": r"\p{M}",
+}
+
+CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+
+
+def members(pattern):
+    splitter = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+    found = set()
+    for i in range(0, len(CHARACTERS), 4096):
+        for piece, _ in splitter.pre_tokenize_str("".join(CHARACTERS[i:i + 4096])):
+            found.update(map(ord, piece))
+    return sorted(found)
+
+
+def ranges(codes):
+    """(first, last, step): upper and lower case take turns in many scripts, hence the steps of two."""
+    result, i = [], 0
+    while i < len(codes):
+        ends = []
+        for step in (1, 2):
+            j = i
+            while j + 1 < len(codes) and codes[j + 1] - codes[j] == step:
+                j += 1
+            ends.append((j, -step))
+        last, step = max(ends)
+        result.append((codes[i], codes[last], -step if last > i else 1))
+        i = last + 1
+    return result
+
+
+def main():
+    parts = [
+        "#pragma once",
+        f"// Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0).",
+        '#include "tokenizer/character_class.h"\n',
+        "namespace zoo {\n",
+        "// clang-format off",
+    ]
+    seen = set()
+    for name, pattern in CLASSES.items():
+        codes = members(pattern)
+        assert not seen & set(codes), name
+        seen.update(codes)
+        rows = ",".join(f"{{0x{first:X},0x{last:X},{step}}}" for first, last, step in ranges(codes))
+        rows = textwrap.fill(rows.replace("},{", "}, {"), 118, initial_indent="  ", subsequent_indent="  ")
+        parts.append(f"inline constexpr CharacterRange k{name}Ranges[] = {{\n{rows}}};")
+    parts += ["// clang-format on\n", "}  // namespace zoo"]
+    OUT.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

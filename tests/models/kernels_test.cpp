@@ -1,0 +1,194 @@
+#include <cmath>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <catch2/catch.hpp>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "models/kernels/cpu.h"
+#include "models/kernels/linear.h"
+#include "models/kernels/parallel.h"
+
+using zoo::kernels::Pointwise;
+
+namespace {
+
+struct Case {
+  std::int64_t rows, in, out;
+};
+
+// Below and above a tile of 6 x 64, a whole vector of 16, and the depth of 512 that is summed at a time.
+const std::vector<Case> kCases = {{16, 1, 1},     {16, 3, 15},     {17, 16, 16},  {19, 31, 33},
+                                  {23, 64, 65},   {24, 130, 48},   {97, 65, 130}, {100, 513, 17},
+                                  {16, 1100, 80}, {768, 128, 384}, {30, 20, 700}, {33, 17, 257},
+                                  {1030, 40, 100}};
+
+// As large as in a network: sums over the last dimension stay near 1.
+at::Tensor leaf(at::IntArrayRef sizes) {
+  return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
+}
+
+at::Tensor reference(const at::Tensor& x, Pointwise f) {
+  switch (f) {
+    case Pointwise::kNone:
+      return x;
+    case Pointwise::kRelu:
+      return at::relu(x);
+    case Pointwise::kGelu:
+      return at::gelu(x);
+    case Pointwise::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Pointwise::kSilu:
+      return at::silu(x);
+  }
+  return {};
+}
+
+double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
+  return ((actual.to(at::kDouble) - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+// Compares the result and all gradients with those of the same function in double precision.
+template <class Ours, class Theirs>
+void compare(const std::vector<at::Tensor>& inputs, const Ours& ours, const Theirs& theirs) {
+  std::vector<at::Tensor> wide;
+  for (const at::Tensor& input : inputs) wide.push_back(input.detach().to(at::kDouble).requires_grad_());
+  const at::Tensor actual = ours(inputs), expected = theirs(wide);
+  REQUIRE(actual.sizes() == expected.sizes());
+  CHECK(relative_error(actual, expected) < 3e-6);
+  const at::Tensor weight = at::randn(actual.sizes());
+  const auto gradients = torch::autograd::grad({(actual * weight).sum()}, inputs);
+  const auto wide_gradients = torch::autograd::grad({(expected * weight.to(at::kDouble)).sum()}, wide);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    INFO("gradient " << i);
+    REQUIRE(gradients[i].sizes() == inputs[i].sizes());
+    CHECK(relative_error(gradients[i], wide_gradients[i]) < 5e-6);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("The CPU's linear layer equals the definition in double precision, gradients too") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  at::manual_seed(1);
+  for (const Case& c : kCases) {
+    INFO(c.rows << " x " << c.in << " to " << c.out);
+    compare(
+        {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.out})},
+        [](const auto& t) { return zoo::kernels::linear(t[0], t[1], t[2]); },
+        [](const auto& t) { return at::linear(t[0], t[1], t[2]); });
+    compare(
+        {leaf({c.rows, c.in}), leaf({c.out, c.in})},
+        [](const auto& t) { return zoo::kernels::linear(t[0], t[1], {}); },
+        [](const auto& t) { return at::linear(t[0], t[1]); });
+  }
+}
+
+TEST_CASE("The CPU's linear layer takes inputs of any rank and strides") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  at::manual_seed(2);
+  const auto ours = [](const auto& t) {
+    return zoo::kernels::linear(t[0].transpose(0, 1), t[1].t(), t[2].slice(0, 0, 33, 3));
+  };
+  const auto theirs = [](const auto& t) {
+    return at::linear(t[0].transpose(0, 1), t[1].t(), t[2].slice(0, 0, 33, 3));
+  };
+  compare({leaf({5, 7, 20}), leaf({20, 11}), leaf({33})}, ours, theirs);
+}
+
+TEST_CASE("The CPU's feed-forward network equals the definition in double precision, gradients too") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  at::manual_seed(3);
+  for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
+    for (const Case& c : kCases) {
+      INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
+      compare(
+          {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.out}), leaf({c.in, c.out}), leaf({c.in})},
+          [&](const auto& t) {
+            return zoo::kernels::feed_forward(t[0], {t[1], t[2], t[3], t[4]}, f);
+          },
+          [&](const auto& t) { return at::linear(reference(at::linear(t[0], t[1], t[2]), f), t[3], t[4]); });
+      compare(
+          {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.in, c.out})},
+          [&](const auto& t) {
+            return zoo::kernels::feed_forward(t[0], {t[1], {}, t[2], {}}, f);
+          },
+          [&](const auto& t) { return at::linear(reference(at::linear(t[0], t[1]), f), t[2]); });
+    }
+  }
+}
+
+TEST_CASE("The activations of the CPU kernels hold far from zero") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  const at::Tensor x = at::linspace(-40, 40, 4001).view({-1, 1});
+  const at::Tensor one = at::ones({1, 1});
+  for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
+    INFO("activation " << static_cast<int>(f));
+    const at::Tensor input = x.clone().requires_grad_();
+    const at::Tensor wide = x.to(at::kDouble).requires_grad_();
+    const at::Tensor actual = zoo::kernels::feed_forward(input, {one, {}, one, {}}, f),
+                     expected = reference(wide, f);
+    // Where the function runs out to zero its error counts beside 1, not beside the value.
+    const at::Tensor size = expected.abs().clamp_min(1.0);
+    CHECK(((actual - expected).abs() / size).max().item<double>() < 3e-6);
+    actual.sum().backward();
+    expected.sum().backward();
+    CHECK((input.grad() - wide.grad()).abs().max().item<double>() < 3e-6);
+  }
+}
+
+TEST_CASE("The CPU kernels give the same bits on one thread as on three") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  at::manual_seed(4);
+  const int before = at::get_num_threads();
+  for (const Case& c : kCases) {
+    const at::Tensor x = at::randn({c.rows, c.in}), w = at::randn({c.out, c.in}), b = at::randn({c.out});
+    at::set_num_threads(1);
+    const at::Tensor alone = zoo::kernels::linear(x, w, b);
+    at::set_num_threads(3);
+    CHECK(zoo::kernels::linear(x, w, b).equal(alone));
+  }
+  at::set_num_threads(before);
+}
+
+TEST_CASE("A second derivative through the CPU kernels is refused") {
+  if (!zoo::kernels::supported_by_cpu()) return;
+  const at::Tensor x = leaf({16, 4}), w = leaf({3, 4});
+  const at::Tensor loss = zoo::kernels::linear(x, w, {}).square().sum();
+  CHECK_THROWS_WITH(torch::autograd::grad({loss}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true),
+                    Catch::Contains("no second derivatives"));
+}
+
+TEST_CASE("The CPU kernels are not used for few rows, other types and autocast") {
+  const at::Tensor x = at::randn({16, 4}), w = at::randn({3, 4});
+  CHECK(zoo::kernels::suits(x, w) == zoo::kernels::supported_by_cpu());
+  CHECK_FALSE(zoo::kernels::suits(x.slice(0, 0, 15), w));
+  CHECK_FALSE(zoo::kernels::suits(x.to(at::kBFloat16), w.to(at::kBFloat16)));
+  CHECK_FALSE(zoo::kernels::suits(x, at::randn({4, 3})));
+}
+
+TEST_CASE("parallel_for works on several threads and visits each index once") {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::vector<int> visits(101, 0);
+  zoo::parallel_for(0, 101, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    for (std::int64_t i = first; i < last; ++i) ++visits[static_cast<std::size_t>(i)];
+  });
+  at::set_num_threads(before);
+  CHECK(threads.size() == 2);
+  CHECK(visits == std::vector<int>(101, 1));
+}

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/encoding.h"
+
+namespace zoo {
+
+/// A text, or a regular expression (ICU's), to look for.
+class TextPattern {
+ public:
+  static TextPattern literal(std::string text);
+  /// Throws Error "not a regular expression …" with ICU's cause.
+  static TextPattern regex(const std::string& expression);
+
+  /// Where it occurs, from left to right and without overlap. An expression that can match nothing at all may
+  /// give empty ranges.
+  void find(std::string_view text, std::vector<ByteRange>& matches) const;
+
+ private:
+  struct Regex;
+
+  std::string text_;
+  std::shared_ptr<const Regex> regex_;  // null for a literal
+};
+
+}  // namespace zoo

@@ -96,12 +96,9 @@ bool has_encoder(const Session& session) {
 
 Ids encode(const Session& session, const std::string& text) {
   try {
-    const auto encoded = session.tokenizer->encode(text);
-    Ids ids(encoded.begin(), encoded.end());
-    // An encoder's text is whole: it has been trained on the token that ends it.
-    const auto end = session.tokenizer->eos_id();
-    if (has_encoder(session) && end && (ids.empty() || ids.back() != *end)) ids.push_back(*end);
-    return ids;
+    // With what the model has been trained to see around a text: T5's </s>, Llama's <s>.
+    const auto ids = session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
+    return {ids.begin(), ids.end()};
   } catch (const Error& error) {
     throw Error("--prompt: ", error.what());
   }

@@ -68,9 +68,8 @@ at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
   if (!drops && f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
     return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
   }
-  at::Tensor inner = activate(up(x), activation_);
-  if (drops) inner = at::dropout(inner, dropout_, true);
-  return down(inner);
+  const at::Tensor inner = activate(up(x), activation_);
+  return down(drops ? at::dropout(inner, dropout_, true) : inner);
 }
 
 }  // namespace zoo

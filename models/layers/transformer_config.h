@@ -65,12 +65,11 @@ struct TransformerConfig {
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;  // C
   std::int64_t num_layers = 0;
-  std::int64_t num_decoder_layers =
-      0;                          // of an encoder-decoder, whose num_layers are the encoder's; 0: as many
-  std::int64_t num_heads = 0;     // H
-  std::int64_t num_kv_heads = 0;  // 0: as many as num_heads
-  std::int64_t head_dim = 0;      // D; 0: hidden_size / num_heads
-  std::int64_t intermediate_size = 0;  // F; 0: 4 * hidden_size
+  std::int64_t num_decoder_layers = 0;  // of an encoder-decoder; 0: num_layers, which are its encoder's
+  std::int64_t num_heads = 0;           // H
+  std::int64_t num_kv_heads = 0;        // 0: as many as num_heads
+  std::int64_t head_dim = 0;            // D; 0: hidden_size / num_heads
+  std::int64_t intermediate_size = 0;   // F; 0: 4 * hidden_size
   std::int64_t max_positions = 0;
   std::int64_t type_vocab_size = 0;      // of BERT's segments; 0: none
   std::int64_t embedding_size = 0;       // E of a factorised embedding (ALBERT); 0: hidden_size
@@ -78,8 +77,8 @@ struct TransformerConfig {
   std::int64_t pad_token_id = -1;        // its embedding is not trained; -1: none
   std::vector<std::string> label_names;  // num_labels of them, or none
   ProblemType problem_type = ProblemType::kByLabels;
-  bool trains_padding = true;                // false: the row of pad_token_id gets no gradient
-  std::int64_t decoder_start_token_id = -1;  // what the decoder of an encoder-decoder begins with; -1: none
+  bool trains_padding = true;  // a decoder's embedding of pad_token_id; an encoder's is never trained
+  std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder's decoder begins with; -1: none
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
@@ -88,9 +87,8 @@ struct TransformerConfig {
   PositionCount position_count = PositionCount::kAll;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
-  std::int64_t relative_buckets = 32;  // of T5's bias
-  std::int64_t relative_max_distance =
-      128;  // T5: from there on one bucket; Shaw: distances are clipped to it
+  std::int64_t relative_buckets = 32;        // of T5's bias
+  std::int64_t relative_max_distance = 128;  // T5: from there on one bucket; Shaw: the farthest told apart
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
   double attention_scale = 0.0;  // of the scores; 0: 1 / sqrt(D)
@@ -125,6 +123,7 @@ struct TransformerConfig {
   /// The two stacks of an encoder-decoder, each a configuration of its own.
   TransformerConfig encoder_part() const;
   TransformerConfig decoder_part() const;
+
   /// The longest sequence: positions that RoBERTa's count leaves out are none.
   std::int64_t max_length() const {
     return position_count == PositionCount::kAll ? max_positions : max_positions - pad_token_id - 1;

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
-#include "models/io/checkpoint.h"
 #include "models/layers/masks.h"
 #include "tests/models/support.h"
 

@@ -3,8 +3,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "models/io/checkpoint.h"
 #include "models/layers/masks.h"
-#include "tests/models/golden.h"
+#include "tests/models/support.h"
 
 using namespace zoo;
 using Catch::Contains;
@@ -49,14 +50,6 @@ std::string fault(const nlohmann::json& changes) {
 }
 
 }  // namespace
-
-TEST_CASE(
-    "Llamas equal those of transformers in outputs, hidden states, attentions, loss and all gradients") {
-  test::check_golden("llama/plain");
-  test::check_golden("llama/grouped");
-  test::check_golden("llama/bare", Head::kCausalLm);
-  test::check_golden("llama/classifier");
-}
 
 TEST_CASE("a Llama with the cache gives the logits that it gives without, padded on the left") {
   TransformerConfig config = small_llama();

@@ -88,14 +88,14 @@ def labels_of(model, head, ids, mask):
 
 
 def decoder_inputs(model, head, batch):
-    """Labels that the model shifts right itself, ids for its decoder, or both."""
-    length, kind = int(torch.randint(1, 25, ())), int(torch.randint(3, ()))
+    """Labels, which the model shifts right itself, or ids for its decoder beside them; of a bare model the ids alone."""
+    length, shifts = int(torch.randint(1, 25, ())), bool(torch.randint(2, ()))
     ids = torch.randint(model.config.vocab_size, (batch, length))
-    if head == "base" or kind == 0:
+    if head == "base":
         return {"decoder_input_ids": ids}
     labels = torch.randint(model.config.vocab_size, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
     labels[0, 0] = 1  # there is one at least
-    return {"labels": labels} if kind == 1 else {"labels": labels, "decoder_input_ids": ids}
+    return {"labels": labels} if shifts else {"labels": labels, "decoder_input_ids": ids}
 
 
 def random_inputs(model, head, length, left, right):
@@ -148,9 +148,9 @@ def without_hidden_rows(model, name, tensor, mask):
     return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
 
 
-def write_case(directory, model, head, seed, saved=None):
+def write_case(directory, model, head, seed, saved=None, change=lambda config: None):
     """A case of golden/: config.json and model.safetensors as transformers writes them (of `saved` instead of the
-    model, if given), and expected.safetensors with inputs, outputs and gradients, its head in the metadata."""
+    model, if given; `change` alters config.json), and expected.safetensors with inputs, outputs and gradients, its head in the metadata."""
     torch.manual_seed(seed)
     length = min(7, longest_input(model))
     inputs = random_inputs(model, head, length, left=2, right=3)
@@ -159,6 +159,7 @@ def write_case(directory, model, head, seed, saved=None):
     (directory / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((directory / "config.json").read_text())
     config.pop("transformers_version")  # a fixture does not change with it
+    change(config)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     save_file({**inputs, **expected_tensors(model, head, inputs)}, directory / "expected.safetensors", {"head": head})
     print(directory.name, sum(path.stat().st_size for path in directory.iterdir()), "bytes")

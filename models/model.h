@@ -19,7 +19,7 @@ struct ModelInputs {
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor memory;   // [B, S, C], what the encoder gave for input_ids before; undefined: it is computed
-  at::Tensor labels;   // Hugging Face's: aligned with input_ids (a causal model shifts them); -100 is ignored
+  at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
   at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs

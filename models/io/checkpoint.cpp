@@ -89,9 +89,11 @@ LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
   const CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
   const WeightFiles files(directory);
   std::shared_ptr<Model> model;
-  {
+  try {
     const ParameterScope scope(ParameterInit::kDeferred);
     model = checkpoint.family->build(checkpoint.config, checkpoint.head);
+  } catch (const c10::Error& error) {
+    throw Error(directory / kConfigFile, ": ", error.what_without_backtrace());
   }
   try {
     load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,

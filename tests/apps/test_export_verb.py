@@ -96,6 +96,28 @@ class HuggingFaceTest(ExportTest):
             self.assertEqual(read_json(out, name), read_json(self.model, name))
         self.assert_only("model", "out")
 
+    def test_tensors_of_another_head_are_left_out_and_told(self):
+        def change(tensors):
+            tensors["score.weight"] = ([2, 16], [0.5] * 32)
+
+        write_checkpoint(self.model, change=change)
+        said = self.succeed(*self.export("huggingface", self.path("out"), "--verify"))
+        self.assertIn("left out, of another head: score.weight\n", said)
+        self.assertIn("verified 28 tensors", said)
+        self.assertNotIn("score.weight", read_safetensors(self.path("out", "model.safetensors")))
+
+    def test_a_bare_model_stays_bare(self):
+        def change(tensors):
+            for name in list(tensors):
+                tensors[name.removeprefix("transformer.")] = tensors.pop(name)
+
+        write_checkpoint(self.model, change=change, architectures=["GPT2Model"])
+        said = self.succeed(*self.export("huggingface", self.path("out"), "--verify"))
+        self.assertIn("verified 28 tensors: equal in every bit\n", said)
+        before = read_safetensors(self.path("model", "model.safetensors"))
+        self.assertEqual(read_safetensors(self.path("out", "model.safetensors")), before)
+        self.assertEqual(read_json(self.path("out"), "config.json")["architectures"], ["GPT2Model"])
+
     def test_keys_of_config_json_that_the_zoo_does_not_know_stay(self):
         write_checkpoint(self.model, summary_type="cls_index", activation_function="gelu_pytorch_tanh", torch_dtype="float32")
         self.succeed(*self.export("huggingface", self.path("out"), "--dtype", "bfloat16"))

@@ -33,7 +33,7 @@ class Inspect(CommandTest):
         self.assertEqual(found["dtypes"], {"F32": 28})
         self.assertEqual(found["tokenizer"], {"kind": "char", "vocabulary": len(CHARS)})
         self.assertEqual(found["files"]["model.safetensors"], os.path.getsize(model + "/model.safetensors"))
-        for fault in ("missing", "unexpected", "mismatched", "tied", "ignored"):
+        for fault in ("missing", "unexpected", "mismatched", "tied", "ignored", "unused"):
             self.assertEqual(found[fault], [])
         text = self.succeed("inspect", model)
         for words in ("GPT2LMHeadModel", "causal-lm", "n_embd", "loaded 28", "char"):
@@ -55,6 +55,16 @@ class Inspect(CommandTest):
         found = self.inspect(write_checkpoint(self.path("tied"), change=change))
         self.assertEqual(found["tied"], ["lm_head.weight"])
         self.assertEqual(found["ignored"], ["transformer.h.0.attn.bias"])
+
+    def test_tensors_of_another_head_are_named_and_no_fault(self):
+        def change(tensors):
+            tensors["score.weight"] = ([2, 16], [0.5] * 32)
+
+        model = write_checkpoint(self.path("other"), change=change)
+        found = self.inspect(model)
+        self.assertTrue(found["good"])
+        self.assertEqual(found["unused"], ["score.weight"])
+        self.assertIn("of other heads, unused 1:\n  score.weight\n", self.succeed("inspect", model))
 
     def test_every_fault_is_named_in_one_line(self):
         def change(tensors):

@@ -14,6 +14,12 @@ PUBLISHED = {
     "gpt2-medium": 354823168,
     "gpt2-large": 774030080,
     "gpt2-xl": 1557611200,
+    "bert-base-uncased": 109482240,
+    "bert-large-uncased": 335141888,
+    "roberta-base": 124645632,
+    "distilbert-base-uncased": 66362880,
+    "albert-base-v2": 11683584,
+    "albert-xxlarge-v2": 222595584,
 }
 
 

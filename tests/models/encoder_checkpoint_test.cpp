@@ -232,6 +232,12 @@ TEST_CASE("keys of encoders that ask for what there is not are refused by name")
   CHECK_THAT(saved.fault(), Contains("pad_token_id must be in [0, 11), got 11"));
 }
 
+TEST_CASE("a configuration that does not fit the head is named with its file") {
+  const Saved saved("bert", Head::kTokenClassification, {{"num_labels", 3}});
+  CHECK_THAT(saved.fault(Head::kQuestionAnswering),
+             Contains("config.json") && Contains("2 labels") && Contains("got 3"));
+}
+
 TEST_CASE("labels, dropouts and padding are read as Hugging Face reads them, and written back") {
   TransformerConfig config = read("bert", {{"id2label", {{"0", "no"}, {"1", "yes"}, {"2", "maybe"}}},
                                            {"problem_type", "multi_label_classification"},

@@ -113,9 +113,9 @@ TEST_CASE("a T5 learns to repeat what it reads") {
   const auto model = build_model(find_family("t5"), config, Head::kSeq2SeqLm, 10);
   model->train();
   const at::Tensor ids = test::random_ids(config, 8, 5, 11);
-  torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(1e-2).weight_decay(0.0));
+  torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(5e-3).weight_decay(0.0));
   double loss = 0;
-  for (int step = 0; step < 150; ++step) {
+  for (int step = 0; step < 400; ++step) {
     optimizer.zero_grad();
     const at::Tensor now = model->forward({.input_ids = ids, .labels = ids}).loss;
     now.backward();
@@ -250,7 +250,8 @@ TEST_CASE("fresh T5 weights have the deviations of its paper's code") {
 
 TEST_CASE(
     "an encoder-decoder's generation equals the likeliest ids of whole passes, alone and in a padded batch") {
-  const TransformerConfig config = small_t5();
+  TransformerConfig config = small_t5();
+  config.tie_word_embeddings = false;  // tied, a random model likes to repeat itself
   const auto model = random_t5(config, 20, 0.6);
   const std::vector<std::vector<std::int64_t>> prompts{{5, 9, 2}, {1, 2, 3, 4, 6, 7, 8, 11}, {12}};
   GenerationOptions options{.max_new_tokens = 9, .sampling = {.temperature = 0}};

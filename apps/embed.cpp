@@ -89,7 +89,8 @@ Pooling pooling_of(const EmbedFlags& flags, const TextModel& model) {
 }
 
 // [B, C]
-at::Tensor embed_batch(const TextModel& model, const Pooling& pooling, std::span<const Encoding* const> batch) {
+at::Tensor embed_batch(const TextModel& model, const Pooling& pooling,
+                       std::span<const Encoding* const> batch) {
   const ModelInputs inputs = batch_of(model, batch);
   const at::Tensor states = model.model->forward(inputs).last_hidden_state.to(at::kFloat);
   at::Tensor vectors;

@@ -25,7 +25,8 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
       arguments.command,
       "Runs a model on ids and writes all that it computes, for comparing with another implementation: "
       "logits (or start_logits and end_logits, or last_hidden_state and pooler_output), loss, "
-      "hidden_states.N, attentions.N and, if asked for, grad.NAME under Hugging Face's names.");
+      "hidden_states.N, attentions.N (of an encoder-decoder encoder_hidden_states.N, cross_attentions.N, …) "
+      "and, if asked for, grad.NAME under Hugging Face's names.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   flags.add("input_ids", values.texts.input_ids, "a list of rows of ids, all as long: '[[1, 2], [3, 4]]'")
       .placeholder("JSON")
@@ -37,6 +38,10 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
   flags
       .add("token_type_ids", values.texts.token_type_ids,
            "the segment of each token; rows as those of --input_ids")
+      .placeholder("JSON");
+  flags
+      .add("decoder_input_ids", values.texts.decoder_input_ids,
+           "what the decoder of an encoder-decoder reads; without them, --labels shifted right")
       .placeholder("JSON");
   flags
       .add("labels", values.texts.labels,

@@ -125,11 +125,34 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
       return labels;
     }
+    case Head::kSeq2SeqLm: {  // as long as what the decoder reads
+      const at::Tensor labels = read_ids("labels", text, {0, config.vocab_size - 1, kIgnored});
+      if (labels.size(0) != batch)
+        throw Error("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
+      return labels;
+    }
     case Head::kTokenClassification:
       return beside_ids(config.num_labels);
     default:
       return beside_ids(config.vocab_size);
   }
+}
+
+void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, ModelInputs& inputs) {
+  const TransformerConfig& config = loaded.model->config();
+  const bool decodes = config.shape == Shape::kEncoderDecoder;
+  if (!texts.decoder_input_ids) {
+    const bool shifted = texts.labels && loaded.head != Head::kBase;
+    if (decodes && !shifted) throw Error("--decoder_input_ids: an encoder-decoder needs them, or --labels");
+    return;
+  }
+  if (!decodes) throw Error("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
+  const at::Tensor ids =
+      read_ids("decoder_input_ids", *texts.decoder_input_ids, {0, config.vocab_size - 1, std::nullopt});
+  const std::int64_t batch = inputs.input_ids.size(0);
+  if (ids.size(0) != batch)
+    throw Error("--decoder_input_ids: must have ", batch, " rows as --input_ids, got ", ids.size(0));
+  inputs.decoder_input_ids = ids.to(inputs.input_ids.device());
 }
 
 }  // namespace
@@ -154,6 +177,7 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
   }
   inputs.token_type_ids =
       read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
+  read_decoder_ids(texts, loaded, inputs);
   if (texts.labels) inputs.labels = read_labels_of(loaded, *texts.labels, sizes).to(device);
   return inputs;
 }

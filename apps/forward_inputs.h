@@ -10,7 +10,7 @@ namespace zoo {
 /// The inputs of `tzoo forward`, each a JSON text as its flag has it.
 struct ForwardTexts {
   std::string input_ids;
-  std::optional<std::string> attention_mask, token_type_ids, labels;
+  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels;
 };
 
 /// The tensors on `device`, with everything asked for that a model can show. Labels have the form of the

@@ -39,7 +39,7 @@ struct GenerateFlags {
 };
 
 bool parse(const Arguments& arguments, GenerateFlags& values) {
-  Flags flags(arguments.command, "Continues a text, or ids, with a model.");
+  Flags flags(arguments.command, "Continues a text, or ids, with a model; an encoder-decoder answers it.");
   flags.group("Input");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   flags.add("prompt", values.prompt, "the text to continue; - reads standard input. Without it, a new line")
@@ -83,9 +83,21 @@ std::vector<Ids> parse_ids(const std::string& text) {
   return rows;
 }
 
-Ids encode(const Tokenizer& tokenizer, const std::string& text) {
+// What a run works with.
+struct Session {
+  CheckpointConfig checkpoint;
+  GenerationDefaults defaults;
+  std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has none
+};
+
+bool has_encoder(const Session& session) {
+  return session.checkpoint.config.shape == Shape::kEncoderDecoder;
+}
+
+Ids encode(const Session& session, const std::string& text) {
   try {
-    const auto ids = tokenizer.encode(text);
+    // With what the model has been trained to see around a text: T5's </s>, Llama's <s>.
+    const auto ids = session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
     return {ids.begin(), ids.end()};
   } catch (const Error& error) {
     throw Error("--prompt: ", error.what());
@@ -112,13 +124,6 @@ Ids default_prompt(const Tokenizer* tokenizer, const GenerationDefaults& default
   throw UsageError("missing flag '--prompt' or '--input_ids': the model knows no token that begins a text");
 }
 
-// What a run works with.
-struct Session {
-  CheckpointConfig checkpoint;
-  GenerationDefaults defaults;
-  std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has none
-};
-
 // Ids can be continued although the zoo does not read the tokenizer beside the model; there is no text then.
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed) {
   if (!has_tokenizer(directory)) return nullptr;
@@ -138,7 +143,7 @@ Session open_session(const fs::path& directory, bool needs_tokenizer) {
   }
   Session session{read_checkpoint_config(directory), read_generation_defaults(directory), nullptr};
   const std::int64_t vocab_size = session.checkpoint.config.vocab_size;
-  if (session.checkpoint.head != Head::kCausalLm) {
+  if (session.checkpoint.head != Head::kCausalLm && session.checkpoint.head != Head::kSeq2SeqLm) {
     throw Error(directory, ": a model with a ", name_of(session.checkpoint.head), " head does not generate");
   }
   session.tokenizer = open_tokenizer(directory, needs_tokenizer);
@@ -156,7 +161,9 @@ std::vector<Ids> prompts_of(const GenerateFlags& flags, const Session& session) 
   } else if (flags.prompt && !session.tokenizer) {
     throw Error("--prompt: ", flags.model, " holds no tokenizer to read a text with; give --input_ids");
   } else if (flags.prompt) {
-    prompts = {encode(*session.tokenizer, read_prompt(*flags.prompt))};
+    prompts = {encode(session, read_prompt(*flags.prompt))};
+  } else if (has_encoder(session)) {
+    throw UsageError("missing flag '--prompt' or '--input_ids': there is nothing to read for the encoder");
   } else {
     prompts = {
         default_prompt(session.tokenizer.get(), session.defaults, session.checkpoint.config.vocab_size)};
@@ -207,6 +214,7 @@ void print_json(const GenerationResult& result, const Session& session) {
 class RowPrinter {
  public:
   RowPrinter(const Session& session, const Ids& prompt) : text_ids_(session), decoder_(*session.tokenizer) {
+    if (has_encoder(session)) return;  // what it writes does not continue what it reads
     for (const std::int64_t id : prompt) print(id);
   }
 
@@ -268,12 +276,13 @@ int run_generate(const Arguments& arguments) {
   const std::vector<Ids> prompts = prompts_of(flags, session);
   const LoadedModel loaded =
       load_model(flags.model, {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)});
-  const GenerationOptions options{.max_new_tokens = flags.max_new_tokens,
-                                  .sampling = {.temperature = flags.temperature,
-                                               .top_k = flags.top_k,
-                                               .top_p = flags.top_p,
-                                               .seed = static_cast<std::uint64_t>(flags.compute.seed)},
-                                  .eos_token_ids = session.defaults.eos_token_ids};
+  GenerationOptions options{.max_new_tokens = flags.max_new_tokens,
+                            .sampling = {.temperature = flags.temperature,
+                                         .top_k = flags.top_k,
+                                         .top_p = flags.top_p,
+                                         .seed = static_cast<std::uint64_t>(flags.compute.seed)},
+                            .eos_token_ids = session.defaults.eos_token_ids};
+  options.decoder_start_token_id = session.defaults.decoder_start_token_id.value_or(-1);
   if (flags.json) {
     print_json(generate(*loaded.model, prompts, options), session);
     return 0;

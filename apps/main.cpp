@@ -26,6 +26,10 @@ constexpr std::array kVerbs{
     Verb{"tokenizer", "Text", "learn a vocabulary; text to ids and back", run_tokenizer},
     Verb{"train", "Training", "train a model, from scratch or from a checkpoint", run_train},
     Verb{"generate", "Use", "continue a text", run_generate},
+    Verb{"embed", "Use", "turn texts into vectors; compare them", run_embed},
+    Verb{"classify", "Use", "label texts, or the words in them", run_classify},
+    Verb{"fill-mask", "Use", "guess masked words", run_fill_mask},
+    Verb{"answer", "Use", "find the answer to a question in a text", run_answer},
     Verb{"export", "Use", "write a model as TorchScript or as a Hugging Face directory", run_export},
 };
 

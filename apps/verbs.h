@@ -12,6 +12,10 @@ int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_embed(const Arguments& arguments);
+int run_classify(const Arguments& arguments);
+int run_fill_mask(const Arguments& arguments);
+int run_answer(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 
 }  // namespace zoo

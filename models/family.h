@@ -11,6 +11,8 @@
 
 namespace zoo {
 
+class WeightFiles;
+
 /// What a model ends in.
 enum class Head {
   kBase,
@@ -53,6 +55,8 @@ struct Family {
   nlohmann::json (*write_config)(const TransformerConfig& config);
   std::shared_ptr<Model> (*build)(const TransformerConfig& config, Head head);
   WeightTable (*weight_table)(const TransformerConfig& config);
+  /// Completes what read_config has read by what only the tensors tell; null: nothing.
+  void (*complete_config)(TransformerConfig& config, const WeightFiles& files) = nullptr;
 };
 
 }  // namespace zoo

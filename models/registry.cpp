@@ -11,7 +11,9 @@
 #include "models/distilbert/family.h"
 #include "models/gpt/family.h"
 #include "models/layers/parameter.h"
+#include "models/llama/family.h"
 #include "models/roberta/family.h"
+#include "models/t5/family.h"
 
 namespace zoo {
 namespace {
@@ -34,7 +36,8 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(), bert::family(), roberta::family(), distilbert::family(),
+  static const std::vector<Family> all{gpt::family(),   llama::family(),   t5::family(),
+                                       bert::family(),  roberta::family(), distilbert::family(),
                                        albert::family()};
   return all;
 }

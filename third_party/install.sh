@@ -14,7 +14,7 @@ readonly torch_tag=311        # the Python whose wheel is taken where the system
 readonly torch_index=https://download.pytorch.org/whl/cpu
 readonly cmake_minimum=3.25
 readonly gxx_minimum=12
-# The Python packages of --tests are pinned in requirements.txt, beside this file.
+# The Python packages of --tests are pinned in requirements*.txt, beside this file.
 
 # Debian package | versions that work | the program, or the header in <>, that shows it is there
 readonly packages='
@@ -242,6 +242,8 @@ fill_interop() {
   "$python" -m venv "$interop" || return
   "$interop/bin/python" -m pip install --disable-pip-version-check --only-binary=:all: \
     -r "$here/requirements.txt" || return
+  "$interop/bin/python" -m pip install --disable-pip-version-check --only-binary=:all: --no-deps \
+    -r "$here/requirements-no-deps.txt" || return
   if [[ $torch == shared ]]; then
     # Relative to the folder it lies in, so that the tree can be moved.
     echo ../../../../libtorch >"$interop/lib/python$(python_version "$python")/site-packages/libtorch.pth"
@@ -255,7 +257,7 @@ install_interop() {
   local python torch stamp
   read -r python torch < <(choose_test_python)
   [[ -n $python ]] || exit 1
-  stamp="$(python_version "$python") torch $torch_version ($torch) $(cksum <"$here/requirements.txt")"
+  stamp="$(python_version "$python") torch $torch_version ($torch) $(cat "$here"/requirements*.txt | cksum)"
   # The stamp is written last: without it the folder is a torso of an interrupted run.
   if [[ -f $interop/.complete && $(<"$interop/.complete") == "$stamp" ]] && "$interop/bin/python" -c '' 2>/dev/null; then
     say "Python for the tests" "already there"

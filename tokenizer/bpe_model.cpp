@@ -1,7 +1,6 @@
 #include "tokenizer/bpe_model.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 
 #include "data/base/error.h"
@@ -11,30 +10,6 @@
 
 namespace zoo {
 namespace {
-
-std::uint64_t next_serial() {
-  static std::atomic<std::uint64_t> serial{0};
-  return ++serial;
-}
-
-// The words that this thread has encoded with a model. A thread rarely uses more than a few models: the one
-// that was not used for longest makes room.
-WordCache& cache_of(std::uint64_t serial) {
-  struct Owned {
-    std::uint64_t owner = 0;
-    WordCache cache;
-  };
-  constexpr std::size_t kModels = 4;
-  thread_local std::vector<Owned> caches;
-  if (!caches.empty() && caches.front().owner == serial) return caches.front().cache;
-  auto found = std::find_if(caches.begin(), caches.end(), [&](const Owned& o) { return o.owner == serial; });
-  if (found == caches.end()) {
-    if (caches.size() == kModels) caches.pop_back();
-    found = caches.insert(caches.end(), Owned{serial, {}});
-  }
-  std::rotate(caches.begin(), found, found + 1);
-  return caches.front().cache;
-}
 
 // Where the character at `at` ends: one byte of a byte-level word, else its UTF-8.
 std::size_t character_end(std::string_view word, std::size_t at, bool byte_level) {
@@ -46,7 +21,7 @@ std::size_t character_end(std::string_view word, std::size_t at, bool byte_level
 }  // namespace
 
 BpeModel::BpeModel(std::span<const BpeToken> vocabulary, std::span<const BpeMerge> merges, BpeOptions options)
-    : options_(std::move(options)), serial_(next_serial()) {
+    : options_(std::move(options)), cache_key_(new_cache_key()) {
   vocabulary_.reserve(vocabulary.size());
   for (const BpeToken& token : vocabulary) vocabulary_.insert_or_assign(std::string(token.text), token.id);
   if (options_.unk_token) unk_id_ = require_token(*options_.unk_token, "unk_token");
@@ -90,8 +65,9 @@ void BpeModel::read_characters(std::span<const BpeToken> vocabulary) {
   characters_.resize(options_.end_of_word_suffix.empty() ? 2 : 4);
   for (std::size_t place = 0; place < characters_.size(); ++place) {
     characters_[place].low.fill(kUnknown);
-    const std::string_view prefix = place % 2 == 1 ? options_.continuing_subword_prefix : "";
-    const std::string_view suffix = place >= 2 ? options_.end_of_word_suffix : "";
+    std::string_view prefix, suffix;
+    if (place % 2 == 1) prefix = options_.continuing_subword_prefix;
+    if (place >= 2) suffix = options_.end_of_word_suffix;
     for (const auto& [text, id] : vocabulary) {
       if (text.size() <= prefix.size() + suffix.size()) continue;
       if (!text.starts_with(prefix) || !text.ends_with(suffix)) continue;
@@ -135,7 +111,7 @@ void BpeModel::read_fallback_bytes() {
 }
 
 void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
-  WordCache& cache = cache_of(serial_);
+  WordCache& cache = thread_cache(cache_key_);
   if (cache.append(word, ids)) return;
   thread_local std::vector<BpeSymbol> symbols;
   symbols.clear();

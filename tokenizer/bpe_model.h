@@ -90,7 +90,7 @@ class BpeModel {
   std::array<TokenId, 256> fallback_bytes_;
   std::optional<TokenId> unk_id_;
   BpeMerges merges_;
-  std::uint64_t serial_;  // tells the models of a thread's caches apart
+  std::uint64_t cache_key_;
 };
 
 }  // namespace zoo

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <vector>
 
+#include "data/base/error.h"
+#include "tokenizer/utf8.h"
+
 namespace zoo {
 namespace {
 
@@ -89,6 +92,62 @@ bool is_sound_charsmap(std::string_view map) {
   map.remove_prefix(sizeof trie_size);
   if (trie_size >= map.size() || trie_size % sizeof(std::uint32_t) != 0 || map.back() != '\0') return false;
   return Trie(map.substr(0, trie_size)).is_sound(map.size() - trie_size);
+}
+
+Charsmap::Charsmap(std::string_view map) {
+  if (map.empty() || !is_sound_charsmap(map)) {
+    throw Error("the normalization table is damaged: it points outside itself");
+  }
+  std::uint32_t size = 0;
+  std::memcpy(&size, map.data(), sizeof size);
+  units_.resize(size / sizeof(std::uint32_t));
+  std::memcpy(units_.data(), map.data() + sizeof size, units_.size() * sizeof(std::uint32_t));
+  texts_ = map.substr(sizeof size + size);
+  if (invalid_utf8_at(texts_)) throw Error("the normalization table is damaged: it holds invalid UTF-8");
+  for (unsigned char c = 0; c < 128; ++c) {
+    keeps_[c] = true;
+    for (unsigned char next = 0; next < 128; ++next) {
+      const char text[2] = {static_cast<char>(c), static_cast<char>(next)};
+      if (longest({text, 2})) keeps_[c] = false;
+    }
+  }
+}
+
+// Calls visit(size, replacement) for the rules that the text begins with, the shortest first, while it
+// returns true.
+template <class Visit>
+void Charsmap::visit_rules(std::string_view text, Visit visit) const {
+  std::size_t at = first_child(0);
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    const auto byte = static_cast<unsigned char>(text[size - 1]);
+    if (byte == 0) return;
+    at ^= byte;
+    const std::uint32_t unit = units_[at];
+    if ((unit & 0x800000FFu) != byte) return;
+    at = first_child(at);
+    if ((unit >> 8 & 1) == 0) continue;
+    const std::string_view found = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
+    const bool is_inside_character = !found.empty() && (static_cast<unsigned char>(found[0]) & 0xC0) == 0x80;
+    if (!is_inside_character && !visit(size, found)) return;
+  }
+}
+
+std::optional<std::string_view> Charsmap::shortest(std::string_view text) const {
+  std::optional<std::string_view> result;
+  visit_rules(text, [&](std::size_t, std::string_view replacement) {
+    result = replacement;
+    return false;
+  });
+  return result;
+}
+
+std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
+  std::optional<Match> result;
+  visit_rules(text, [&](std::size_t size, std::string_view replacement) {
+    result = Match{size, replacement};
+    return true;
+  });
+  return result;
 }
 
 }  // namespace zoo

@@ -95,9 +95,9 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
 
   apply_settings(settings, pipeline);
   const TokenRegistry registry(pipeline);
+  const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path);
   pipeline.around =
-      bert_template(require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path),
-                    require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
+      bert_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              read_tokenizer_files(path.parent_path(), {"vocab.txt"}));
 }
@@ -126,9 +126,9 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
   apply_settings(settings, pipeline);
   if (settings.tokenizer_class == "RobertaTokenizer") {
     const TokenRegistry registry(pipeline);
+    const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path);
     pipeline.around =
-        roberta_template(require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path),
-                         require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
+        roberta_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
     if (settings.trim_offsets.value_or(true)) {
       pipeline.offset_trimming = Pipeline::OffsetTrimming{splitting.add_prefix_space};
     }

@@ -59,8 +59,9 @@ void read_bpe(const JsonSection& model, Pipeline& pipeline) {
   options.byte_level = pipeline.model_reads_bytes;
   if (options.byte_level) pipeline.kind = "byte_bpe";
   pipeline.vocabulary = read_vocabulary(model);
+  const MergePairs merges = read_merges(model);
   try {
-    pipeline.model = make_bpe_model(pipeline.vocabulary, read_merges(model), options);
+    pipeline.model = make_bpe_model(pipeline.vocabulary, merges, options);
   } catch (const Error& error) {
     throw Error(model.file(), ": model: ", error.what());
   }

@@ -28,9 +28,9 @@ Normalizer prepend_normalizer(std::string text);
 Normalizer nmt_normalizer();
 /// Each byte becomes the character that stands for it in GPT-2's vocabulary.
 Normalizer byte_level_normalizer();
-/// The rules of a sentencepiece model: a trie of texts and what they become. Throws Error "WHAT …" if the
-/// table is damaged.
-Normalizer precompiled_normalizer(std::string charsmap, const std::string& what);
+/// The rules of a sentencepiece model: a trie of texts and what they become. Throws Error if the table is
+/// damaged.
+Normalizer precompiled_normalizer(std::string_view charsmap);
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
 
 }  // namespace zoo

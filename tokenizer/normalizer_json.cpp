@@ -19,7 +19,11 @@ Normalizer read_precompiled(const JsonSection& section) {
   const char* key = "precompiled_charsmap";
   const auto map = decode_base64(section.text(key, ""));
   if (!map) section.fail(key, "is not base64");
-  return precompiled_normalizer(*map, section.file().string() + ": " + std::string(key));
+  try {
+    return precompiled_normalizer(*map);
+  } catch (const Error& error) {
+    section.fail(key, "cannot be used: ", error.what());
+  }
 }
 
 bool is_bert(std::string_view type) {

@@ -236,10 +236,10 @@ PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
       const bool prepends = options.prepend == MetaspaceOptions::Prepend::always ||
                             (options.prepend == MetaspaceOptions::Prepend::first && is_first);
       if (prepends && content[0] != ' ' && !content.starts_with(mark)) put(mark, old, word.begin, to);
-      for (std::size_t begin = word.begin; begin < word.end;) {
-        const std::size_t space = std::min<std::size_t>(old.text.find(' ', begin), word.end);
-        copy(old, begin, space, to);
-        if (space < word.end) put(mark, old, space, to);
+      for (std::size_t begin = 0; begin < content.size();) {
+        const std::size_t space = std::min(content.find(' ', begin), content.size());
+        copy(old, word.begin + begin, word.begin + space, to);
+        if (space < content.size()) put(mark, old, word.begin + space, to);
         begin = space + 1;
       }
     });

@@ -66,7 +66,7 @@ Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs
   }
   settings.add_sentinels();
   set_unigram(pieces, 2, pipeline);
-  if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap, path.string());
+  if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap);
   set_words(true, pipeline);
   apply_settings(settings, pipeline);
   const Piece eos = {Piece::Kind::special, 0, {require_token(pipeline, SpecialToken::eos, path)}};
@@ -86,7 +86,7 @@ Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, cons
     normalizers.push_back(strip_accents_normalizer());
   }
   if (settings.do_lower_case.value_or(true)) normalizers.push_back(lowercase_normalizer());
-  if (!file.charsmap.empty()) normalizers.push_back(precompiled_normalizer(file.charsmap, path.string()));
+  if (!file.charsmap.empty()) normalizers.push_back(precompiled_normalizer(file.charsmap));
   pipeline.normalizer = normalizer_sequence(std::move(normalizers));
   set_words(settings.add_prefix_space.value_or(true), pipeline);
   apply_settings(settings, pipeline);

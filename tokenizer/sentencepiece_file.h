@@ -26,6 +26,7 @@ struct SentencePieceFile {
   std::vector<Piece> pieces;
   std::string charsmap;  // the normalization table
   bool is_unigram = true, has_byte_fallback = false;
+  bool adds_prefix = true, removes_extra_spaces = true, escapes_spaces = true, space_is_suffix = false;
 
   /// Throws Error "WHAT: …" as check_sentencepiece_model does, and if a piece is not UTF-8.
   static SentencePieceFile parse(std::string_view model, const std::string& what);

@@ -10,6 +10,7 @@
 #include "tokenizer/sentencepiece_library.h"
 #include "tokenizer/sentencepiece_model_check.h"
 #include "tokenizer/sentencepiece_trainer.h"
+#include "tokenizer/sentencepiece_unigram.h"
 #include "tokenizer/token_id.h"
 #include "tokenizer/utf8.h"
 
@@ -59,6 +60,12 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
   } catch (const std::exception& error) {
     throw Error(what, ": not a sentencepiece model that can be used: ", error.what());
   }
+  try {
+    const SentencePieceFile file = SentencePieceFile::parse(model_, what);
+    if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
+  } catch (const Error&) {
+    // The library puts up with pieces and rules that are no UTF-8.
+  }
 }
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
@@ -95,6 +102,10 @@ std::vector<TokenId> SentencePieceTokenizer::encode(std::string_view text) const
     throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());
   }
   std::vector<int> ids;
+  if (unigram_ != nullptr) {
+    unigram_->encode(text, ids);
+    return ids;
+  }
   const auto status = processor_->Encode(text, &ids);
   if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
   return ids;

@@ -8,6 +8,8 @@ class SentencePieceProcessor;
 
 namespace zoo {
 
+class SentencePieceUnigram;
+
 /// How sentencepiece (Kudo and Richardson, 2018) learns a vocabulary. The special ids are T5's; an id of -1
 /// leaves that token out.
 struct SentencePieceOptions {
@@ -75,6 +77,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string model_;
   bool is_like_t5_ = false;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::unique_ptr<const SentencePieceUnigram> unigram_;  // where it does the library's work, twice as fast
 };
 
 }  // namespace zoo

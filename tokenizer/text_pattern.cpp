@@ -26,11 +26,13 @@ TextPattern TextPattern::literal(std::string text) {
 }
 
 TextPattern TextPattern::regex(const std::string& expression) {
+  // As in the engine of `tokenizers`: ^ and $ stand at line ends, and only \n is one.
+  constexpr std::uint32_t kFlags = UREGEX_MULTILINE | UREGEX_UNIX_LINES;
   UErrorCode status = U_ZERO_ERROR;
   UParseError where;
   auto compiled = std::make_shared<Regex>();
   compiled->pattern.reset(
-      icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(expression), 0, where, status));
+      icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(expression), kFlags, where, status));
   if (U_FAILURE(status)) {
     throw Error("not a regular expression that ICU reads: ", u_errorName(status), " at character ",
                 where.offset);

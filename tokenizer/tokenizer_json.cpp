@@ -51,11 +51,12 @@ bool is_plain_vocabulary(const JsonSection& root) {
   if (kind_of_model(root) != "bpe") return false;
   const JsonSection model = root.section("model");
   const json* dropout = model.find("dropout");
-  const json* added = root.find("added_tokens");
+  const bool has_added =
+      root.find("added_tokens") != nullptr && !root.require("added_tokens", JsonType::array).empty();
   return model.require("merges", JsonType::array).empty() && !model.flag("byte_fallback", false) &&
          is_empty_text(model, "unk_token") && is_empty_text(model, "continuing_subword_prefix") &&
-         is_empty_text(model, "end_of_word_suffix") && (dropout == nullptr || *dropout == 0) &&
-         (added == nullptr || added->empty()) && root.find("normalizer") == nullptr;
+         is_empty_text(model, "end_of_word_suffix") && (dropout == nullptr || *dropout == 0) && !has_added &&
+         root.find("normalizer") == nullptr;
 }
 
 bool is_char(const JsonSection& root) {
@@ -92,11 +93,12 @@ bool is_byte_vocabulary(const json& vocabulary) {
 
 bool is_byte(const JsonSection& root) {
   if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
+  const JsonSection pre_tokenizer = root.section("pre_tokenizer");
+  pre_tokenizer.flag("use_regex", true);
   // A ByteLevel post-processor moves offsets only; without merges it does not matter where use_regex cuts.
   const std::string post_processor = root.type_of("post_processor");
   return (post_processor == "none" || post_processor == "ByteLevel") &&
-         root.type_of("decoder") == "ByteLevel" &&
-         !root.section("pre_tokenizer").flag("add_prefix_space", true) &&
+         root.type_of("decoder") == "ByteLevel" && !pre_tokenizer.flag("add_prefix_space", true) &&
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 

@@ -6,6 +6,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/utf8.h"
+#include "tokenizer/word_cache.h"
 
 namespace zoo {
 namespace {
@@ -28,7 +29,10 @@ std::size_t character_size(char lead) {
 }  // namespace
 
 UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options)
-    : trie_(trie_of(pieces)), unk_id_(options.unk_id), byte_fallback_(options.byte_fallback) {
+    : trie_(trie_of(pieces)),
+      unk_id_(options.unk_id),
+      byte_fallback_(options.byte_fallback),
+      cache_key_(new_cache_key()) {
   if (unk_id_ && (*unk_id_ < 0 || static_cast<std::size_t>(*unk_id_) >= pieces.size())) {
     throw Error("unk_id is ", *unk_id_, ": expected 0 to ", pieces.size() - 1, ", as there are ",
                 pieces.size(), " pieces");
@@ -74,6 +78,16 @@ void UnigramModel::find_best_way(std::string_view word, std::vector<Step>& ways)
 
 void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
                           std::vector<ByteRange>* ranges) const {
+  if (ranges != nullptr) return encode_anew(word, ids, ranges);
+  WordCache& cache = thread_cache(cache_key_);
+  if (cache.append(word, ids)) return;
+  const std::size_t before = ids.size();
+  encode_anew(word, ids, nullptr);
+  cache.insert(word, ids.data() + before, ids.size() - before);
+}
+
+void UnigramModel::encode_anew(std::string_view word, std::vector<TokenId>& ids,
+                               std::vector<ByteRange>* ranges) const {
   static thread_local std::vector<Step> ways;
   static thread_local std::vector<std::uint32_t> ends;
   find_best_way(word, ways);

@@ -37,6 +37,7 @@ class UnigramModel final : public TokenModel {
   };
 
   void find_best_way(std::string_view word, std::vector<Step>& ways) const;
+  void encode_anew(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
   void append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
                       std::vector<ByteRange>* ranges) const;
 
@@ -45,6 +46,7 @@ class UnigramModel final : public TokenModel {
   double unknown_score_ = 0;
   std::optional<TokenId> unk_id_;
   bool byte_fallback_;
+  std::uint64_t cache_key_;
   std::array<TokenId, 256> bytes_;  // of "<0x00>" and so on
 };
 

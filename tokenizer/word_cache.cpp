@@ -1,5 +1,7 @@
 #include "tokenizer/word_cache.h"
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace zoo {
@@ -50,6 +52,29 @@ void WordCache::put(const Slot& slot) {
   std::size_t place = place_of(slot.key);
   while (slots_[place].key.size > 0) place = (place + 1) & (slots_.size() - 1);
   slots_[place] = slot;
+}
+
+std::uint64_t new_cache_key() {
+  static std::atomic<std::uint64_t> key{0};
+  return ++key;
+}
+
+WordCache& thread_cache(std::uint64_t key) {
+  struct Owned {
+    std::uint64_t key = 0;
+    WordCache cache;
+  };
+  constexpr std::size_t kModels = 4;
+  thread_local std::vector<Owned> caches;
+  if (!caches.empty() && caches.front().key == key) return caches.front().cache;
+  auto found =
+      std::find_if(caches.begin(), caches.end(), [&](const Owned& owned) { return owned.key == key; });
+  if (found == caches.end()) {
+    if (caches.size() == kModels) caches.pop_back();
+    found = caches.insert(caches.end(), Owned{key, {}});
+  }
+  std::rotate(caches.begin(), found, found + 1);
+  return caches.front().cache;
 }
 
 }  // namespace zoo

@@ -103,4 +103,11 @@ class WordCache {
   std::size_t size_ = 0;
 };
 
+/// Tells the models apart whose words a thread keeps.
+std::uint64_t new_cache_key();
+
+/// The words that this thread has encoded with a model. A thread rarely uses more than a few models: the one
+/// that was not used for longest makes room.
+WordCache& thread_cache(std::uint64_t key);
+
 }  // namespace zoo

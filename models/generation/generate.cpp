@@ -4,10 +4,14 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/irange.h>
 
@@ -62,19 +66,64 @@ class EvaluationScope {
   bool was_training_;
 };
 
+// [B, longest] with each row's ids at its end or its beginning, and where they are: 1, and 0 for padding.
+struct Padded {
+  at::Tensor ids, mask;
+  bool has_padding = false;
+};
+
+enum class Side { kLeft, kRight };
+
+Padded pad(const std::vector<const Ids*>& rows, Side side) {
+  std::size_t longest = 0;
+  for (const Ids* row : rows) longest = std::max(longest, row->size());
+  const auto batch = static_cast<std::int64_t>(rows.size()), width = static_cast<std::int64_t>(longest);
+  Padded padded{at::full({batch, width}, kPadding, at::kLong), at::zeros({batch, width}, at::kLong)};
+  for (const auto b : c10::irange(batch)) {
+    const Ids& row = *rows[static_cast<std::size_t>(b)];
+    const auto length = static_cast<std::int64_t>(row.size());
+    const std::int64_t begin = side == Side::kLeft ? width - length : 0;
+    std::copy(row.begin(), row.end(), padded.ids.mutable_data_ptr<std::int64_t>() + b * width + begin);
+    padded.mask[b].slice(0, begin, begin + length).fill_(1);
+    padded.has_padding = padded.has_padding || length < width;
+  }
+  return padded;
+}
+
+// What an encoder-decoder reads once.
+struct Source {
+  at::Tensor ids, mask;  // [B, S]; no mask where no row is padded
+  at::Tensor memory;     // [B, S, C], after the first step
+};
+
+// What the decoder begins with: the prompts, or the start token of an encoder-decoder.
+std::vector<Ids> first_contexts(const Model& model, const std::vector<Ids>& prompts,
+                                const GenerationOptions& options) {
+  const TransformerConfig& config = model.config();
+  if (config.shape != Shape::kEncoderDecoder) return prompts;
+  const bool given = options.decoder_start_token_id >= 0;
+  const std::int64_t start = given ? options.decoder_start_token_id : config.decoder_start_token_id;
+  if (start < 0 || start >= config.vocab_size) {
+    throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
+                config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
+  }
+  return std::vector<Ids>(prompts.size(), Ids{start});
+}
+
 // The rows being continued, what the model shall see of each, and the cache of what it has read.
 class Contexts {
  public:
-  Contexts(Model& model, const std::vector<Ids>& prompts, std::int64_t max_new_tokens)
+  Contexts(Model& model, const std::vector<Ids>& prompts, const GenerationOptions& options)
       : model_(model),
-        contexts_(prompts),
+        contexts_(first_contexts(model, prompts, options)),
         ended_(prompts.size(), false),
         weight_options_(model.parameters().front().options().requires_grad(false)),
         limit_(context_limit(model.config())) {
     for (const auto row : c10::irange(prompts.size())) rows_.push_back(row);
     const std::int64_t longest = longest_context();
     // The last token is given, but never read.
-    capacity_ = longest + std::min(max_new_tokens - 1, limit_ - longest);
+    capacity_ = longest + std::min(options.max_new_tokens - 1, limit_ - longest);
+    if (model.config().shape == Shape::kEncoderDecoder) read_source(prompts);
   }
 
   // Numbers of the rows that next_logits() tells of: all but those that had ended when the context last slid.
@@ -96,6 +145,15 @@ class Contexts {
     std::size_t longest = 0;
     for (const std::size_t row : rows_) longest = std::max(longest, contexts_[row].size());
     return static_cast<std::int64_t>(longest);
+  }
+
+  void read_source(const std::vector<Ids>& prompts) {
+    std::vector<const Ids*> rows;
+    for (const Ids& prompt : prompts) rows.push_back(&prompt);
+    const Padded padded = pad(rows, Side::kRight);
+    source_.emplace();
+    source_->ids = padded.ids.to(device());
+    if (padded.has_padding) source_->mask = padded.mask.to(device());
   }
 
   // Leaves out the rows that have ended and makes room in those that fill the model's context.
@@ -121,19 +179,16 @@ class Contexts {
   at::Tensor read_contexts() {
     make_room();
     empty_cache();
-    const std::int64_t longest = longest_context();
-    at::Tensor ids = at::full({batch_, longest}, kPadding, at::kLong);
-    at::Tensor mask = at::ones({batch_, capacity_}, at::kLong);
-    bool padded = false;
-    for (const auto b : c10::irange(batch_)) {
-      const Ids& context = contexts_[rows_[static_cast<std::size_t>(b)]];
-      const std::int64_t padding = longest - static_cast<std::int64_t>(context.size());
-      std::copy(context.begin(), context.end(), ids.mutable_data_ptr<std::int64_t>() + b * longest + padding);
-      mask[b].slice(0, 0, padding).zero_();
-      padded = padded || padding > 0;
+    std::vector<const Ids*> rows;
+    for (const std::size_t row : rows_) rows.push_back(&contexts_[row]);
+    const Padded padded = pad(rows, Side::kLeft);
+    if (!padded.has_padding) {
+      mask_ = at::Tensor();
+      return forward(padded.ids, at::Tensor());
     }
-    mask_ = padded ? mask.to(device()) : at::Tensor();
-    return forward(ids, padded ? positions_of(mask.slice(1, 0, longest)) : at::Tensor());
+    const at::Tensor to_come = at::ones({batch_, capacity_ - padded.ids.size(1)}, at::kLong);
+    mask_ = at::cat({padded.mask, to_come}, 1).to(device());
+    return forward(padded.ids, positions_of(padded.mask));
   }
 
   at::Tensor read_last_tokens() {
@@ -147,7 +202,18 @@ class Contexts {
   }
 
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& positions) {
-    ModelInputs inputs{.input_ids = ids.to(device()), .cache = cache_.get(), .last_logits_only = true};
+    ModelInputs inputs{.cache = cache_.get(), .last_logits_only = true};
+    if (source_) {
+      // Its decoder's rows are as long as one another and fill no context: they are read once, together.
+      inputs.input_ids = source_->ids;
+      inputs.attention_mask = source_->mask;
+      inputs.memory = source_->memory;
+      inputs.decoder_input_ids = ids.to(device());
+      const ModelOutput output = model_.forward(inputs);
+      source_->memory = output.encoder_last_hidden_state;
+      return output.logits.select(1, -1);
+    }
+    inputs.input_ids = ids.to(device());
     if (mask_.defined()) {
       inputs.attention_mask = mask_.slice(1, 0, cache_->length() + ids.size(1));
       inputs.position_ids = positions.to(device());
@@ -164,7 +230,8 @@ class Contexts {
   std::vector<std::size_t> rows_;
   std::int64_t limit_, capacity_ = 0, batch_ = 0;
   std::unique_ptr<KeyValueCache> cache_;
-  at::Tensor mask_;  // [B, capacity]; undefined where no row is padded
+  at::Tensor mask_;               // [B, capacity]; undefined where no row is padded
+  std::optional<Source> source_;  // of an encoder-decoder
 };
 
 }  // namespace
@@ -192,7 +259,7 @@ GenerationResult generate(Model& model, const std::vector<Ids>& prompts, const G
   const c10::InferenceMode inference;
   const EvaluationScope evaluation(model);
   auto start = std::chrono::steady_clock::now();
-  Contexts contexts(model, prompts, options.max_new_tokens);
+  Contexts contexts(model, prompts, options);
   const auto ends = [&](std::int64_t id) {
     return std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), id) !=
            options.eos_token_ids.end();

@@ -11,7 +11,8 @@ namespace zoo {
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;  // for each row, at least 1
   SamplingOptions sampling;
-  std::vector<std::int64_t> eos_token_ids;  // a row ends with the first of them
+  std::vector<std::int64_t> eos_token_ids;   // a row ends with the first of them
+  std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder begins with; -1: what its config says
 };
 
 struct GenerationResult {
@@ -29,7 +30,8 @@ using TokenCallback = std::function<bool(std::size_t row, std::int64_t id)>;
 
 /// Continues each prompt with a decoder. Keys and values are kept from step to step; rows of different
 /// lengths are padded on the left, and positions count a row's own tokens, so that a row is continued as it
-/// would be alone.
+/// would be alone. An encoder-decoder reads the prompts once with its encoder, padded on the right, and its
+/// decoder begins with decoder_start_token_id.
 ///
 /// A model with learned or sinusoidal positions sees at most max_positions tokens. When the prompt and what
 /// is new grow beyond that, the last half of max_positions tokens of the row is kept and read anew: the
@@ -37,7 +39,7 @@ using TokenCallback = std::function<bool(std::size_t row, std::int64_t id)>;
 /// Hugging Face fails.
 ///
 /// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than
-/// max_positions (naming both lengths) and options out of range.
+/// max_positions (naming both lengths), options out of range and a start token that nobody names.
 GenerationResult generate(Model& model, const std::vector<std::vector<std::int64_t>>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 

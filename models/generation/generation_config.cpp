@@ -48,6 +48,7 @@ GenerationDefaults read_generation_defaults(const fs::path& directory) {
   defaults.eos_token_ids = read_ids(json, "eos_token_id", path);
   defaults.pad_token_id = read_id(json, "pad_token_id", path);
   defaults.bos_token_id = read_id(json, "bos_token_id", path);
+  defaults.decoder_start_token_id = read_id(json, "decoder_start_token_id", path);
   return defaults;
 }
 

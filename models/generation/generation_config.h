@@ -10,7 +10,7 @@ namespace zoo {
 /// What a checkpoint says about generating.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_token_ids;  // each of them ends a text; empty: nothing does
-  std::optional<std::int64_t> pad_token_id, bos_token_id;
+  std::optional<std::int64_t> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
 /// Reads the directory's generation_config.json or, if there is none, config.json: as Hugging Face, one file

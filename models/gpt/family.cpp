@@ -1,7 +1,7 @@
 #include "models/gpt/family.h"
 
+#include "models/decoder/decoder.h"
 #include "models/gpt/config_reader.h"
-#include "models/gpt/gpt.h"
 #include "models/gpt/weight_names.h"
 
 namespace zoo::gpt {
@@ -42,16 +42,7 @@ TransformerConfig gpt3() {
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head) {
-  switch (head) {
-    case Head::kCausalLm:
-      return std::make_shared<GptForCausalLm>(config);
-    case Head::kBase:
-      return std::make_shared<GptModel>(config);
-    case Head::kSequenceClassification:
-      return std::make_shared<GptForSequenceClassification>(config);
-    default:
-      TORCH_CHECK(false, "a GPT has no ", name_of(head), " head");
-  }
+  return build_decoder(config, head);
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
     throw Error(source, ": ", error.what());
   }
   checkpoint.config = checkpoint.family->read_config(json, source);
+  if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
+    checkpoint.family->complete_config(checkpoint.config, WeightFiles(directory));
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {
@@ -114,7 +116,8 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
                 const SaveOptions& options) {
   nlohmann::json config = family.write_config(model.config());
   config["model_type"] = family.model_type;
-  config["architectures"] = {architecture_of(family, head)};
+  // A family says it itself where the head alone does not.
+  if (!config.contains("architectures")) config["architectures"] = {architecture_of(family, head)};
   config["dtype"] = dtype_name(options.dtype);
   // Absent, transformers would take GPT-2's own 50256, whatever the vocabulary.
   config["bos_token_id"] = nullptr;

@@ -27,8 +27,12 @@ NamedTensors tensors_of(const ModelOutput& output, Head head) {
     add(tensors, "pooler_output", output.pooler_output);
   }
   add(tensors, "loss", output.loss);
-  add_layers(tensors, "hidden_states", output.hidden_states);
-  add_layers(tensors, "attentions", output.attentions);
+  const std::string decoder = output.encoder_last_hidden_state.defined() ? "decoder_" : "";
+  add_layers(tensors, "encoder_hidden_states", output.encoder_hidden_states);
+  add_layers(tensors, "encoder_attentions", output.encoder_attentions);
+  add_layers(tensors, decoder + "hidden_states", output.hidden_states);
+  add_layers(tensors, decoder + "attentions", output.attentions);
+  add_layers(tensors, "cross_attentions", output.cross_attentions);
   return tensors;
 }
 

@@ -34,6 +34,10 @@ std::set<std::string> shards_of(const fs::path& index_path, std::map<std::string
 
 }  // namespace
 
+bool WeightFiles::exist_in(const fs::path& directory) {
+  return fs::exists(directory / kSingle) || fs::exists(directory / kIndex);
+}
+
 WeightFiles::WeightFiles(const fs::path& directory) {
   if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
   if (fs::exists(directory / kSingle)) {

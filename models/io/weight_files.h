@@ -18,6 +18,9 @@ class WeightFiles {
   /// program.
   explicit WeightFiles(const std::filesystem::path& directory);
 
+  /// True if the directory holds tensors that could be read.
+  static bool exist_in(const std::filesystem::path& directory);
+
   const std::vector<std::string>& names() const { return names_; }
   bool contains(const std::string& name) const { return where_.count(name) != 0; }
   const SafetensorsFile::Entry& entry(const std::string& name) const { return where_.at(name)->entry(name); }

@@ -19,6 +19,8 @@ struct WeightName {
   std::string ours;
   std::vector<std::string> theirs;
   WeightLayout layout = WeightLayout::kSame;
+  /// How many rows each of several names has; empty: all the same.
+  std::vector<std::int64_t> rows = {};
 };
 
 /// All names of a family.

@@ -27,6 +27,13 @@ std::string weight_beside(const std::string& bias) {
   return bias.substr(0, bias.size() - 4) + "weight";
 }
 
+// The rows of the parameter that each of the names holds.
+std::vector<std::int64_t> rows_of(const WeightName& name, const at::Tensor& parameter) {
+  if (!name.rows.empty()) return name.rows;
+  return std::vector<std::int64_t>(name.theirs.size(),
+                                   parameter.size(0) / static_cast<std::int64_t>(name.theirs.size()));
+}
+
 // The matching of one model with one set of files.
 class Matcher {
  public:
@@ -63,10 +70,9 @@ class Matcher {
  private:
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
     std::vector<std::int64_t> expected = parameter.sizes().vec();
-    const bool stacked = name.theirs.size() > 1;
-    std::int64_t rows = 0;
-    for (const std::string& theirs : name.theirs) {
-      const std::string key = stored(theirs);
+    const std::vector<std::int64_t> rows = rows_of(name, parameter);
+    for (std::size_t i = 0; i < name.theirs.size(); ++i) {
+      const std::string key = stored(name.theirs[i]);
       seen_.insert(key);
       if (!files_.contains(key)) {
         report_.missing.push_back(key);
@@ -81,12 +87,8 @@ class Matcher {
       std::vector<std::int64_t> found = files_.entry(key).shape;
       if (name.layout == WeightLayout::kTransposed) std::reverse(found.begin(), found.end());
       std::vector<std::int64_t> wanted = expected;
-      if (stacked && !found.empty() && !wanted.empty()) {
-        rows += found[0];
-        wanted[0] = found[0];
-      }
-      const bool last = theirs == name.theirs.back();
-      if (found != wanted || (stacked && last && rows != expected[0])) {
+      wanted[0] = rows[i];
+      if (found != wanted) {
         if (name.layout == WeightLayout::kTransposed) std::reverse(wanted.begin(), wanted.end());
         report_.mismatched.push_back(key + ": expected " + shape_text(wanted) + ", found " +
                                      shape_text(files_.entry(key).shape));
@@ -193,7 +195,7 @@ LoadReport load_weights(Model& model, const WeightTable& table, const WeightFile
 
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table) {
   NamedTensors tensors;
-  const auto parts = tensor.chunk(static_cast<std::int64_t>(name.theirs.size()), 0);
+  const auto parts = tensor.split_with_sizes(rows_of(name, tensor), 0);
   for (std::size_t i = 0; i < name.theirs.size(); ++i) {
     const bool transposed = name.layout == WeightLayout::kTransposed;
     tensors.emplace_back(with_prefix(table, name.theirs[i]), transposed ? parts[i].t() : parts[i]);

@@ -4,10 +4,12 @@
 #include <limits>
 
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/einsum.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include "models/layers/relative_positions.h"
 #include "models/layers/short_attention.h"
 
 namespace zoo {
@@ -24,8 +26,11 @@ at::Tensor merge_heads(const at::Tensor& x) {
 }
 
 at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
-                            double scale) {
-  at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * scale;  // [B, H, T, S]
+                            const AttentionOptions& options) {
+  at::Tensor scores = at::matmul(q, k.transpose(-2, -1));  // [B, H, T, S]
+  if (options.relative_keys.defined())
+    scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
+  scores = scores * options.scale;
   if (mask.causal) {
     const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
@@ -34,23 +39,35 @@ at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const Atte
   return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
 }
 
+// The weights multiplied out, for who wants to see them.
+AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                   const AttentionMask& mask, const AttentionOptions& options) {
+  AttentionOutput result;
+  const std::int64_t group = q.size(1) / k.size(1);
+  const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
+  result.weights = explicit_weights(q, repeated(k), mask, options);
+  if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
+  const at::Tensor dropped = at::dropout(result.weights, options.dropout, options.dropout > 0);
+  result.output = at::matmul(dropped, repeated(v));
+  if (options.relative_values.defined())
+    result.output = result.output + at::einsum("bhts,tsd->bhtd", {dropped, options.relative_values});
+  return result;
+}
+
 }  // namespace
 
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                             const AttentionMask& mask, const AttentionOptions& options) {
-  const double scale = options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
-  const bool grouped = q.size(1) != k.size(1);
+                                             const AttentionMask& mask, const AttentionOptions& given) {
+  AttentionOptions options = given;
+  if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   AttentionOutput result;
-  if (options.need_weights) {
-    const std::int64_t group = q.size(1) / k.size(1);
-    result.weights = explicit_weights(q, grouped ? k.repeat_interleave(group, 1) : k, mask, scale);
-    if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
-    const at::Tensor dropped = at::dropout(result.weights, options.dropout, options.dropout > 0);
-    result.output = at::matmul(dropped, grouped ? v.repeat_interleave(group, 1) : v);
+  if (options.need_weights || options.relative_keys.defined()) {
+    result = explicit_attention(q, k, v, mask, options);
+    if (!options.need_weights) result.weights = at::Tensor();
   } else {
     const auto bias = mask.bias.defined() ? std::optional<at::Tensor>(mask.bias) : std::nullopt;
-    result.output = at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal, scale,
-                                                     /*enable_gqa=*/grouped);
+    result.output = at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal,
+                                                     options.scale, /*enable_gqa=*/q.size(1) != k.size(1));
   }
   if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
   return result;
@@ -60,11 +77,31 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
     : num_heads_(config.num_heads),
       num_kv_heads_(config.kv_heads()),
       head_dim_(config.head_size()),
-      dropout_(config.attention_dropout) {
+      dropout_(config.attention_dropout),
+      scale_(config.attention_scale) {
   const std::int64_t width = num_heads_ * head_dim_;
   const std::int64_t kv_width = num_kv_heads_ * head_dim_;
   qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.attention_bias));
   out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+  if (config.position == PositionKind::kShaw) {
+    const std::int64_t distances = 2 * config.relative_max_distance + 1;
+    relative_keys = register_module("relative_keys", Embedding(distances, head_dim_));
+    relative_values = register_module("relative_values", Embedding(distances, head_dim_));
+  }
+}
+
+AttentionOptions SelfAttentionImpl::options_for(const SelfAttentionContext& context, const at::Tensor& q,
+                                                const at::Tensor& k) const {
+  AttentionOptions options{
+      .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.need_weights};
+  if (relative_keys) {
+    const std::int64_t farthest = relative_keys->weight.size(0) / 2;
+    const at::Tensor distances = relative_distances(q.size(2), k.size(2), q.device());
+    const at::Tensor rows = distances.clamp(-farthest, farthest) + farthest;
+    options.relative_keys = relative_keys->forward(rows);
+    options.relative_values = relative_values->forward(rows);
+  }
+  return options;
 }
 
 AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context) {
@@ -86,9 +123,7 @@ AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttent
     k = std::move(seen.keys);
     v = std::move(seen.values);
   }
-  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0,
-                                 .need_weights = context.need_weights};
-  AttentionOutput result = scaled_dot_product_attention(q, k, v, context.mask, options);
+  AttentionOutput result = scaled_dot_product_attention(q, k, v, context.mask, options_for(context, q, k));
   result.output = out(merge_heads(result.output));
   return result;
 }
@@ -96,14 +131,15 @@ AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttent
 bool SelfAttentionImpl::is_plain(const SelfAttentionContext& context) const {
   const bool drops = is_training() && dropout_ > 0;
   return context.mask.causal && context.rotary == nullptr && context.cache == nullptr &&
-         !context.need_weights && !drops && num_kv_heads_ == num_heads_;
+         !context.need_weights && !drops && num_kv_heads_ == num_heads_ && scale_ == 0 && !relative_keys;
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
     : num_heads_(config.num_heads),
       num_kv_heads_(config.kv_heads()),
       head_dim_(config.head_size()),
-      dropout_(config.attention_dropout) {
+      dropout_(config.attention_dropout),
+      scale_(config.attention_scale) {
   const std::int64_t width = num_heads_ * head_dim_;
   q = register_module("q", Linear(config.hidden_size, width, config.attention_bias));
   kv =
@@ -111,13 +147,23 @@ CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
   out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
 }
 
-AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,
-                                            const AttentionMask& mask, bool need_weights) {
-  const auto keys_and_values = kv(memory).chunk(2, -1);
-  const AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0, .need_weights = need_weights};
-  AttentionOutput result =
-      scaled_dot_product_attention(split_heads(q(x), head_dim_), split_heads(keys_and_values[0], head_dim_),
-                                   split_heads(keys_and_values[1], head_dim_), mask, options);
+KeyValueCache::View CrossAttentionImpl::keys_and_values(const CrossAttentionContext& context) {
+  if (context.cache != nullptr) {
+    const KeyValueCache::View& known = context.cache->memory(context.layer);
+    if (known.keys.defined()) return known;
+  }
+  const auto halves = kv(context.memory).chunk(2, -1);
+  KeyValueCache::View view{split_heads(halves[0], head_dim_), split_heads(halves[1], head_dim_)};
+  if (context.cache != nullptr) context.cache->memory(context.layer) = view;
+  return view;
+}
+
+AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const CrossAttentionContext& context) {
+  const KeyValueCache::View seen = keys_and_values(context);
+  const AttentionOptions options{
+      .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.need_weights};
+  AttentionOutput result = scaled_dot_product_attention(split_heads(q(x), head_dim_), seen.keys, seen.values,
+                                                        context.mask, options);
   result.output = out(merge_heads(result.output));
   return result;
 }

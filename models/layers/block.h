@@ -6,17 +6,24 @@
 
 namespace zoo {
 
-/// One transformer layer: self-attention and feed-forward, each with a residual connection and a norm before
-/// (NormPlacement::kPre) or after it (kPost). x [B, T, C] to [B, T, C].
+struct BlockOutput {
+  at::Tensor output;                  // [B, T, C]
+  at::Tensor weights, cross_weights;  // [B, H, T, S], when the contexts ask for them
+};
+
+/// One transformer layer: self-attention, cross-attention if config.cross_attention, and feed-forward, each
+/// with a residual connection and a norm before (NormPlacement::kPre) or after it (kPost). x [B, T, C] to
+/// [B, T, C].
 class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const TransformerConfig& config);
 
-  /// The attention's weights come with the output when the context asks for them.
-  AttentionOutput forward(const at::Tensor& x, const SelfAttentionContext& context);
+  BlockOutput forward(const at::Tensor& x, const SelfAttentionContext& context,
+                      const CrossAttentionContext& cross = {});
 
-  Norm attention_norm{nullptr}, feed_forward_norm{nullptr};
+  Norm attention_norm{nullptr}, cross_attention_norm{nullptr}, feed_forward_norm{nullptr};
   SelfAttention attention{nullptr};
+  CrossAttention cross_attention{nullptr};  // empty, as is its norm, unless config.cross_attention
   FeedForward feed_forward{nullptr};
 
  private:

@@ -1,5 +1,6 @@
 #include "models/layers/feed_forward.h"
 
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
@@ -47,11 +48,14 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return gated(Activation::kGelu);
     case Activation::kReGlu:
       return gated(Activation::kRelu);
+    case Activation::kGeGluTanh:
+      return gated(Activation::kGeluTanh);
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
 
-FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(config.activation) {
+FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
+    : activation_(config.activation), dropout_(config.activation_dropout) {
   const std::int64_t width = config.feed_forward_size();
   const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
   up = register_module("up", Linear(config.hidden_size, up_width, config.feed_forward_bias));
@@ -59,11 +63,13 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : activation_(
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
+  const bool drops = dropout_ > 0 && is_training();
   const kernels::Pointwise f = pointwise(activation_);
-  if (f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
+  if (!drops && f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
     return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
   }
-  return down(activate(up(x), activation_));
+  const at::Tensor inner = activate(up(x), activation_);
+  return down(drops ? at::dropout(inner, dropout_, true) : inner);
 }
 
 }  // namespace zoo

@@ -21,6 +21,7 @@ class FeedForwardImpl : public torch::nn::Module {
 
  private:
   Activation activation_;
+  double dropout_;  // on what `down` reads
 };
 TORCH_MODULE(FeedForward);
 

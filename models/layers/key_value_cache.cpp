@@ -9,10 +9,13 @@ KeyValueCache::KeyValueCache(const TransformerConfig& config, std::int64_t batch
                              const at::TensorOptions& options)
     : capacity_(capacity) {
   const std::vector<std::int64_t> sizes{batch, config.kv_heads(), capacity, config.head_size()};
-  layers_.reserve(static_cast<std::size_t>(config.num_layers));
-  for (std::int64_t i = 0; i < config.num_layers; ++i) {
+  const bool two_stacks = config.shape == Shape::kEncoderDecoder;
+  const std::int64_t layers = two_stacks ? config.decoder_layers() : config.num_layers;
+  layers_.reserve(static_cast<std::size_t>(layers));
+  for (std::int64_t i = 0; i < layers; ++i) {
     layers_.push_back({at::empty(sizes, options), at::empty(sizes, options)});
   }
+  if (two_stacks || config.cross_attention) memory_.resize(layers_.size());
 }
 
 KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& keys,
@@ -34,6 +37,8 @@ std::int64_t KeyValueCache::bytes() const {
   std::int64_t sum = 0;
   for (const View& layer : layers_)
     sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
+  for (const View& layer : memory_)
+    if (layer.keys.defined()) sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
   return sum;
 }
 

@@ -9,7 +9,8 @@
 namespace zoo {
 
 /// The keys and values of the positions already seen, so that decoding computes each once. Memory for
-/// `capacity` positions is taken at the start; a step writes in place and reads views.
+/// `capacity` positions is taken at the start; a step writes in place and reads views. An encoder-decoder's
+/// cache keeps the memory's keys and values too, which never change.
 class KeyValueCache {
  public:
   struct View {
@@ -23,6 +24,9 @@ class KeyValueCache {
   /// them. Throws c10::Error when they do not fit the capacity.
   View append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values);
 
+  /// Keys and values of the memory for the layer's cross-attention: undefined until its first step sets them.
+  View& memory(std::int64_t layer) { return memory_.at(static_cast<std::size_t>(layer)); }
+
   /// Positions seen: what every layer holds. advance() is called once for a step, after its last layer.
   std::int64_t length() const { return length_; }
   void advance(std::int64_t positions) { length_ += positions; }
@@ -32,7 +36,7 @@ class KeyValueCache {
   std::int64_t bytes() const;
 
  private:
-  std::vector<View> layers_;
+  std::vector<View> layers_, memory_;
   std::int64_t length_ = 0, capacity_;
 };
 

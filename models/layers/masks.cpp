@@ -55,6 +55,17 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
   return mask;
 }
 
+AttentionMask with_bias(AttentionMask mask, const at::Tensor& bias) {
+  if (mask.causal) {
+    const at::Tensor past = causal_visibility({.queries = bias.size(2), .keys = bias.size(3)}, bias.device());
+    mask.bias = bias.masked_fill(past.logical_not(), -std::numeric_limits<double>::infinity());
+    mask.causal = false;
+  } else {
+    mask.bias = mask.bias.defined() ? mask.bias + bias : bias;
+  }
+  return mask;
+}
+
 at::Tensor positions_of(const at::Tensor& attention_mask) {
   return (attention_mask.to(at::kLong).cumsum(-1) - 1).clamp_min_(0);
 }

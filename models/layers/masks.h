@@ -28,6 +28,9 @@ struct MaskShape {
 AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskShape& shape,
                                   at::ScalarType dtype, const at::Device& device);
 
+/// The mask with `bias` [B or 1, H, T, S], of relative positions say, added to the scores as well.
+AttentionMask with_bias(AttentionMask mask, const at::Tensor& bias);
+
 /// Positions that count kept tokens only, as for generation with left padding: [B, S], 0 for the first kept
 /// token and for hidden ones before it.
 at::Tensor positions_of(const at::Tensor& attention_mask);

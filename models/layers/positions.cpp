@@ -1,5 +1,7 @@
 #include "models/layers/positions.h"
 
+#include <cmath>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -15,6 +17,18 @@ at::Tensor inverse_frequencies(std::int64_t size, double base, const at::Device&
   return at::pow(base, at::arange(0, size, 2, options) / size).reciprocal();
 }
 
+at::Tensor scale_frequencies(const at::Tensor& frequencies, const RopeScaling& scaling) {
+  if (scaling.kind == RopeScalingKind::kNone) return frequencies;
+  const at::Tensor lowered = frequencies / scaling.factor;
+  if (scaling.kind == RopeScalingKind::kLinear) return lowered;
+  // Turns within the original context: few for the frequencies that are lowered, many for those that are
+  // kept.
+  const at::Tensor turns = frequencies * static_cast<double>(scaling.original_max_positions) / (2 * M_PI);
+  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  const at::Tensor kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+  return lowered * (1 - kept) + frequencies * kept;
+}
+
 }  // namespace
 
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size) {
@@ -27,9 +41,11 @@ at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size
   return table;
 }
 
-RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim, double theta) {
+RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim, double theta,
+                              const RopeScaling& scaling) {
   TORCH_CHECK(head_dim % 2 == 0, "rotary positions need an even head_dim, got ", head_dim);
-  const at::Tensor frequencies = inverse_frequencies(head_dim, theta, positions.device());
+  const at::Tensor frequencies =
+      scale_frequencies(inverse_frequencies(head_dim, theta, positions.device()), scaling);
   at::Tensor angles = positions.to(at::kFloat).unsqueeze(-1) * frequencies;  // [T, D/2] or [B, T, D/2]
   angles = at::cat({angles, angles}, -1);
   if (angles.dim() == 3) angles = angles.unsqueeze(1);

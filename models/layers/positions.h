@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "models/layers/transformer_config.h"
+
 namespace zoo {
 
 /// Sinusoidal positional encoding (Vaswani et al., 2017, section 3.5), [positions, hidden_size]:
@@ -11,12 +13,13 @@ at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size
 
 /// Rotary position embedding (Su et al., 2021) over the head dimension D: the pair (x[i], x[i + D/2]) is
 /// turned by the angle position * theta^(-2i / D), so that q_m . k_n depends on m - n alone. Llama's pairing
-/// of dimensions.
+/// of dimensions. `scaling` lowers the angles for longer contexts.
 struct RotaryTable {
   at::Tensor cos, sin;  // [T, D] or [B, 1, T, D], each half repeated
 
   /// positions [T] or [B, T] (integers), on the device that the table shall be on.
-  static RotaryTable make(const at::Tensor& positions, std::int64_t head_dim, double theta);
+  static RotaryTable make(const at::Tensor& positions, std::int64_t head_dim, double theta,
+                          const RopeScaling& scaling = {});
 
   /// x [B, H, T, D], turned.
   at::Tensor rotate(const at::Tensor& x) const;

@@ -1,19 +1,18 @@
 #include "models/layers/stack.h"
 
-#include <optional>
-
 #include <ATen/ops/arange.h>
+#include <ATen/ops/dropout.h>
+
+#include "models/layers/relative_positions.h"
 
 namespace zoo {
 namespace {
 
 void check_supported(const TransformerConfig& config) {
-  const PositionKind position = config.position;
-  const bool known = position == PositionKind::kNone || position == PositionKind::kSinusoidal ||
-                     position == PositionKind::kLearned || position == PositionKind::kRotary;
-  TORCH_CHECK(known, "the stack has no ", name_of(position), " positions yet");
   TORCH_CHECK(config.attention == AttentionKind::kFull, "the stack has no attention but full attention yet");
   TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
+  TORCH_CHECK(!config.cross_attention || config.shape == Shape::kDecoder,
+              "only a decoder has cross-attention");
 }
 
 }  // namespace
@@ -25,6 +24,50 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
   for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config));
   if (config.norm_placement == NormPlacement::kPre) final_norm = register_module("final_norm", Norm(config));
+  if (config.position == PositionKind::kT5Buckets) {
+    position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
+  }
+}
+
+AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::int64_t past) const {
+  const at::Tensor& x = inputs.embeddings;
+  const bool causal = config_.shape == Shape::kDecoder;
+  const MaskShape shape{.queries = x.size(1), .keys = past + x.size(1), .causal = causal};
+  AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
+  if (config_.position == PositionKind::kT5Buckets) {
+    const at::Tensor buckets = t5_buckets(relative_distances(shape.queries, shape.keys, x.device()),
+                                          {.buckets = config_.relative_buckets,
+                                           .max_distance = config_.relative_max_distance,
+                                           .bidirectional = !causal});
+    return with_bias(std::move(mask), position_bias->forward(buckets).permute({2, 0, 1}).unsqueeze(0));
+  }
+  if (config_.position == PositionKind::kAlibi) {
+    const at::Tensor distances = relative_distances(shape.queries, shape.keys, x.device());
+    return with_bias(std::move(mask), alibi_bias(distances, config_.num_heads).to(x.scalar_type()));
+  }
+  return mask;
+}
+
+std::optional<RotaryTable> TransformerStackImpl::rotary_table(const StackInputs& inputs,
+                                                              std::int64_t past) const {
+  if (config_.position != PositionKind::kRotary) return std::nullopt;
+  const at::Tensor& x = inputs.embeddings;
+  const auto options = at::TensorOptions().dtype(at::kLong).device(x.device());
+  const at::Tensor positions =
+      inputs.positions.defined() ? inputs.positions : at::arange(past, past + x.size(1), options);
+  return RotaryTable::make(positions, config_.head_size(), config_.rope_theta, config_.rope_scaling);
+}
+
+void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
+  const at::Tensor& memory = inputs.memory;
+  TORCH_CHECK(memory.defined() == config_.cross_attention, "a stack ",
+              config_.cross_attention ? "with" : "without", " cross-attention was given ",
+              memory.defined() ? "a" : "no", " memory");
+  if (!memory.defined()) return;
+  TORCH_CHECK(memory.dim() == 3 && memory.size(0) == inputs.embeddings.size(0) &&
+                  memory.size(2) == config_.hidden_size,
+              "the memory must be [", inputs.embeddings.size(0), ", length, ", config_.hidden_size, "], got ",
+              memory.sizes());
 }
 
 BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
@@ -34,29 +77,32 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   at::Tensor x = inputs.embeddings;
+  check_memory(inputs);
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
-
-  SelfAttentionContext context{.cache = inputs.cache, .need_weights = inputs.output_attentions};
-  const MaskShape shape{.queries = length, .keys = past + length, .causal = config_.shape == Shape::kDecoder};
-  context.mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
-
-  std::optional<RotaryTable> rotary;
-  if (config_.position == PositionKind::kRotary) {
-    const auto options = at::TensorOptions().dtype(at::kLong).device(x.device());
-    const at::Tensor positions =
-        inputs.positions.defined() ? inputs.positions : at::arange(past, past + length, options);
-    rotary = RotaryTable::make(positions, config_.head_size(), config_.rope_theta);
-    context.rotary = &*rotary;
+  const std::optional<RotaryTable> rotary = rotary_table(inputs, past);
+  SelfAttentionContext context{.mask = self_mask(inputs, past),
+                               .rotary = rotary ? &*rotary : nullptr,
+                               .cache = inputs.cache,
+                               .need_weights = inputs.output_attentions};
+  CrossAttentionContext cross{
+      .memory = inputs.memory, .cache = inputs.cache, .need_weights = inputs.output_attentions};
+  if (config_.cross_attention) {
+    const MaskShape shape{.queries = length, .keys = inputs.memory.size(1)};
+    cross.mask = make_attention_mask(inputs.memory_mask, shape, x.scalar_type(), x.device());
   }
 
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
-    AttentionOutput result = block(context.layer).forward(x, context);
+    cross.layer = context.layer;
+    BlockOutput result = block(context.layer).forward(x, context, cross);
     x = std::move(result.output);
     if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));
+    if (inputs.output_attentions && config_.cross_attention)
+      output.cross_attentions.push_back(std::move(result.cross_weights));
   }
   if (final_norm) x = final_norm(x);
+  if (config_.final_dropout > 0 && is_training()) x = at::dropout(x, config_.final_dropout, true);
   if (inputs.output_hidden_states) output.hidden_states.push_back(x);
   if (inputs.cache != nullptr) inputs.cache->advance(length);
   output.hidden = std::move(x);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <torch/nn/modules/container/modulelist.h>
@@ -13,6 +14,8 @@ struct StackInputs {
   at::Tensor embeddings;      // [B, T, C]
   at::Tensor attention_mask;  // [B, S], 1 keeps; S counts cached positions too. Undefined: nothing is hidden.
   at::Tensor positions;  // [T] or [B, T], for rotary positions. Undefined: 0, 1, … behind the cached ones.
+  at::Tensor memory;     // [B, M, C], what a decoder with cross-attention attends to
+  at::Tensor memory_mask;  // [B, M], 1 keeps. Undefined: nothing is hidden.
   KeyValueCache* cache = nullptr;
   bool output_hidden_states = false;
   bool output_attentions = false;
@@ -23,10 +26,12 @@ struct StackOutput {
   std::vector<at::Tensor>
       hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
   std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
+  std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M], of a decoder that has a memory
 };
 
 /// num_layers blocks, and a final norm if the norm stands before the sublayers (kPre): an encoder (every
-/// position sees every other) or a decoder (a position sees itself and those before).
+/// position sees every other) or a decoder (a position sees itself and those before, and a memory if
+/// config.cross_attention).
 class TransformerStackImpl : public torch::nn::Module {
  public:
   /// Throws c10::Error for a configuration that is not valid or asks for what the stack does not have.
@@ -39,8 +44,14 @@ class TransformerStackImpl : public torch::nn::Module {
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
+  Embedding position_bias{nullptr};  // [buckets, H] of T5's positions, the same for all blocks
 
  private:
+  /// The mask and the bias of relative positions, for all blocks.
+  AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
+  std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
+  void check_memory(const StackInputs& inputs) const;
+
   TransformerConfig config_;
 };
 TORCH_MODULE(TransformerStack);

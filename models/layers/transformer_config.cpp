@@ -45,6 +45,8 @@ void check_sizes(const TransformerConfig& c, Faults& faults) {
   not_negative("num_kv_heads", c.num_kv_heads);
   not_negative("head_dim", c.head_dim);
   not_negative("intermediate_size", c.intermediate_size);
+  faults.check(c.num_decoder_layers >= 0 && c.num_decoder_layers <= kMostLayers,
+               "num_decoder_layers must be in [0, ", kMostLayers, "], got ", c.num_decoder_layers);
   not_negative("type_vocab_size", c.type_vocab_size);
   not_negative("embedding_size", c.embedding_size);
   positive("num_labels", c.num_labels);
@@ -72,6 +74,33 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
                "rotary positions need an even head_dim, got ", c.head_size());
 }
 
+void check_positions(const TransformerConfig& c, Faults& faults) {
+  const RopeScaling& scaling = c.rope_scaling;
+  if (c.position == PositionKind::kRotary) {
+    faults.check(c.rope_theta > 0, "rope_theta must be positive, got ", c.rope_theta);
+    faults.check(scaling.factor > 0, "the factor of rope_scaling must be positive, got ", scaling.factor);
+    faults.check(
+        scaling.kind != RopeScalingKind::kLlama3 ||
+            (scaling.low_frequency_factor > 0 &&
+             scaling.high_frequency_factor > scaling.low_frequency_factor &&
+             scaling.original_max_positions > 0),
+        "rope_scaling needs 0 < low_freq_factor < high_freq_factor and a positive number of original "
+        "positions, got ",
+        scaling.low_frequency_factor, ", ", scaling.high_frequency_factor, " and ",
+        scaling.original_max_positions);
+  } else if (c.position == PositionKind::kT5Buckets) {
+    faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
+                 "relative_buckets must be at least 4, got ", c.relative_buckets);
+    // Half of a direction's buckets hold one distance each; the others share the distances up to the largest.
+    const std::int64_t exact = c.relative_buckets / (c.shape == Shape::kEncoder ? 4 : 2);
+    faults.check(c.relative_max_distance > exact, "relative_max_distance must be more than ", exact, " for ",
+                 c.relative_buckets, " buckets, got ", c.relative_max_distance);
+  } else if (c.position == PositionKind::kShaw) {
+    faults.check(c.relative_max_distance > 0 && c.relative_max_distance <= kLargestSize,
+                 "relative_max_distance must be positive, got ", c.relative_max_distance);
+  }
+}
+
 void check_rates(const TransformerConfig& c, Faults& faults) {
   const auto rate = [&](const char* name, double value) {
     faults.check(value >= 0 && value < 1, name, " must be in [0, 1), got ", value);
@@ -79,21 +108,40 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("dropout", c.dropout);
   rate("attention_dropout", c.attention_dropout);
   rate("embedding_dropout", c.embedding_dropout);
+  rate("activation_dropout", c.activation_dropout);
+  rate("final_dropout", c.final_dropout);
   rate("classifier_dropout", c.classifier_dropout);
   rate("token_dropout", c.token_dropout);
   rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
-  faults.check(c.position != PositionKind::kRotary || c.rope_theta > 0, "rope_theta must be positive, got ",
-               c.rope_theta);
+  faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
 
 }  // namespace
+
+TransformerConfig TransformerConfig::encoder_part() const {
+  TransformerConfig part = *this;
+  part.shape = Shape::kEncoder;
+  part.num_decoder_layers = 0;
+  part.cross_attention = false;
+  return part;
+}
+
+TransformerConfig TransformerConfig::decoder_part() const {
+  TransformerConfig part = *this;
+  part.shape = Shape::kDecoder;
+  part.num_layers = decoder_layers();
+  part.num_decoder_layers = 0;
+  part.cross_attention = true;
+  return part;
+}
 
 void TransformerConfig::validate() const {
   Faults faults;
   check_sizes(*this, faults);
   check_heads(*this, faults);
+  check_positions(*this, faults);
   check_embeddings(*this, faults);
   check_rates(*this, faults);
   faults.report();
@@ -115,6 +163,8 @@ std::string_view name_of(Activation activation) {
       return "geglu";
     case Activation::kReGlu:
       return "reglu";
+    case Activation::kGeGluTanh:
+      return "geglu_tanh";
   }
   return "?";
 }
@@ -145,7 +195,22 @@ std::string_view name_of(NormKind norm) {
 
 bool is_gated(Activation activation) {
   return activation == Activation::kSwiGlu || activation == Activation::kGeGlu ||
-         activation == Activation::kReGlu;
+         activation == Activation::kReGlu || activation == Activation::kGeGluTanh;
+}
+
+Activation gate_of(Activation activation) {
+  switch (activation) {
+    case Activation::kSwiGlu:
+      return Activation::kSilu;
+    case Activation::kGeGlu:
+      return Activation::kGelu;
+    case Activation::kGeGluTanh:
+      return Activation::kGeluTanh;
+    case Activation::kReGlu:
+      return Activation::kRelu;
+    default:
+      return activation;
+  }
 }
 
 }  // namespace zoo

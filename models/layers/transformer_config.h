@@ -21,8 +21,23 @@ enum class NormPlacement { kPre, kPost };
 /// al. (2020). kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
 enum class PositionKind { kNone, kSinusoidal, kLearned, kShaw, kT5Buckets, kRotary, kAlibi };
 
-/// The last three are gated linear units (Shazeer, 2020): activation(x W) * (x V).
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu };
+/// How rotary frequencies are lowered for contexts longer than those of training. kLinear: all divided by the
+/// factor (Chen et al., 2023). kLlama3: only those that turn slowly, with a smooth passage (Dubey et al.,
+/// 2024).
+enum class RopeScalingKind { kNone, kLinear, kLlama3 };
+
+struct RopeScaling {
+  RopeScalingKind kind = RopeScalingKind::kNone;
+  double factor = 1.0;
+  // Llama 3's alone: wavelengths above original_max_positions / low_frequency_factor are divided, those below
+  // original_max_positions / high_frequency_factor are kept.
+  double low_frequency_factor = 1.0;
+  double high_frequency_factor = 4.0;
+  std::int64_t original_max_positions = 8192;
+};
+
+/// The last four are gated linear units (Shazeer, 2020): activation(x W) * (x V).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh };
 
 /// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
 /// (2020). kLinformer: Wang et al. (2020).
@@ -30,6 +45,10 @@ enum class AttentionKind { kFull, kSlidingWindow, kStridedSparse, kLinear, kLinf
 
 /// kAllLayers: one block's weights serve every layer (ALBERT: Lan et al., 2020).
 enum class Sharing { kNone, kAllLayers };
+
+/// How a decoder's fresh weights are drawn: all from normal(0, initializer_range), or as GPT-2 (Radford et
+/// al., 2019, section 2.3) the projections that end a residual branch divided by sqrt(2 * num_layers).
+enum class InitialWeights { kNormal, kScaledResiduals };
 
 /// Which tokens learned positions count. kAll: every one, from 0. kNotPadding: those that are not
 /// pad_token_id, from pad_token_id + 1; padding is at pad_token_id (RoBERTa: Liu et al., 2019).
@@ -46,7 +65,7 @@ struct TransformerConfig {
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;  // C
   std::int64_t num_layers = 0;
-  std::int64_t num_decoder_layers = 0;  // of an encoder-decoder; 0: num_layers
+  std::int64_t num_decoder_layers = 0;  // of an encoder-decoder; 0: num_layers, which are its encoder's
   std::int64_t num_heads = 0;           // H
   std::int64_t num_kv_heads = 0;        // 0: as many as num_heads
   std::int64_t head_dim = 0;            // D; 0: hidden_size / num_heads
@@ -58,6 +77,8 @@ struct TransformerConfig {
   std::int64_t pad_token_id = -1;        // its embedding is not trained; -1: none
   std::vector<std::string> label_names;  // num_labels of them, or none
   ProblemType problem_type = ProblemType::kByLabels;
+  bool trains_padding = true;  // a decoder's embedding of pad_token_id; an encoder's is never trained
+  std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder's decoder begins with; -1: none
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
@@ -65,10 +86,16 @@ struct TransformerConfig {
   PositionKind position = PositionKind::kLearned;
   PositionCount position_count = PositionCount::kAll;
   double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  std::int64_t relative_buckets = 32;        // of T5's bias
+  std::int64_t relative_max_distance = 128;  // T5: from there on one bucket; Shaw: the farthest told apart
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
+  double attention_scale = 0.0;  // of the scores; 0: 1 / sqrt(D)
+  bool cross_attention = false;  // every block of a decoder attends to a memory too
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
+  double logits_scale = 1.0;  // of the hidden state before the output projection (T5: 1 / sqrt(C) when tied)
 
   bool attention_bias = true;     // in the projections of the attention
   bool feed_forward_bias = true;  // in the two projections of the feed-forward
@@ -76,17 +103,26 @@ struct TransformerConfig {
 
   double embedding_dropout = 0.0;
   double attention_dropout = 0.0;   // on the attention weights
+  double activation_dropout = 0.0;  // inside of the feed-forward
   double dropout = 0.0;             // on what a sublayer adds to the residual stream
+  double final_dropout = 0.0;       // behind the final norm
   double classifier_dropout = 0.0;  // before the projection of a head that classifies sequences
   double token_dropout = 0.0;       // the same of a head that classifies tokens
   double answer_dropout = 0.0;      // the same of question answering
   double initializer_range = 0.02;
+  InitialWeights initial_weights = InitialWeights::kScaledResiduals;
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
   std::int64_t head_size() const { return head_dim > 0 ? head_dim : hidden_size / num_heads; }
   std::int64_t feed_forward_size() const {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
   }
+
+  std::int64_t decoder_layers() const { return num_decoder_layers > 0 ? num_decoder_layers : num_layers; }
+
+  /// The two stacks of an encoder-decoder, each a configuration of its own.
+  TransformerConfig encoder_part() const;
+  TransformerConfig decoder_part() const;
 
   /// The longest sequence: positions that RoBERTa's count leaves out are none.
   std::int64_t max_length() const {
@@ -106,5 +142,8 @@ std::string_view name_of(NormKind norm);
 
 /// True for the gated linear units, whose up projection is twice as wide.
 bool is_gated(Activation activation);
+
+/// The elementwise activation of a gated unit's gate: silu of SwiGLU. One that is not gated is itself.
+Activation gate_of(Activation activation);
 
 }  // namespace zoo

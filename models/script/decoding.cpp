@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <c10/util/Exception.h>
+
 namespace zoo::script {
 namespace {
 
@@ -49,6 +51,43 @@ def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 
     return torch.slice(ids, 1, prompt, end)
 )";
 
+constexpr std::string_view kGenerateFromSource = R"(
+def padding_mask(self, input_ids: Tensor) -> Optional[Tensor]:
+    mask: Optional[Tensor] = None
+    if $pad >= 0 and not $pad in self.eos_ids and bool(torch.any(torch.eq(input_ids, $pad))):
+        mask = torch.ne(input_ids, $pad)
+    return mask
+
+def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int = 0,
+             attention_mask: Optional[Tensor] = None) -> Tensor:
+    self.check_ids(input_ids, "input_ids")
+    assert max_new_tokens >= 0, "max_new_tokens must be at least 0, got {}".format(max_new_tokens)
+    assert temperature >= 0.0, "temperature must be at least 0, got {}".format(temperature)
+    assert top_k >= 0, "top_k must be at least 0, got {}".format(top_k)
+    mask = attention_mask
+    if mask is None:
+        mask = self.padding_mask(input_ids)
+    batch = input_ids.size(0)
+    read = self.read_source(input_ids, mask)
+    ids = torch.full([batch, max_new_tokens], self.pad_id, dtype=4, device=input_ids.device)
+    caches = self.new_caches(batch, max_new_tokens)
+    ended = torch.zeros([batch], dtype=11, device=input_ids.device)
+    step = torch.full([batch, 1], $start, dtype=4, device=input_ids.device)
+    end = 0
+    going = batch > 0
+    while going and end < max_new_tokens:
+        next = self.pick(self.next_logits(step, caches, end, read, mask), temperature, top_k)
+        next = torch.masked_fill(next, ended, self.pad_id)
+        torch.select(ids, 1, end).copy_(next)
+        end = end + 1
+        step = next.unsqueeze(1)
+        if len(self.eos_ids) > 0:
+            for eos in self.eos_ids:
+                ended = torch.logical_or(ended, torch.eq(next, eos))
+            going = not bool(torch.all(ended))
+    return torch.slice(ids, 1, 0, end)
+)";
+
 constexpr std::string_view kLimitCapacity =
     R"(too_long = "a prompt of {} tokens is longer than the model's context of $limit tokens".format(prompt)
     assert prompt <= $limit, too_long
@@ -69,6 +108,14 @@ std::string generate_source(const TransformerConfig& config) {
   return std::string(kPick) +
          fill(kGenerate, {{"limit_capacity", bounded ? fill(kLimitCapacity, {{"limit", limit}}) : "pass"},
                           {"slide", bounded ? fill(kSlide, {{"limit", limit}, {"kept", kept}}) : "pass"}});
+}
+
+std::string encoder_decoder_generate_source(const TransformerConfig& config) {
+  TORCH_CHECK(config.decoder_start_token_id >= 0,
+              "an encoder-decoder that generates needs a decoder_start_token_id in its configuration");
+  return std::string(kPick) +
+         fill(kGenerateFromSource, {{"pad", std::to_string(config.pad_token_id)},
+                                    {"start", std::to_string(config.decoder_start_token_id)}});
 }
 
 }  // namespace zoo::script

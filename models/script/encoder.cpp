@@ -2,6 +2,7 @@
 
 #include "models/encoder/heads.h"
 #include "models/script/layers.h"
+#include "models/script/stack.h"
 
 namespace zoo::script {
 namespace {

@@ -10,8 +10,9 @@
 #include "data/base/error.h"
 #include "models/registry.h"
 #include "models/script/compile.h"
+#include "models/script/decoder.h"
 #include "models/script/encoder.h"
-#include "models/script/gpt.h"
+#include "models/script/t5.h"
 
 namespace zoo {
 namespace {
@@ -28,8 +29,9 @@ struct Writer {
 
 // Every family that can be written, each with all its heads.
 constexpr Writer kWriters[] = {
-    {"gpt2", script::gpt_part},           {"bert", script::encoder_part},   {"roberta", script::encoder_part},
-    {"distilbert", script::encoder_part}, {"albert", script::encoder_part},
+    {"gpt2", script::decoder_part},   {"llama", script::decoder_part},   {"t5", script::t5_part},
+    {"bert", script::encoder_part},   {"roberta", script::encoder_part}, {"distilbert", script::encoder_part},
+    {"albert", script::encoder_part},
 };
 
 const Writer& find_writer(const Family& family) {

@@ -20,10 +20,12 @@ struct ScriptOptions {
 /// alone:
 ///
 ///   m(input_ids, attention_mask=None) -> logits, for attention_mask [B, T], 1 keeps, 0 hides; a pair of
-///   start
-///       and end logits from a head that answers questions, last_hidden_state from a bare model. Encoders
-///       with segments take token_type_ids=None behind the mask.
-///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a causal-lm head
+///       start and end logits from a head that answers questions, last_hidden_state from a bare model.
+///       Encoders with segments take token_type_ids=None behind the mask.
+///   m(input_ids, attention_mask, decoder_input_ids) -> the same of an encoder-decoder's decoder
+///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a head that
+///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the
+///       configuration's pad_token_id is hidden.
 ///
 /// with the conventions of Model::forward and of generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes

@@ -39,6 +39,11 @@ struct ScriptChild {
 /// forgotten.
 std::string fill(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& values);
 
+// How a program names a type of numbers: at::kFloat, at::kLong, at::kBool.
+constexpr const char* kFloatCode = "6";
+constexpr const char* kLongCode = "4";
+constexpr const char* kBoolCode = "11";
+
 /// The shortest literal that reads back as the same double, always with a point or an exponent.
 std::string literal(double value);
 

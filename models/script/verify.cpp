@@ -70,8 +70,13 @@ void compare_logits(torch::jit::Module& script, Model& model, const at::Device& 
   for (VerifyReport::Comparison& entry : report.logits) {
     const at::Tensor ids = make_ids(entry.batch, entry.length, config.vocab_size).to(device);
     const at::Tensor mask = entry.padded ? padding_mask(entry.batch, entry.length).to(device) : at::Tensor();
-    const auto found = tensors_of(script.forward({ids, entry.padded ? c10::IValue(mask) : c10::IValue()}));
-    const auto expected = tensors_of(model.forward({.input_ids = ids, .attention_mask = mask}));
+    ModelInputs inputs{.input_ids = ids, .attention_mask = mask};
+    std::vector<c10::IValue> arguments{ids, entry.padded ? c10::IValue(mask) : c10::IValue()};
+    if (config.shape == Shape::kEncoderDecoder) {
+      inputs.decoder_input_ids = ids.slice(1, ids.size(1) / 2);  // of another length than the encoder's
+      arguments.emplace_back(inputs.decoder_input_ids);
+    }
+    const auto found = tensors_of(script.forward(arguments)), expected = tensors_of(model.forward(inputs));
     entry.error = found.size() == expected.size() ? 0 : 1e9;
     for (std::size_t i = 0; entry.error < 1e9 && i < expected.size(); ++i) {
       entry.error = std::max(entry.error, relative_error(found[i], expected[i]));
@@ -82,8 +87,12 @@ void compare_logits(torch::jit::Module& script, Model& model, const at::Device& 
 void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& device,
                     VerifyReport& report) {
   const auto& config = model.config();
-  const at::Tensor prompt =
+  at::Tensor prompt =
       make_ids(2, std::clamp<std::int64_t>(config.max_positions / 2, 1, 8), config.vocab_size);
+  // The file would take it for padding, where generate() is told what is padding.
+  if (config.shape == Shape::kEncoderDecoder && config.vocab_size > 1)
+    prompt =
+        prompt.masked_fill(prompt.eq(config.pad_token_id), (config.pad_token_id + 1) % config.vocab_size);
   std::vector<std::vector<std::int64_t>> prompts;
   for (std::int64_t row = 0; row < prompt.size(0); ++row) {
     const auto* first = prompt[row].const_data_ptr<std::int64_t>();

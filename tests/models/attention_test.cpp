@@ -69,6 +69,33 @@ TEST_CASE("the scores are scaled by 1 / sqrt(D) unless a scale is given") {
   CHECK(output[0][0][0][0].item<double>() == Approx(4 * weight + 12 * (1 - weight)).epsilon(1e-6));
 }
 
+TEST_CASE("a configuration's scale takes the place of 1 / sqrt(D) in self- and cross-attention") {
+  TransformerConfig config = test::small_config();
+  config.position = PositionKind::kNone;
+  at::manual_seed(9);
+  SelfAttention self(config);
+  CrossAttention cross(config);
+  config.attention_scale = 1.0;
+  SelfAttention unscaled_self(config);
+  CrossAttention unscaled_cross(config);
+  const at::NoGradGuard no_grad;
+  // The same function, if the queries are smaller by what the scores are not divided by.
+  unscaled_self->qkv->weight.copy_(self->qkv->weight);
+  unscaled_self->qkv->bias.copy_(self->qkv->bias);
+  unscaled_self->qkv->weight.slice(0, 0, 12).div_(std::sqrt(6.0));
+  unscaled_self->qkv->bias.slice(0, 0, 12).div_(std::sqrt(6.0));
+  unscaled_cross->kv = cross->kv;
+  unscaled_self->out = self->out;
+  unscaled_cross->out = cross->out;
+  unscaled_cross->q->weight.copy_(cross->q->weight / std::sqrt(6.0));
+  unscaled_cross->q->bias.copy_(cross->q->bias / std::sqrt(6.0));
+  const at::Tensor x = at::randn({2, 4, 12}), memory = at::randn({2, 3, 12});
+  const SelfAttentionContext context{.mask = {.causal = true}, .need_weights = GENERATE(false, true)};
+  CHECK(largest_difference(unscaled_self(x, context).output, self(x, context).output) < 1e-6);
+  const CrossAttentionContext to_memory{.memory = memory, .need_weights = context.need_weights};
+  CHECK(largest_difference(unscaled_cross(x, to_memory).output, cross(x, to_memory).output) < 1e-6);
+}
+
 TEST_CASE("the weights come only when asked for, and each row of them sums to one") {
   const auto plain = scaled_dot_product_attention(queries(), keys(), values(), {}, {.scale = 1.0});
   CHECK(!plain.weights.defined());
@@ -134,16 +161,19 @@ TEST_CASE("cross-attention takes queries from x and keys and values from memory"
   const AttentionMask mask =
       make_attention_mask(at::tensor({1, 1, 0, 1, 1, 1, 1, 1, 0, 0}, at::kLong).view({2, 5}),
                           {.queries = 3, .keys = 5}, at::kFloat, at::kCPU);
-  const AttentionOutput result = attention(x, memory, mask, /*need_weights=*/true);
+  const AttentionOutput result =
+      attention(x, CrossAttentionContext{.memory = memory, .mask = mask, .need_weights = true});
   CHECK(result.output.sizes() == at::IntArrayRef({2, 3, 12}));
   CHECK(result.weights.sizes() == at::IntArrayRef({2, 2, 3, 5}));
   CHECK(result.weights[0].select(-1, 2).abs().max().item<double>() == 0);
   // What memory holds where it is hidden cannot matter, what it holds elsewhere does.
   at::Tensor other = memory.clone();
   other[0][2].fill_(100.0);
-  CHECK(largest_difference(attention(x, other, mask).output, result.output) < 1e-6);
+  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}).output,
+                           result.output) < 1e-6);
   other[0][1].add_(1.0);
-  CHECK(largest_difference(attention(x, other, mask).output, result.output) > 1e-4);
+  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}).output,
+                           result.output) > 1e-4);
 }
 
 TEST_CASE("dropout on the attention weights acts in training only and keeps their mean") {

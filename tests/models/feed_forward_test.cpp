@@ -54,6 +54,7 @@ TEST_CASE("a gated unit activates the first half and multiplies by the second") 
   CHECK(largest_difference(gated(Activation::kSwiGlu), expected(silu)) < 1e-12);
   CHECK(largest_difference(gated(Activation::kGeGlu), expected(gelu)) < 1e-12);
   CHECK(largest_difference(gated(Activation::kReGlu), expected(relu)) < 1e-12);
+  CHECK(largest_difference(gated(Activation::kGeGluTanh), expected(gelu_tanh)) < 1e-12);
 }
 
 TEST_CASE("the feed-forward network is down(activation(up(x)))") {

@@ -1,10 +1,9 @@
-#include "models/gpt/gpt.h"
-
 #include <cmath>
 
 #include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
+#include "models/layers/masks.h"
 #include "tests/models/support.h"
 
 using namespace zoo;
@@ -273,5 +272,6 @@ TEST_CASE("a GPT classifies a sequence by its last token that is not padding") {
 TEST_CASE("a GPT is a decoder") {
   TransformerConfig config = test::small_config();
   config.shape = Shape::kEncoder;
-  CHECK_THAT(test::c10_error_of([&] { gpt::GptForCausalLm model(config); }), Contains("decoder"));
+  CHECK_THAT(test::c10_error_of([&] { build_model(find_family("gpt2"), config, Head::kCausalLm, 1); }),
+             Contains("decoder"));
 }

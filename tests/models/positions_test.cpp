@@ -67,6 +67,28 @@ TEST_CASE("the product of a turned query and a turned key depends on their dista
   CHECK(turned(q, 77).norm().item<double>() == Approx(q.norm().item<double>()).epsilon(1e-5));
 }
 
+TEST_CASE("linear scaling of rotary positions divides every angle") {
+  const RopeScaling scaling{.kind = RopeScalingKind::kLinear, .factor = 4.0};
+  const at::Tensor x = at::randn({1, 1, 3, 8});
+  const at::Tensor scaled = RotaryTable::make(at::tensor({0, 4, 12}), 8, 100.0, scaling).rotate(x);
+  CHECK(largest_difference(scaled, RotaryTable::make(at::tensor({0, 1, 3}), 8, 100.0).rotate(x)) < 1e-6);
+}
+
+TEST_CASE("Llama 3's scaling keeps fast angles, divides slow ones and passes smoothly between them") {
+  // theta^(-2i / D) is 1, 1/10, 1/100, 1/1000: over 100 positions 15.9, 1.59, 0.159 and 0.0159 turns.
+  const RopeScaling scaling{.kind = RopeScalingKind::kLlama3,
+                            .factor = 8.0,
+                            .low_frequency_factor = 1.0,
+                            .high_frequency_factor = 3.0,
+                            .original_max_positions = 100};
+  const at::Tensor table = RotaryTable::make(at::tensor({1}), 8, 10000.0, scaling).sin[0];
+  const double turns = 100 * 0.1 / (2 * M_PI), kept = (turns - 1) / (3 - 1);
+  CHECK(table[0].item<double>() == Approx(std::sin(1.0)));
+  CHECK(table[1].item<double>() == Approx(std::sin(0.1 * kept + 0.1 / 8 * (1 - kept))));
+  CHECK(table[2].item<double>() == Approx(std::sin(0.01 / 8)));
+  CHECK(table[3].item<double>() == Approx(std::sin(0.001 / 8)));
+}
+
 TEST_CASE("rotary positions of their own for each row of a batch") {
   at::manual_seed(5);
   const at::Tensor x = at::randn({2, 3, 4, 8});

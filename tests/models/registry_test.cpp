@@ -32,6 +32,16 @@ TEST_CASE("the presets have the parameter counts of the published models") {
   constexpr std::int64_t kLayers = 96, kHidden = 12288;
   CHECK(count_of("gpt3") ==
         12 * kLayers * kHidden * kHidden + 13 * kLayers * kHidden + (50257 + 2048) * kHidden + 2 * kHidden);
+  // transformers' own num_parameters() of google-t5/t5-small and -base, google/t5-v1_1-small and -base
+  CHECK(count_of("t5-small") == 60'506'624);
+  CHECK(count_of("t5-base") == 222'903'552);
+  CHECK(count_of("t5-v1_1-small") == 76'961'152);
+  CHECK(count_of("t5-v1_1-base") == 247'577'856);
+  // … and of meta-llama's Llama-2-7b, Llama-3.2-1B, Llama-3.2-3B and Meta-Llama-3-8B
+  CHECK(count_of("llama-2-7b") == 6'738'415'616);
+  CHECK(count_of("llama-3.2-1b") == 1'235'814'400);
+  CHECK(count_of("llama-3.2-3b") == 3'212'749'824);
+  CHECK(count_of("llama-3-8b") == 8'030'261'248);
   // nanoGPT without biases: 12 L C^2, the norms' (2 L + 1) C, tables of (65 + 64) C
   CHECK(count_of("shakespeare-char") == 12 * 4 * 128 * 128 + 9 * 128 + (65 + 64) * 128);
 }

@@ -11,7 +11,9 @@
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"
+#include "models/script/compile.h"
 #include "models/script/export.h"
+#include "models/script/stack.h"
 #include "models/script/verify.h"
 #include "tests/support/temporary_directory.h"
 
@@ -165,9 +167,80 @@ TEST_CASE("a TorchScript file keeps an output projection of its own") {
 
 TEST_CASE("a TorchScript file computes each kind of position") {
   TransformerConfig config = tiny();
-  config.position = GENERATE(PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kRotary);
+  config.position = GENERATE(PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kRotary,
+                             PositionKind::kT5Buckets, PositionKind::kAlibi);
   config.rope_theta = 500.0;
+  config.relative_buckets = 6;
+  config.relative_max_distance = 9;
   check(config);
+}
+
+TEST_CASE("a TorchScript file scales rotary positions") {
+  TransformerConfig config = tiny();
+  config.position = PositionKind::kRotary;
+  config.rope_scaling = {.kind = GENERATE(RopeScalingKind::kLinear, RopeScalingKind::kLlama3),
+                         .factor = 4.0,
+                         .low_frequency_factor = 1.0,
+                         .high_frequency_factor = 2.0,
+                         .original_max_positions = 8};
+  check(config);
+}
+
+TEST_CASE("a TorchScript file keeps a scale of the scores") {
+  TransformerConfig config = tiny();
+  config.attention_scale = 0.2;
+  check(config);
+}
+
+TEST_CASE("positions that TorchScript has no text for are refused") {
+  TransformerConfig config = tiny();
+  config.position = PositionKind::kShaw;
+  const auto model = make(config);
+  CHECK_THROWS_WITH(Exported(*model), Catch::Matchers::Contains("no text for shaw positions"));
+}
+
+TEST_CASE("the TorchScript of a decoder with a memory computes what the stack computes") {
+  TransformerConfig config = tiny();
+  config.cross_attention = true;
+  config.norm_placement = GENERATE(NormPlacement::kPre, NormPlacement::kPost);
+  config.num_kv_heads = GENERATE(2, 4);
+  config.position = PositionKind::kT5Buckets;
+  at::manual_seed(6);
+  TransformerStack stack(config);
+  const at::NoGradGuard no_grad;
+  for (at::Tensor& parameter : stack->parameters()) parameter.normal_(0.0, 0.4);
+  stack->eval();
+  torch::jit::Module module = script::compile(script::stack_part(*stack, config), at::kFloat);
+  const at::Tensor x = at::randn({3, 5, 24}), memory = at::randn({3, 9, 24}), mask = ragged_mask(9);
+  const at::Tensor expected = stack->forward({.embeddings = x, .memory = memory, .memory_mask = mask}).hidden;
+  const auto read = module.get_method("read_memory")({memory});
+  c10::List<c10::List<at::Tensor>> none;
+  CHECK(relative_error(module.forward({x, c10::IValue(), none, 0, read, mask}).toTensor(), expected) <= 1e-5);
+  const auto caches = module.get_method("new_caches")({3, 5, x});
+  const at::Tensor first = x.slice(1, 0, 2), second = x.slice(1, 2);
+  const at::Tensor pieces =
+      at::cat({module.forward({first, c10::IValue(), caches, 0, read, mask}).toTensor(),
+               module.forward({second, c10::IValue(), caches, 2, read, mask}).toTensor()},
+              1);
+  CHECK(relative_error(pieces, expected) <= 1e-5);
+}
+
+TEST_CASE("verifying a TorchScript file of an encoder-decoder compares logits and greedy ids") {
+  TransformerConfig config = find_preset("t5-tiny").preset.config;
+  config.vocab_size = 40;
+  const auto& family = find_family("t5");
+  const auto model = build_model(family, config, Head::kSeq2SeqLm, 8);
+  model->eval();
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path path = directory / "t5.pt";
+  export_torchscript(*model, family, Head::kSeq2SeqLm, path, {});
+  const VerifyReport report = verify_torchscript(path, *model);
+  CHECK(report.good());
+  CHECK(report.logits.size() == 3);
+  CHECK(report.greedy_tokens == 32);
+  const at::NoGradGuard no_grad;
+  model->named_parameters()["stack.decoder.blocks.0.cross_attention.q.weight"].mul_(1.5);
+  CHECK_FALSE(verify_torchscript(path, *model).good());
 }
 
 TEST_CASE("a TorchScript file computes each activation") {

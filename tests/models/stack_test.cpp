@@ -89,7 +89,8 @@ TEST_CASE("hidden states: the embeddings first, the last after the final norm, e
 TEST_CASE("no position of a decoder sees the future, each of an encoder does") {
   TransformerConfig config = test::small_config();
   config.shape = GENERATE(Shape::kDecoder, Shape::kEncoder);
-  config.position = GENERATE(PositionKind::kNone, PositionKind::kRotary);
+  config.position = GENERATE(PositionKind::kNone, PositionKind::kRotary, PositionKind::kT5Buckets,
+                             PositionKind::kAlibi, PositionKind::kShaw);
   const bool need_weights = GENERATE(false, true);
   at::manual_seed(3);
   TransformerStack stack(config);
@@ -110,7 +111,9 @@ TEST_CASE("no position of a decoder sees the future, each of an encoder does") {
 
 TEST_CASE("decoding with the cache equals the whole sequence at once, in pieces of any length") {
   TransformerConfig config = test::small_config();
-  config.position = GENERATE(PositionKind::kNone, PositionKind::kRotary);
+  config.position = GENERATE(PositionKind::kNone, PositionKind::kRotary, PositionKind::kT5Buckets,
+                             PositionKind::kAlibi, PositionKind::kShaw);
+  config.relative_max_distance = 20;
   config.num_kv_heads = GENERATE(1, 2);
   at::manual_seed(4);
   TransformerStack stack(config);
@@ -147,7 +150,9 @@ TEST_CASE("the cache gives back what was written, can be cut, and says when it i
 TEST_CASE("padding changes nothing for the tokens that are kept, on either side") {
   TransformerConfig config = test::small_config();
   config.shape = GENERATE(Shape::kDecoder, Shape::kEncoder);
-  config.position = PositionKind::kNone;  // so that a shift changes nothing either
+  // So that a shift changes nothing either.
+  config.position = GENERATE(PositionKind::kNone, PositionKind::kRotary, PositionKind::kT5Buckets,
+                             PositionKind::kAlibi, PositionKind::kShaw);
   at::manual_seed(5);
   TransformerStack stack(config);
   randomize(*stack);

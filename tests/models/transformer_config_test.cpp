@@ -70,6 +70,23 @@ TEST_CASE("each field out of range is named with its value") {
        "max_positions (8) must be more than pad_token_id + 1 (8)"},
       {[](auto& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, got 0"},
       {[](auto& c) { c.initializer_range = -1; }, "initializer_range must be positive, got -1"},
+      {[](auto& c) { c.activation_dropout = 1; }, "activation_dropout must be in [0, 1), got 1"},
+      {[](auto& c) { c.final_dropout = -1; }, "final_dropout must be in [0, 1), got -1"},
+      {[](auto& c) { c.attention_scale = -2; }, "attention_scale must not be negative, got -2"},
+      {[](auto& c) { c.num_decoder_layers = -1; }, "num_decoder_layers must be in [0, 100000], got -1"},
+      {[](auto& c) { c.position = PositionKind::kT5Buckets, c.relative_buckets = 3; },
+       "relative_buckets must be at least 4, got 3"},
+      {[](auto& c) { c.position = PositionKind::kT5Buckets, c.relative_max_distance = 16; },
+       "relative_max_distance must be more than 16 for 32 buckets, got 16"},
+      {[](auto& c) { c.position = PositionKind::kShaw, c.relative_max_distance = 0; },
+       "relative_max_distance must be positive, got 0"},
+      {[](auto& c) { c.position = PositionKind::kRotary, c.rope_scaling.factor = 0; },
+       "factor of rope_scaling must be positive, got 0"},
+      {[](auto& c) {
+         c.position = PositionKind::kRotary;
+         c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_frequency_factor = 4};
+       },
+       "0 < low_freq_factor < high_freq_factor and a positive number of original positions, got 4, 4"},
   };
   for (const Case& one : cases) {
     TransformerConfig config = test::small_config();
@@ -93,9 +110,12 @@ TEST_CASE("the stack refuses what it does not have") {
     const char* message;
   };
   const std::vector<Case> cases{
-      {[](auto& c) { c.position = PositionKind::kAlibi; }, "no alibi positions"},
-      {[](auto& c) { c.position = PositionKind::kShaw; }, "no shaw positions"},
       {[](auto& c) { c.attention = AttentionKind::kLinear; }, "no attention but full"},
+      {[](auto& c) {
+         c.shape = Shape::kEncoder;
+         c.cross_attention = true;
+       },
+       "only a decoder has cross-attention"},
       {[](auto& c) { c.shape = Shape::kEncoderDecoder; }, "an encoder or a decoder"},
       {[](auto& c) { c.num_layers = 0; }, "num_layers must be positive"},
   };

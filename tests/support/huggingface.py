@@ -10,6 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
+LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
+         "decoder_attentions", "cross_attentions")
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
 
 
@@ -32,8 +34,14 @@ def is_causal(model):
     return model.config.model_type in ("gpt2", "llama")
 
 
+def is_encoder_decoder(model):
+    return model.config.model_type == "t5" and hasattr(model, "decoder")
+
+
 def longest_input(model):
     config = model.config
+    if config.model_type == "t5":  # which has no limit
+        return 40
     if config.model_type == "roberta":  # counts from behind the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
     return config.max_position_embeddings
@@ -79,10 +87,23 @@ def labels_of(model, head, ids, mask):
     return labels
 
 
+def decoder_inputs(model, head, batch):
+    """Labels, which the model shifts right itself, or ids for its decoder beside them; of a bare model the ids alone."""
+    length, shifts = int(torch.randint(1, 25, ())), bool(torch.randint(2, ()))
+    ids = torch.randint(model.config.vocab_size, (batch, length))
+    if head == "base":
+        return {"decoder_input_ids": ids}
+    labels = torch.randint(model.config.vocab_size, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
+    labels[0, 0] = 1  # there is one at least
+    return {"labels": labels} if shifts else {"labels": labels, "decoder_input_ids": ids}
+
+
 def random_inputs(model, head, length, left, right):
     """What `tzoo forward` takes, from torch's generator."""
     ids, mask = padded_ids(model, length, left, right)
     inputs = {"input_ids": ids, "attention_mask": mask}
+    if is_encoder_decoder(model):
+        return {**inputs, **decoder_inputs(model, head, len(ids))}
     types = getattr(model.config, "type_vocab_size", 0)
     if types:
         inputs["token_type_ids"] = torch.randint(types, ids.shape)
@@ -105,8 +126,8 @@ def expected_tensors(model, head, inputs):
     output = call(model, head, inputs, output_hidden_states=True, output_attentions=True)
     names = {"base": ["last_hidden_state", "pooler_output"], QUESTION_ANSWERING: ["start_logits", "end_logits"]}
     tensors = {name: output[name] for name in names.get(head, ["logits"]) if name in output}
-    for name in ("hidden_states", "attentions"):
-        tensors.update({f"{name}.{i}": tensor for i, tensor in enumerate(output[name])})
+    for name in LISTS:
+        tensors.update({f"{name}.{i}": tensor for i, tensor in enumerate(output.get(name) or ())})
     if "labels" in inputs:
         model.zero_grad()
         output.loss.backward()
@@ -127,9 +148,9 @@ def without_hidden_rows(model, name, tensor, mask):
     return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
 
 
-def write_case(directory, model, head, seed, saved=None):
+def write_case(directory, model, head, seed, saved=None, change=lambda config: None):
     """A case of golden/: config.json and model.safetensors as transformers writes them (of `saved` instead of the
-    model, if given), and expected.safetensors with inputs, outputs and gradients, its head in the metadata."""
+    model, if given; `change` alters config.json), and expected.safetensors with inputs, outputs and gradients, its head in the metadata."""
     torch.manual_seed(seed)
     length = min(7, longest_input(model))
     inputs = random_inputs(model, head, length, left=2, right=3)
@@ -138,6 +159,7 @@ def write_case(directory, model, head, seed, saved=None):
     (directory / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((directory / "config.json").read_text())
     config.pop("transformers_version")  # a fixture does not change with it
+    change(config)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     save_file({**inputs, **expected_tensors(model, head, inputs)}, directory / "expected.safetensors", {"head": head})
     print(directory.name, sum(path.stat().st_size for path in directory.iterdir()), "bytes")

@@ -10,7 +10,9 @@ TEST_CASE("A directory without a tokenizer is said to have none") {
   CHECK_FALSE(has_tokenizer(directory.path()));
   CHECK(test::message_of([&] { load_tokenizer(directory.path()); }) ==
         "\"" + directory.path().string() +
-            "\" has no tokenizer: expected tokenizer.json, spiece.model or tokenizer.model");
+            "\" has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
+            "vocab.json with "
+            "merges.txt");
   CHECK_FALSE(has_tokenizer(directory / "absent"));
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory / "absent"); }),
              Catch::Contains("is not a directory"));
@@ -24,12 +26,12 @@ TEST_CASE("Every file name that holds a tokenizer is found") {
   CHECK(load_tokenizer(test::golden("bpe"))->kind() == "sentencepiece");
 }
 
-TEST_CASE("A sentencepiece model goes before the tokenizer.json that was converted from it") {
+TEST_CASE("A tokenizer.json goes before the model that it was converted from, as in transformers") {
   const test::TemporaryDirectory directory;
-  ByteTokenizer().save(directory.path());
-  CHECK(load_tokenizer(directory.path())->kind() == "byte");
   std::filesystem::copy(test::golden("unigram/spiece.model"), directory.path());
   CHECK(load_tokenizer(directory.path())->kind() == "sentencepiece");
+  ByteTokenizer().save(directory.path());
+  CHECK(load_tokenizer(directory.path())->kind() == "byte");
 }
 
 TEST_CASE("A directory under a tokenizer's name is an error") {

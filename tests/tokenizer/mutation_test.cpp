@@ -2,12 +2,15 @@
 // another exception or (under the sanitizers) a stray read fails the test.
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
 #include "tokenizer/sentencepiece_tokenizer.h"
 #include "tokenizer/stream_decoder.h"
 
 using namespace zoo;
+using nlohmann::json;
 
 namespace {
 
@@ -59,6 +62,92 @@ TEST_CASE("A tokenizer.json with random damage is refused or works") {
   const auto bytes = test::read_bytes(test::golden(name) / "tokenizer.json");
   const Outcome outcome = load_mutations("tokenizer.json", bytes, 3000);
   CHECK(outcome.refused > 1000);
+}
+
+namespace {
+
+constexpr int kDamages = 250;
+
+/// A JSON file in which another value stands in the place of one of the settings; the vocabulary stays.
+std::string with_value_exchanged(std::string bytes, std::mt19937& random) {
+  static const std::vector<json> kValues = {nullptr,        0,       -1,  7,          1e99,     true,
+                                            false,          "",      "a", "Sequence", "\u2581", json::array(),
+                                            json::object(), {1, "a"}};
+  json root = json::parse(bytes);
+  json* here = &root;
+  while (here->is_structured() && !here->empty() && (here == &root || random() % 5 != 0)) {
+    std::vector<json*> inside;
+    for (auto& [key, value] : here->items()) {
+      if (key != "vocab" && key != "merges") inside.push_back(&value);
+    }
+    if (inside.empty()) break;
+    here = inside[random() % inside.size()];
+  }
+  *here = kValues[random() % kValues.size()];
+  return root.dump();
+}
+
+std::filesystem::path pipeline_golden(const std::string& name) {
+  return std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "tokenizer_pipelines" / name;
+}
+
+/// The files of a folder, of which one is damaged in many ways.
+Outcome load_damaged_folder(const std::string& name, const std::string& damaged,
+                            std::string (*damage)(std::string, std::mt19937&)) {
+  const test::TemporaryDirectory directory;
+  for (const auto& entry : std::filesystem::directory_iterator(pipeline_golden(name))) {
+    if (entry.path().filename() != "expected.jsonl") std::filesystem::copy(entry.path(), directory.path());
+  }
+  const std::string bytes = test::read_bytes(pipeline_golden(name) / damaged);
+  std::mt19937 random(7);
+  Outcome outcome;
+  for (int i = 0; i < kDamages; ++i) {
+    test::write_bytes(directory / damaged, damage(bytes, random));
+    try {
+      const auto tokenizer = load_tokenizer(directory.path());
+      const Encoding encoding =
+          tokenizer->encode("the cat e\u0301 \uFB01 \u4E16 <s>[MASK]\n", EncodeOptions{});
+      tokenizer->decode_with_special_tokens(encoding.ids);
+      use(*tokenizer);
+      ++outcome.usable;
+    } catch (const Error&) {
+      ++outcome.refused;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("A tokenizer.json of any kind with random damage is refused or works") {
+  const auto name =
+      GENERATE(as<std::string>{}, "wordpiece_added_tokens", "byte_bpe_splits", "byte_bpe_llama3",
+               "unigram_t5", "unigram_normalized", "bpe_llama2", "bpe_suffix", "word_level");
+  const Outcome outcome = load_damaged_folder(name, "tokenizer.json", mutated);
+  CHECK(outcome.refused > 100);
+}
+
+TEST_CASE("A tokenizer.json with a value in the place of another is refused or works") {
+  const auto name =
+      GENERATE(as<std::string>{}, "wordpiece_added_tokens", "byte_bpe_splits", "byte_bpe_llama3",
+               "unigram_t5", "unigram_normalized", "bpe_llama2", "bpe_suffix", "word_level");
+  const Outcome outcome = load_damaged_folder(name, "tokenizer.json", with_value_exchanged);
+  CHECK(outcome.refused > 20);
+  CHECK(outcome.usable > 20);
+}
+
+TEST_CASE("Vocabulary and settings files with random damage are refused or work") {
+  const auto [name, damaged] =
+      GENERATE(table<std::string, std::string>({{"classic_bert", "vocab.txt"},
+                                                {"classic_bert", "tokenizer_config.json"},
+                                                {"classic_gpt2", "vocab.json"},
+                                                {"classic_gpt2", "merges.txt"},
+                                                {"classic_t5", "spiece.model"},
+                                                {"classic_albert", "spiece.model"},
+                                                {"classic_llama", "tokenizer.model"}}));
+  const Outcome outcome = load_damaged_folder(name, damaged, mutated);
+  CHECK(outcome.refused + outcome.usable == kDamages);
+  CHECK(outcome.refused > 10);
 }
 
 TEST_CASE("A sentencepiece model with random damage is refused or works") {

@@ -11,6 +11,7 @@
 
 #include "tests/support/message_of.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace zoo::test {
 
@@ -30,6 +31,11 @@ inline void write_bytes(const std::filesystem::path& path, std::string_view byte
   // A new file: some file systems sync one that is written over.
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// The text with U+FFFD for what is no UTF-8, as Python shows bytes.
+inline std::string replaced(std::string_view text) {
+  return replace_invalid_utf8(text);
 }
 
 /// Texts that a careless tokenizer changes.

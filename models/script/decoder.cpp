@@ -1,13 +1,14 @@
-#include "models/script/gpt.h"
+#include "models/script/decoder.h"
 
-#include "models/gpt/gpt.h"
+#include "models/decoder/decoder.h"
 #include "models/script/decoding.h"
 #include "models/script/layers.h"
+#include "models/script/stack.h"
 
 namespace zoo::script {
 namespace {
 
-constexpr std::string_view kGpt = R"(
+constexpr std::string_view kDecoder = R"(
 def embed(self, ids: Tensor, past: int) -> Tensor:
     x = self.token_embedding.forward(ids)
     $positions
@@ -63,12 +64,12 @@ std::string classify_source(const TransformerConfig& config) {
 }
 
 // Adds the head's children and text, and returns what forward() does with the hidden states x.
-std::string add_head(ScriptPart& part, const gpt::GptModel& model) {
-  if (const auto* head = dynamic_cast<const gpt::GptForSequenceClassification*>(&model)) {
+std::string add_head(ScriptPart& part, const DecoderModel& model) {
+  if (const auto* head = dynamic_cast<const DecoderForSequenceClassification*>(&model)) {
     part.children.push_back({"score", linear_part(*head->score)});
     return classify_source(model.config());
   }
-  const auto* head = dynamic_cast<const gpt::GptForCausalLm*>(&model);
+  const auto* head = dynamic_cast<const DecoderForCausalLm*>(&model);
   if (head == nullptr) return "return x";
   if (head->lm_head) part.children.push_back({"lm_head", linear_part(*head->lm_head)});
   const std::string output = head->lm_head ? "lm_head" : "token_embedding";
@@ -78,28 +79,28 @@ std::string add_head(ScriptPart& part, const gpt::GptModel& model) {
 
 }  // namespace
 
-ScriptPart gpt_part(const Model& model) {
-  const auto& gpt = dynamic_cast<const gpt::GptModel&>(model);
-  const TransformerConfig& config = gpt.config();
+ScriptPart decoder_part(const Model& model) {
+  const auto& decoder = dynamic_cast<const DecoderModel&>(model);
+  const TransformerConfig& config = decoder.config();
   ScriptPart part;
-  part.class_name = "Gpt";
-  part.children.push_back({"token_embedding", embedding_part(*gpt.token_embedding)});
+  part.class_name = "Decoder";
+  part.children.push_back({"token_embedding", embedding_part(*decoder.token_embedding)});
   std::string table;
-  if (gpt.position_embedding) {
-    part.children.push_back({"position_embedding", embedding_part(*gpt.position_embedding)});
+  if (decoder.position_embedding) {
+    part.children.push_back({"position_embedding", embedding_part(*decoder.position_embedding)});
     table = "self.position_embedding.weight";
   } else if (config.position == PositionKind::kSinusoidal) {
-    part.buffers.emplace_back("sinusoids", gpt.named_buffers()["sinusoids"]);
+    part.buffers.emplace_back("sinusoids", decoder.named_buffers()["sinusoids"]);
     table = "self.sinusoids";
   }
-  part.children.push_back({"stack", stack_part(*gpt.stack, config)});
+  part.children.push_back({"stack", stack_part(*decoder.stack, config)});
 
   std::string positions = "pass";
   if (!table.empty()) {
     positions = fill(kPositions, {{"table", table}, {"limit", std::to_string(config.max_positions)}});
   }
-  const std::string result = add_head(part, gpt);
-  part.source = fill(kGpt, {{"positions", positions}, {"result", result}}) + part.source;
+  const std::string result = add_head(part, decoder);
+  part.source = fill(kDecoder, {{"positions", positions}, {"result", result}}) + part.source;
   return part;
 }
 

@@ -1,4 +1,4 @@
-#include "models/gpt/gpt.h"
+#include "models/decoder/decoder.h"
 
 #include <cmath>
 
@@ -13,7 +13,7 @@
 #include "models/layers/initial_weights.h"
 #include "models/layers/positions.h"
 
-namespace zoo::gpt {
+namespace zoo {
 namespace {
 
 std::int64_t count(const torch::nn::Module& module) {
@@ -24,10 +24,12 @@ std::int64_t count(const torch::nn::Module& module) {
 
 }  // namespace
 
-GptModel::GptModel(const TransformerConfig& config) : Model(config) {
+DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
   config.validate();
-  TORCH_CHECK(config.shape == Shape::kDecoder, "a GPT is a decoder");
-  token_embedding = register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size));
+  TORCH_CHECK(config.shape == Shape::kDecoder, "a decoder was given the shape of another model");
+  const std::int64_t frozen_row = config.trains_padding ? -1 : config.pad_token_id;
+  token_embedding =
+      register_module("token_embedding", Embedding(config.vocab_size, config.hidden_size, frozen_row));
   if (config.position == PositionKind::kLearned) {
     position_embedding =
         register_module("position_embedding", Embedding(config.max_positions, config.hidden_size));
@@ -37,7 +39,7 @@ GptModel::GptModel(const TransformerConfig& config) : Model(config) {
   stack = register_module("stack", TransformerStack(config));
 }
 
-ModelOutput GptModel::forward(const ModelInputs& inputs) {
+ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   check_inputs(inputs, past);
   StackOutput result = stack(StackInputs{.embeddings = embed(inputs, past),
@@ -54,12 +56,12 @@ ModelOutput GptModel::forward(const ModelInputs& inputs) {
   return output;
 }
 
-void GptModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
+void DecoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
   TORCH_CHECK(!inputs.labels.defined() && !inputs.targets.defined(),
               "a bare model has no loss: labels need a head");
 }
 
-at::Tensor GptModel::embed(const ModelInputs& inputs, std::int64_t past) const {
+at::Tensor DecoderModel::embed(const ModelInputs& inputs, std::int64_t past) const {
   at::Tensor x = token_embedding->forward(inputs.input_ids);
   const std::int64_t length = inputs.input_ids.size(1);
   if (position_embedding || sinusoids_.defined()) {
@@ -73,7 +75,7 @@ at::Tensor GptModel::embed(const ModelInputs& inputs, std::int64_t past) const {
   return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
 }
 
-void GptModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
+void DecoderModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
   const at::Tensor& ids = inputs.input_ids;
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
               ids.defined() ? ids.sizes() : at::IntArrayRef());
@@ -83,9 +85,10 @@ void GptModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const 
               " tokens is longer than the model's ", config_.max_positions, " positions");
 }
 
-void GptModel::initialize(at::Generator generator) {
+void DecoderModel::initialize(at::Generator generator) {
   const double std = config_.initializer_range;
-  const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config_.num_layers));
+  const bool scaled = config_.initial_weights == InitialWeights::kScaledResiduals;
+  const double residual_std = scaled ? std / std::sqrt(2.0 * static_cast<double>(config_.num_layers)) : std;
   draw_normal(*token_embedding, std, generator);
   if (position_embedding) draw_normal(*position_embedding, std, generator);
   for (const auto& module : *stack->blocks) {
@@ -100,7 +103,7 @@ void GptModel::initialize(at::Generator generator) {
   if (stack->final_norm) stack->final_norm->reset();
 }
 
-std::vector<std::pair<std::string, std::int64_t>> GptModel::components() const {
+std::vector<std::pair<std::string, std::int64_t>> DecoderModel::components() const {
   std::vector<std::pair<std::string, std::int64_t>> parts;
   parts.emplace_back("token embedding", count(*token_embedding));
   if (position_embedding) parts.emplace_back("position embedding", count(*position_embedding));
@@ -117,12 +120,12 @@ std::vector<std::pair<std::string, std::int64_t>> GptModel::components() const {
   return parts;
 }
 
-GptForCausalLm::GptForCausalLm(const TransformerConfig& config) : GptModel(config) {
+DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : DecoderModel(config) {
   if (config.tie_word_embeddings) return;
   lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
 }
 
-void GptForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor& hidden = output.last_hidden_state;
   output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, output_weight());
   if (inputs.targets.defined()) {
@@ -134,28 +137,28 @@ void GptForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) 
   }
 }
 
-const at::Tensor& GptForCausalLm::output_weight() const {
+const at::Tensor& DecoderForCausalLm::output_weight() const {
   return lm_head ? lm_head->weight : token_embedding->weight;
 }
 
-void GptForCausalLm::initialize(at::Generator generator) {
-  GptModel::initialize(generator);
+void DecoderForCausalLm::initialize(at::Generator generator) {
+  DecoderModel::initialize(generator);
   if (lm_head) draw_normal(*lm_head, config_.initializer_range, generator);
 }
 
-std::vector<std::pair<std::string, std::int64_t>> GptForCausalLm::components() const {
-  auto parts = GptModel::components();
+std::vector<std::pair<std::string, std::int64_t>> DecoderForCausalLm::components() const {
+  auto parts = DecoderModel::components();
   parts.emplace_back(lm_head ? "output projection" : "output projection (tied)",
                      lm_head ? count(*lm_head) : 0);
   return parts;
 }
 
-GptForSequenceClassification::GptForSequenceClassification(const TransformerConfig& config)
-    : GptModel(config) {
+DecoderForSequenceClassification::DecoderForSequenceClassification(const TransformerConfig& config)
+    : DecoderModel(config) {
   score = register_module("score", Linear(config.hidden_size, config.num_labels, /*with_bias=*/false));
 }
 
-void GptForSequenceClassification::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+void DecoderForSequenceClassification::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor &hidden = output.last_hidden_state, &ids = inputs.input_ids;
   TORCH_CHECK(config_.pad_token_id >= 0 || ids.size(0) == 1,
               "to classify several sequences at once, the configuration must name a pad_token_id");
@@ -168,15 +171,28 @@ void GptForSequenceClassification::apply_head(const ModelInputs& inputs, ModelOu
   if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
 }
 
-void GptForSequenceClassification::initialize(at::Generator generator) {
-  GptModel::initialize(generator);
+void DecoderForSequenceClassification::initialize(at::Generator generator) {
+  DecoderModel::initialize(generator);
   draw_normal(*score, config_.initializer_range, generator);
 }
 
-std::vector<std::pair<std::string, std::int64_t>> GptForSequenceClassification::components() const {
-  auto parts = GptModel::components();
+std::vector<std::pair<std::string, std::int64_t>> DecoderForSequenceClassification::components() const {
+  auto parts = DecoderModel::components();
   parts.emplace_back("classifier", count(*score));
   return parts;
 }
 
-}  // namespace zoo::gpt
+std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head) {
+  switch (head) {
+    case Head::kCausalLm:
+      return std::make_shared<DecoderForCausalLm>(config);
+    case Head::kBase:
+      return std::make_shared<DecoderModel>(config);
+    case Head::kSequenceClassification:
+      return std::make_shared<DecoderForSequenceClassification>(config);
+    default:
+      TORCH_CHECK(false, "a decoder has no ", name_of(head), " head");
+  }
+}
+
+}  // namespace zoo

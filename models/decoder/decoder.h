@@ -1,22 +1,22 @@
 #pragma once
 
+#include "models/family.h"
 #include "models/layers/linear.h"
 #include "models/layers/stack.h"
-#include "models/model.h"
 
-namespace zoo::gpt {
+namespace zoo {
 
-/// GPT-2 (Radford et al., 2019), bare: last_hidden_state = norm(stack(wte[ids] + wpe[positions])). A head
-/// derives from it.
-class GptModel : public Model {
+/// A causal decoder as GPT-2 (Radford et al., 2019) and Llama (Touvron et al., 2023) have it, bare:
+/// last_hidden_state = norm(stack(wte[ids] + wpe[positions])), without wpe where positions are not a table.
+/// A head derives from it.
+class DecoderModel : public Model {
  public:
   /// Throws c10::Error if the configuration is not valid or not a decoder's.
-  explicit GptModel(const TransformerConfig& config);
+  explicit DecoderModel(const TransformerConfig& config);
 
   ModelOutput forward(const ModelInputs& inputs) final;
 
-  /// normal(0, initializer_range) for all weights, zero biases; the projections that end a residual branch
-  /// divided by sqrt(2 * num_layers) (Radford et al., 2019, section 2.3).
+  /// normal(0, initializer_range) for all weights, or as config.initial_weights says; zero biases.
   void initialize(at::Generator generator) override;
 
   std::vector<std::pair<std::string, std::int64_t>> components() const override;
@@ -38,9 +38,9 @@ class GptModel : public Model {
 
 /// The language model: logits = last_hidden_state W^T, where W is wte itself when config.tie_word_embeddings.
 /// labels [B, T] are shifted here, targets [B, T] are not.
-class GptForCausalLm : public GptModel {
+class DecoderForCausalLm : public DecoderModel {
  public:
-  explicit GptForCausalLm(const TransformerConfig& config);
+  explicit DecoderForCausalLm(const TransformerConfig& config);
 
   void initialize(at::Generator generator) override;
   std::vector<std::pair<std::string, std::int64_t>> components() const override;
@@ -56,9 +56,9 @@ class GptForCausalLm : public GptModel {
 
 /// A class for a sequence: logits [B, num_labels] from the hidden state of its last token that is not
 /// pad_token_id. labels as sequence_loss() takes them.
-class GptForSequenceClassification : public GptModel {
+class DecoderForSequenceClassification : public DecoderModel {
  public:
-  explicit GptForSequenceClassification(const TransformerConfig& config);
+  explicit DecoderForSequenceClassification(const TransformerConfig& config);
 
   void initialize(at::Generator generator) override;
   std::vector<std::pair<std::string, std::int64_t>> components() const override;
@@ -70,4 +70,7 @@ class GptForSequenceClassification : public GptModel {
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
 };
 
-}  // namespace zoo::gpt
+/// The decoder with this head. Throws c10::Error for a head that decoders do not have.
+std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
+
+}  // namespace zoo

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tokenizer/encoding.h"
+
+namespace zoo {
+
+/// Adds "text", and "start" and "end" in characters as Hugging Face counts them, of a part of a UTF-8 text.
+void add_span(nlohmann::ordered_json& json, const std::string& text, const ByteRange& range);
+
+}  // namespace zoo

@@ -1,0 +1,31 @@
+#include "models/layers/encoder_decoder_stack.h"
+
+namespace zoo {
+
+EncoderDecoderStackImpl::EncoderDecoderStackImpl(const TransformerConfig& config) {
+  config.validate();
+  TORCH_CHECK(config.shape == Shape::kEncoderDecoder, "an encoder-decoder was given the shape of one stack");
+  encoder = register_module("encoder", TransformerStack(config.encoder_part()));
+  decoder = register_module("decoder", TransformerStack(config.decoder_part()));
+}
+
+EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs& inputs) {
+  EncoderDecoderOutput output;
+  if (inputs.memory.defined()) {
+    output.encoder.hidden = inputs.memory;
+  } else {
+    output.encoder = encoder(StackInputs{.embeddings = inputs.encoder_embeddings,
+                                         .attention_mask = inputs.attention_mask,
+                                         .output_hidden_states = inputs.output_hidden_states,
+                                         .output_attentions = inputs.output_attentions});
+  }
+  output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
+                                       .memory = output.encoder.hidden,
+                                       .memory_mask = inputs.attention_mask,
+                                       .cache = inputs.cache,
+                                       .output_hidden_states = inputs.output_hidden_states,
+                                       .output_attentions = inputs.output_attentions});
+  return output;
+}
+
+}  // namespace zoo

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "models/io/weight_table.h"
+#include "models/layers/transformer_config.h"
+
+namespace zoo::llama {
+
+/// Where LlamaModel, LlamaForCausalLM and LlamaForSequenceClassification keep our weights.
+WeightTable weight_table(const TransformerConfig& config);
+
+}  // namespace zoo::llama

@@ -1,0 +1,190 @@
+"""tzoo classify, fill-mask and answer beside transformers, with small random BERTs and a WordPiece vocabulary."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import tokenizers
+import torch
+import transformers
+
+TEXTS = ["In the beginning God created the heaven and the earth.", "And God said, Let there be light!",
+         "Ünïcode café in PARIS, 北京 🙂", "word", "and the earth was without form, and void; " * 3]
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+def tzoo(*words, stdin=None):
+    return subprocess.run([os.environ["TZOO"], *words], input=stdin, capture_output=True, text=True, timeout=300)
+
+
+def wordpiece():
+    learnt = tokenizers.BertWordPieceTokenizer(lowercase=True)
+    learnt.train_from_iterator(TEXTS * 3, vocab_size=90, min_frequency=1, show_progress=False)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=learnt._tokenizer, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+
+
+class TextVerbsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = folder.name
+        self.tokenizer = wordpiece()
+        self.tokenizer.save_pretrained(self.directory)
+
+    def make(self, model_class, seed=0, **config):
+        torch.manual_seed(seed)
+        model = model_class(transformers.BertConfig(
+            vocab_size=len(self.tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+            intermediate_size=32, max_position_embeddings=64, **config)).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.4)
+        model.save_pretrained(self.directory)
+        return model
+
+    def lines(self, *words, stdin=None):
+        done = tzoo(*words, "--model", self.directory, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def encode(self, *texts):
+        return self.tokenizer(*texts, return_tensors="pt", truncation=True, max_length=64)
+
+    @torch.no_grad()
+    def test_classify_sequences(self):
+        names = {0: "bad", 1: "good", 2: "neither"}
+        model = self.make(transformers.BertForSequenceClassification, id2label=names,
+                          label2id={name: i for i, name in names.items()})
+        found = self.lines("classify", "--input", "-", "--batch_size", "2", stdin="\n".join(TEXTS))
+        for text, line in zip(TEXTS, found, strict=True):
+            scores = model(**self.encode(text)).logits[0].softmax(0)
+            self.assertEqual(line["text"], text)
+            self.assertEqual(line["label"], names[int(scores.argmax())])
+            for i, name in names.items():
+                self.assertAlmostEqual(line["scores"][name], float(scores[i]), places=5)
+        objects = pathlib.Path(self.directory, "texts.jsonl")
+        objects.write_text("".join(json.dumps({"text": text, "more": 1}) + "\n" for text in TEXTS))
+        self.assertEqual(self.lines("classify", "--input", str(objects))[4]["label"], found[4]["label"])
+
+    @torch.no_grad()
+    def test_several_labels_and_regression(self):
+        model = self.make(transformers.BertForSequenceClassification, num_labels=3,
+                          problem_type="multi_label_classification")
+        line = self.lines("classify", "--text", TEXTS[0])[0]
+        scores = model(**self.encode(TEXTS[0])).logits[0].sigmoid()
+        self.assertNotIn("label", line)
+        self.assertAlmostEqual(line["scores"]["LABEL_1"], float(scores[1]), places=5)
+        model = self.make(transformers.BertForSequenceClassification, num_labels=1)
+        line = self.lines("classify", "--text", TEXTS[0])[0]
+        self.assertAlmostEqual(line["value"][0], float(model(**self.encode(TEXTS[0])).logits[0, 0]), places=4)
+
+    def entities(self, model, text):
+        """A word has its first token's label; B- begins an entity, I- continues one of its kind."""
+        batch = self.tokenizer(text, return_tensors="pt", truncation=True, max_length=64, return_offsets_mapping=True)
+        offsets = batch.pop("offset_mapping")[0].tolist()
+        scores = model(**batch).logits[0].softmax(-1)
+        words, last = [], None
+        for i, word in enumerate(batch.word_ids()):
+            if word is None:
+                continue
+            if word == last:
+                words[-1][3] = offsets[i][1]
+                continue
+            last = word
+            words.append([LABELS[int(scores[i].argmax())], float(scores[i].max()), *offsets[i]])
+        found, kind = [], None
+        for label, score, start, end in words:
+            if label != "O" and label[2:] == kind and label[0] == "I":
+                found[-1]["end"], found[-1]["scores"] = end, found[-1]["scores"] + [score]
+            elif label != "O":
+                found.append({"label": label[2:], "start": start, "end": end, "scores": [score]})
+            kind = None if label == "O" else label[2:]
+        return found
+
+    @torch.no_grad()
+    def test_classify_words(self):
+        kinds = set()
+        for seed in range(3):
+            model = self.make(transformers.BertForTokenClassification, seed, id2label=dict(enumerate(LABELS)),
+                              label2id={name: i for i, name in enumerate(LABELS)})
+            found = self.lines("classify", "--input", "-", stdin="\n".join(TEXTS))
+            for text, line in zip(TEXTS, found, strict=True):
+                expected = self.entities(model, text)
+                self.assertEqual([(e["label"], e["start"], e["end"]) for e in line["entities"]],
+                                 [(e["label"], e["start"], e["end"]) for e in expected])
+                for ours, theirs in zip(line["entities"], expected, strict=True):
+                    self.assertAlmostEqual(ours["score"], sum(theirs["scores"]) / len(theirs["scores"]), places=5)
+                    self.assertEqual(ours["text"], text[ours["start"]:ours["end"]])
+                    kinds.add(ours["label"])
+        self.assertEqual(kinds, {"PER", "LOC"})
+
+    @torch.no_grad()
+    def test_fill_mask(self):
+        model = self.make(transformers.BertForMaskedLM)
+        text = "In the [MASK] God created the [MASK]."
+        line = self.lines("fill-mask", "--text", text, "--top_k", "3", "--json")[0]
+        batch = self.encode(text)
+        places = (batch["input_ids"][0] == self.tokenizer.mask_token_id).nonzero()[:, 0]
+        for place, guesses in zip(places, line["masks"], strict=True):
+            values, ids = model(**batch).logits[0, place].softmax(0).topk(3)
+            self.assertEqual([g["id"] for g in guesses], ids.tolist())
+            self.assertEqual([g["token"] for g in guesses], self.tokenizer.convert_ids_to_tokens(ids.tolist()))
+            for guess, value in zip(guesses, values, strict=True):
+                self.assertAlmostEqual(guess["score"], float(value), places=5)
+        table = tzoo("fill-mask", "--model", self.directory, "--text", text)
+        self.assertIn(line["masks"][0][0]["token"], table.stdout)
+        self.assertIn("probability", table.stdout)
+
+    def best_span(self, model, question, context, longest):
+        batch = self.tokenizer(question, context, return_tensors="pt", return_offsets_mapping=True)
+        offsets, texts = batch.pop("offset_mapping")[0].tolist(), batch.sequence_ids()
+        output = model(**batch)
+        outside = torch.tensor([t != 1 for t in texts])
+        start = output.start_logits[0].double().masked_fill(outside, -1e30).softmax(0)
+        end = output.end_logits[0].double().masked_fill(outside, -1e30).softmax(0)
+        spans = [(float(start[i] * end[j]), offsets[i][0], offsets[j][1])
+                 for i in range(len(texts)) for j in range(i, min(len(texts), i + longest))]
+        return max(spans)
+
+    @torch.no_grad()
+    def test_answer(self):
+        for seed in range(3):
+            model = self.make(transformers.BertForQuestionAnswering, seed)
+            context = TEXTS[0] + " " + TEXTS[2]
+            line = self.lines("answer", "--question", "Who said?", "--context", context, "--json")[0]
+            score, start, end = self.best_span(model, "Who said?", context, 15)
+            self.assertEqual((line["start"], line["end"], line["text"]), (start, end, context[start:end]))
+            self.assertAlmostEqual(line["score"], score, places=5)
+        context = " ".join(TEXTS) * 4  # longer than the model's 64 positions
+        found = self.lines("answer", "--question", "Who?", "--context", "-", "--stride", "10", "--top_k", "3", "--json",
+                           stdin=context)
+        self.assertEqual(len(found), 3)
+        for line in found:
+            self.assertEqual(line["text"], context[line["start"]:line["end"]])
+        self.assertEqual(sorted((f["score"] for f in found), reverse=True), [f["score"] for f in found])
+
+    def test_faults(self):
+        self.make(transformers.BertForMaskedLM)
+        for words, needed in [
+            (["classify", "--text", "x"], ["masked-lm", "sequence-classification"]),
+            (["fill-mask", "--text", "nothing hidden"], ["[MASK]", "nothing hidden"]),
+            (["answer", "--question", "x", "--context", "y"], ["qa_outputs"]),
+            (["fill-mask", "--text", "a [MASK]", "--top_k", "0"], ["top_k"]),
+        ]:
+            done = tzoo(*words, "--model", self.directory)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+            for word in needed:
+                self.assertIn(word, done.stderr)
+        pathlib.Path(self.directory, "tokenizer.json").unlink()
+        done = tzoo("fill-mask", "--text", "a [MASK]", "--model", self.directory)
+        self.assertIn("tokenizer", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

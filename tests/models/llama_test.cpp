@@ -1,0 +1,191 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "models/io/checkpoint.h"
+#include "models/layers/masks.h"
+#include "tests/models/support.h"
+
+using namespace zoo;
+using Catch::Contains;
+using zoo::test::relative_error;
+
+namespace {
+
+TransformerConfig small_llama() {
+  TransformerConfig config = find_preset("llama-tiny").preset.config;
+  config.vocab_size = 13;
+  config.hidden_size = 12;
+  config.num_layers = 2;
+  config.num_heads = 2;
+  config.num_kv_heads = 1;
+  config.intermediate_size = 20;
+  config.max_positions = 16;
+  return config;
+}
+
+std::shared_ptr<Model> random_llama(const TransformerConfig& config, std::uint64_t seed) {
+  auto model = build_model(find_family("llama"), config, Head::kCausalLm, seed);
+  const at::NoGradGuard no_grad;
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  for (at::Tensor& parameter : model->parameters()) parameter.normal_(0.0, 0.4, generator);
+  model->eval();
+  return model;
+}
+
+nlohmann::json whole_config() {
+  return {{"vocab_size", 32},         {"hidden_size", 16},       {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}, {"intermediate_size", 24}, {"max_position_embeddings", 64}};
+}
+
+TransformerConfig read(const nlohmann::json& json) {
+  return find_family("llama").read_config(json, "config.json");
+}
+
+std::string fault(const nlohmann::json& changes) {
+  nlohmann::json json = whole_config();
+  if (!changes.is_null()) json.update(changes);  // {} is null
+  return test::error_of([&] { read(json); });
+}
+
+}  // namespace
+
+TEST_CASE("a Llama with the cache gives the logits that it gives without, padded on the left") {
+  TransformerConfig config = small_llama();
+  config.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4.0, .original_max_positions = 8};
+  const auto model = random_llama(config, 1);
+  const at::NoGradGuard no_grad;
+  const at::Tensor ids = test::random_ids(config, 2, 8, 7);
+  at::Tensor mask = at::ones({2, 8}, at::kLong);
+  mask[1].slice(0, 0, 3).zero_();
+  const at::Tensor positions = positions_of(mask);
+  const at::Tensor whole =
+      model->forward({.input_ids = ids, .attention_mask = mask, .position_ids = positions}).logits;
+  KeyValueCache cache(config, 2, 8, at::TensorOptions());
+  for (const auto& [from, to] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 4}, {4, 5}, {5, 8}}) {
+    const at::Tensor part = model
+                                ->forward({.input_ids = ids.slice(1, from, to),
+                                           .attention_mask = mask.slice(1, 0, to),
+                                           .position_ids = positions.slice(1, from, to),
+                                           .cache = &cache})
+                                .logits;
+    const at::Tensor comparable = mask.slice(1, from, to).unsqueeze(-1);
+    CHECK(relative_error(part * comparable, whole.slice(1, from, to) * comparable) < 1e-5);
+  }
+}
+
+TEST_CASE("a Llama reads more tokens than max_position_embeddings: rotary positions have no table") {
+  const TransformerConfig config = small_llama();
+  const auto model = random_llama(config, 2);
+  const at::NoGradGuard no_grad;
+  CHECK(
+      model->forward({.input_ids = test::random_ids(config, 1, 40, 3)}).logits.isfinite().all().item<bool>());
+}
+
+TEST_CASE("the rotary base is read wherever transformers wrote it") {
+  const auto theta = [](const nlohmann::json& changes) {
+    nlohmann::json json = whole_config();
+    if (!changes.is_null()) json.update(changes);  // {} is null
+    return read(json).rope_theta;
+  };
+  CHECK(theta({}) == 10000.0);
+  CHECK(theta({{"rope_theta", 500.0}}) == 500.0);
+  CHECK(theta({{"rope_theta", 500}}) == 500.0);
+  CHECK(theta({{"rope_parameters", {{"rope_theta", 700.0}, {"rope_type", "default"}}}}) == 700.0);
+  CHECK(theta({{"rope_theta", 500.0}, {"rope_parameters", {{"rope_type", "default"}}}}) == 500.0);
+  CHECK(theta({{"rope_theta", 500.0}, {"rope_scaling", nullptr}}) == 500.0);
+}
+
+TEST_CASE("the rotary scaling is read in every form and refused by name where it is unknown") {
+  const auto scaling = [](const nlohmann::json& changes) {
+    nlohmann::json json = whole_config();
+    if (!changes.is_null()) json.update(changes);  // {} is null
+    return read(json).rope_scaling;
+  };
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    for (const char* type : {"type", "rope_type"}) {
+      CAPTURE(key, type);
+      const RopeScaling linear = scaling({{key, {{type, "linear"}, {"factor", 2.5}}}});
+      CHECK(linear.kind == RopeScalingKind::kLinear);
+      CHECK(linear.factor == 2.5);
+      CHECK_THAT(fault({{key, {{type, "yarn"}, {"factor", 2.0}}}}),
+                 Contains(key) && Contains(type) && Contains("yarn") && Contains("llama3"));
+    }
+  }
+  nlohmann::json llama3{{"rope_type", "llama3"},
+                        {"factor", 8.0},
+                        {"low_freq_factor", 1.0},
+                        {"high_freq_factor", 4.0},
+                        {"original_max_position_embeddings", 32}};
+  const RopeScaling read_back = scaling({{"rope_scaling", llama3}});
+  CHECK(read_back.kind == RopeScalingKind::kLlama3);
+  CHECK(read_back.high_frequency_factor == 4.0);
+  CHECK(read_back.original_max_positions == 32);
+  llama3.erase("original_max_position_embeddings");  // those of the model then
+  CHECK(scaling({{"rope_scaling", llama3}}).original_max_positions == 64);
+  llama3.erase("low_freq_factor");
+  CHECK_THAT(fault({{"rope_scaling", llama3}}),
+             Contains("rope_scaling") && Contains("'low_freq_factor' is missing"));
+  CHECK_THAT(fault({{"rope_scaling", {{"type", "linear"}}}}), Contains("'factor' is missing"));
+  CHECK_THAT(fault({{"rope_scaling", 3}}), Contains("rope_scaling") && Contains("3") && Contains("object"));
+}
+
+TEST_CASE("what a Llama's config.json asks for and the zoo does not have is refused by name") {
+  CHECK_THAT(fault({{"sliding_window", 4096}}), Contains("'sliding_window' is 4096"));
+  CHECK(fault({{"sliding_window", nullptr}}).empty());
+  CHECK_THAT(fault({{"hidden_act", "quick_gelu"}}), Contains("'hidden_act' is \"quick_gelu\""));
+  CHECK_THAT(fault({{"partial_rotary_factor", 0.5}}), Contains("'partial_rotary_factor' is 0.5"));
+  CHECK_THAT(fault({{"num_hidden_layers", "two"}}), Contains("num_hidden_layers"));
+  nlohmann::json json = whole_config();
+  json.erase("intermediate_size");
+  CHECK_THAT(test::error_of([&] { read(json); }), Contains("'intermediate_size' is missing"));
+}
+
+TEST_CASE("a Llama's configuration survives config.json") {
+  TransformerConfig config = small_llama();
+  config.rope_scaling = {
+      .kind = GENERATE(RopeScalingKind::kNone, RopeScalingKind::kLinear, RopeScalingKind::kLlama3),
+      .factor = 3.0,
+      .low_frequency_factor = 1.5,
+      .high_frequency_factor = 5.0,
+      .original_max_positions = 77};
+  config.rope_theta = 123.0;
+  config.attention_bias = true;
+  config.activation = Activation::kGeGluTanh;
+  config.head_dim = 10;
+  const auto& family = find_family("llama");
+  const TransformerConfig again = family.read_config(family.write_config(config), "config.json");
+  CHECK(again.rope_scaling.kind == config.rope_scaling.kind);
+  if (config.rope_scaling.kind == RopeScalingKind::kLlama3)
+    CHECK(again.rope_scaling.original_max_positions == 77);
+  CHECK(again.rope_theta == 123.0);
+  CHECK(again.attention_bias);
+  CHECK_FALSE(again.feed_forward_bias);
+  CHECK(again.activation == Activation::kGeGluTanh);
+  CHECK(again.head_dim == 10);
+  CHECK(again.kv_heads() == 1);
+  config.activation = Activation::kSilu;
+  CHECK_THAT(test::error_of([&] { family.write_config(config); }), Contains("gate"));
+}
+
+TEST_CASE("fresh Llama weights: normal with 0.02 everywhere, norms one, the padding's row zero") {
+  TransformerConfig config = small_llama();
+  config.vocab_size = 400;
+  config.hidden_size = 128;
+  config.intermediate_size = 256;
+  config.tie_word_embeddings = false;
+  config.pad_token_id = 7;
+  const auto model = build_model(find_family("llama"), config, Head::kCausalLm, 15);
+  for (const auto& item : model->named_parameters()) {
+    const at::Tensor value = item.value().detach();
+    CAPTURE(item.key());
+    if (item.key().find("norm") != std::string::npos) {
+      CHECK(at::equal(value, at::ones_like(value)));
+    } else {
+      const double count = static_cast<double>(value.numel());
+      CHECK(std::abs(value.std().item<double>() - 0.02) < 5 * 0.02 / std::sqrt(2 * count) + 5e-5);
+    }
+  }
+  CHECK(model->named_parameters()["token_embedding.weight"][7].count_nonzero().item<int>() == 0);
+}

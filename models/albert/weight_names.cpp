@@ -3,6 +3,8 @@
 namespace zoo::albert {
 
 WeightTable weight_table(const TransformerConfig& config) {
+  // The block that all layers share.
+  const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
   WeightTable table;
   // clang-format off
   table.names = {
@@ -14,15 +16,14 @@ WeightTable weight_table(const TransformerConfig& config) {
   add_weights_and_biases(table, {
       {"embeddings.norm",                   {"embeddings.LayerNorm"}},
       {"embeddings.projection",             {"encoder.embedding_hidden_mapping_in"}},
-      // The block that all layers share.
-      {"stack.blocks.0.attention.qkv",      {"encoder.albert_layer_groups.0.albert_layers.0.attention.query",
-                                             "encoder.albert_layer_groups.0.albert_layers.0.attention.key",
-                                             "encoder.albert_layer_groups.0.albert_layers.0.attention.value"}},
-      {"stack.blocks.0.attention.out",      {"encoder.albert_layer_groups.0.albert_layers.0.attention.dense"}},
-      {"stack.blocks.0.attention_norm",     {"encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm"}},
-      {"stack.blocks.0.feed_forward.up",    {"encoder.albert_layer_groups.0.albert_layers.0.ffn"}},
-      {"stack.blocks.0.feed_forward.down",  {"encoder.albert_layer_groups.0.albert_layers.0.ffn_output"}},
-      {"stack.blocks.0.feed_forward_norm",  {"encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm"}},
+      {"stack.blocks.0.attention.qkv",      {layer + "attention.query",
+                                             layer + "attention.key",
+                                             layer + "attention.value"}},
+      {"stack.blocks.0.attention.out",      {layer + "attention.dense"}},
+      {"stack.blocks.0.attention_norm",     {layer + "attention.LayerNorm"}},
+      {"stack.blocks.0.feed_forward.up",    {layer + "ffn"}},
+      {"stack.blocks.0.feed_forward.down",  {layer + "ffn_output"}},
+      {"stack.blocks.0.feed_forward_norm",  {layer + "full_layer_layer_norm"}},
       {"pooler.dense",                      {"pooler"}},
       {"prediction_dense",                  {"predictions.dense"}},
       {"prediction_norm",                   {"predictions.LayerNorm"}},

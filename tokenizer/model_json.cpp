@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 // Ids may have holes, but the table of texts by id is as long as the highest.
-constexpr std::uint64_t kMaxId = 16'000'000;
+constexpr std::uint64_t kMaxId = 4'000'000;
 
 std::vector<VocabularyEntry> read_vocabulary(const JsonSection& model) {
   std::vector<VocabularyEntry> vocabulary;

@@ -78,23 +78,28 @@ PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
 PipelineTokenizer::~PipelineTokenizer() = default;
 
 void PipelineTokenizer::fill_texts() {
-  const auto set = [](std::vector<std::string>& texts, TokenId id, const std::string& text) {
-    if (texts.size() <= static_cast<std::size_t>(id)) texts.resize(static_cast<std::size_t>(id) + 1);
-    texts[static_cast<std::size_t>(id)] = text;
+  const auto set = [this](TokenId id, const std::string& text) {
+    const auto place = static_cast<std::size_t>(id);
+    if (texts_.size() <= place) texts_.resize(place + 1);
+    texts_[place] = text;
   };
   std::unordered_set<std::string> special;
-  for (const VocabularyEntry& entry : pipeline_.vocabulary) set(texts_, entry.id, entry.text);
+  for (const VocabularyEntry& entry : pipeline_.vocabulary) set(entry.id, entry.text);
   for (const AddedToken& token : pipeline_.added_tokens) {
-    set(texts_, token.id, token.content);
+    set(token.id, token.content);
     if (token.special) special.insert(token.content);
     if (!token.normalized) continue;
-    const std::string text = normalized(pipeline_, token.content);
-    if (text != token.content) set(decoded_texts_, token.id, text);
+    std::string text = normalized(pipeline_, token.content);
+    if (text != token.content) decoded_texts_[token.id] = std::move(text);
   }
-  decoded_texts_.resize(texts_.size());
   for (std::size_t id = 0; id < texts_.size(); ++id) {
-    is_special_.push_back(special.contains(decoded_texts_[id].empty() ? texts_[id] : decoded_texts_[id]));
+    is_special_.push_back(special.contains(decoded_text(static_cast<TokenId>(id))));
   }
+}
+
+const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
+  const auto found = decoded_texts_.find(id);
+  return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
 std::vector<TokenId> PipelineTokenizer::encode(std::string_view text) const {
@@ -213,9 +218,8 @@ std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_s
   tokens.reserve(ids.size());
   for (const TokenId id : ids) {
     require_id(id, vocab_size());
-    const auto place = static_cast<std::size_t>(id);
-    if (skips_special_tokens && is_special_[place]) continue;
-    const std::string& text = decoded_texts_[place].empty() ? texts_[place] : decoded_texts_[place];
+    if (skips_special_tokens && is_special_[static_cast<std::size_t>(id)]) continue;
+    const std::string& text = decoded_text(id);
     if (!text.empty()) tokens.push_back(text);
   }
   std::string text;

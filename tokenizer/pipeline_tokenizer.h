@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 
 #include "tokenizer/pipeline.h"
 
@@ -42,12 +43,13 @@ class PipelineTokenizer final : public Tokenizer {
   bool encode_streaming(std::string_view text, std::vector<TokenId>& ids) const;
   bool encode_part(std::string_view part, std::vector<TokenId>& ids) const;
   void fill_texts();
+  const std::string& decoded_text(TokenId id) const;
 
   Pipeline pipeline_;
   Files files_;
   AddedTokenFinder raw_tokens_, normalized_tokens_;
-  std::vector<std::string> texts_;          // by id; "" where there is none
-  std::vector<std::string> decoded_texts_;  // of added tokens that were normalized, by id; else empty
+  std::vector<std::string> texts_;                          // by id; "" where there is none
+  std::unordered_map<TokenId, std::string> decoded_texts_;  // of added tokens that the normalizer changes
   std::vector<bool> is_special_;
   std::unique_ptr<const BertWords> bert_words_;
 };

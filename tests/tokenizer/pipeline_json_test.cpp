@@ -82,7 +82,7 @@ TEST_CASE("A setting that makes no sense is named") {
   CHECK(fault_with("wordpiece_uncased", "/model/max_input_chars_per_word", -1) ==
         "model.max_input_chars_per_word is -1: expected an integer that is not negative");
   CHECK(fault_with("wordpiece_uncased", "/model/vocab/the", -3) ==
-        "model.vocab[\"the\"] is -3: expected an integer from 0 to 16000000");
+        "model.vocab[\"the\"] is -3: expected an integer from 0 to 4000000");
   CHECK(fault_with("wordpiece_uncased", "/post_processor/special_tokens", json::object()) ==
         "post_processor.special_tokens has no \"[CLS]\", which the template uses");
   CHECK(fault_with("wordpiece_uncased", "/post_processor/single/1/Sequence/id", "C") ==

@@ -86,8 +86,9 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
     SIDE = "right"
 
     def generator(self, seed):
+        # No decoder deeper than the encoder: the cache that transformers 5.23 makes for generate has too few layers then.
         config = T5Config(
-            num_layers=2, num_decoder_layers=[2, 3, 1][seed % 3], num_heads=4, d_model=32, d_kv=[8, 6][seed % 2], d_ff=40,
+            num_layers=2, num_decoder_layers=[2, 1, 2][seed % 3], num_heads=4, d_model=32, d_kv=[8, 6][seed % 2], d_ff=40,
             vocab_size=61, relative_attention_num_buckets=8, relative_attention_max_distance=12,
             feed_forward_proj=["relu", "gated-gelu", "gated-silu"][seed % 3], decoder_start_token_id=[0, 3][seed % 2],
             pad_token_id=0, eos_token_id=None)
@@ -102,7 +103,7 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
             ids = torch.randint(4, 61, (3, 9))
             ids[1, 5:] = 0
             ids[2, :2] = 0
-            expected = model.generate(ids, max_new_tokens=12, do_sample=False)[:, 1:]
+            expected = model.generate(ids, attention_mask=ids.ne(0).long(), max_new_tokens=12, do_sample=False)[:, 1:]
             self.assertEqual(script.generate(ids, 12, 0, 0).tolist(), expected.tolist())
             given = script.generate(ids, 12, 0, 0, torch.ones_like(ids))
             self.assertNotEqual(given.tolist(), expected.tolist())

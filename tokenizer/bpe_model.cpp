@@ -65,8 +65,9 @@ void BpeModel::read_characters(std::span<const BpeToken> vocabulary) {
   characters_.resize(options_.end_of_word_suffix.empty() ? 2 : 4);
   for (std::size_t place = 0; place < characters_.size(); ++place) {
     characters_[place].low.fill(kUnknown);
-    const std::string_view prefix = place % 2 == 1 ? options_.continuing_subword_prefix : "";
-    const std::string_view suffix = place >= 2 ? options_.end_of_word_suffix : "";
+    std::string_view prefix, suffix;
+    if (place % 2 == 1) prefix = options_.continuing_subword_prefix;
+    if (place >= 2) suffix = options_.end_of_word_suffix;
     for (const auto& [text, id] : vocabulary) {
       if (text.size() <= prefix.size() + suffix.size()) continue;
       if (!text.starts_with(prefix) || !text.ends_with(suffix)) continue;

@@ -7,6 +7,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/bert_words.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/trained_files.h"
 #include "tokenizer/unicode.h"
@@ -19,11 +20,12 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "##";
 
-// BERT's words: cut at white space, and each punctuation sign by itself.
-void count_words(std::string_view text, WordCounts& words) {
+// What BERT's pre-tokenizer makes of a normalized text: cut at white space, each punctuation sign by itself.
+template <class Emit>
+void split_normalized(std::string_view text, Emit emit) {
   std::size_t word = 0;
   const auto end_word = [&](std::size_t end) {
-    if (end > word) words.add(text.substr(word, end - word));
+    if (end > word) emit(text.substr(word, end - word));
   };
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;
@@ -31,10 +33,28 @@ void count_words(std::string_view text, WordCounts& words) {
     const bool is_sign = is_punctuation(c);
     if (!is_sign && !is_white_space(c)) continue;
     end_word(start);
-    if (is_sign) words.add(text.substr(start, at - start));
+    if (is_sign) emit(text.substr(start, at - start));
     word = at;
   }
   end_word(text.size());
+}
+
+WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& options) {
+  const BertWords bert_words(options.normalizer);
+  const Normalizer normalize = bert_normalizer(options.normalizer);
+  WordCounts words;
+  std::vector<std::string> of_line;
+  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
+    of_line.clear();
+    if (bert_words.split(line, [&](std::string_view word) { of_line.emplace_back(word); })) {
+      for (const std::string& word : of_line) words.add(word);
+      return;
+    }
+    AlignedText aligned(line, 0, /*tracks=*/false);
+    normalize(aligned);
+    split_normalized(aligned.text, [&](std::string_view word) { words.add(word); });
+  });
+  return words;
 }
 
 void require_special_tokens(const WordPieceTrainerOptions& options) {
@@ -100,19 +120,12 @@ json tokenizer_config(const WordPieceTrainerOptions& options) {
 std::vector<std::string> train_wordpiece(std::string_view text, const WordPieceTrainerOptions& options) {
   require_utf8(text, "the training text");
   require_special_tokens(options);
-  const Normalizer normalize = bert_normalizer(options.normalizer);
-  WordCounts words;
-  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
-    AlignedText aligned(line, 0, /*tracks=*/false);
-    normalize(aligned);
-    count_words(aligned.text, words);
-  });
-  return learn_merges(words, {.vocab_size = options.vocab_size,
-                              .min_frequency = options.min_frequency,
-                              .special_tokens = options.special_tokens,
-                              .limit_alphabet = options.limit_alphabet,
-                              .continuing_subword_prefix = kPrefix,
-                              .on_progress = options.on_progress})
+  return learn_merges(count_words(text, options), {.vocab_size = options.vocab_size,
+                                                   .min_frequency = options.min_frequency,
+                                                   .special_tokens = options.special_tokens,
+                                                   .limit_alphabet = options.limit_alphabet,
+                                                   .continuing_subword_prefix = kPrefix,
+                                                   .on_progress = options.on_progress})
       .tokens;
 }
 

@@ -54,6 +54,9 @@ TEST_CASE("The lowest rank is merged first, of equal ones the leftmost") {
   CHECK(merged(merges, {1, 0, 0, 1}) == Ids{12, 10});  // ba ab
   CHECK(merged(merges, {0, 1, 0, 1}) == Ids{10, 10});  // ab ab: a+b comes before ab+a
   CHECK(merged(merges, {0, 0}) == Ids{0, 0});
+  BpeMerges twice;
+  twice.insert(0, 0, {0, 5});
+  CHECK(merged(twice, {0, 0, 0}) == Ids{5, 0});  // from the left
   CHECK(merged(merges, {1}) == Ids{1});
   CHECK(merged(merges, {}).empty());
 }
@@ -82,7 +85,6 @@ TEST_CASE("Long words are merged as short ones are") {
     CHECK(merged(merges, word) == expected);
   }
   // A run of one pair: joined from the left, also across many.
-  merged(merges, Ids(1001, 0));
   BpeMerges doubling;
   for (int i = 0; i < 10; ++i) doubling.insert(i, i, {static_cast<std::uint32_t>(i), i + 1});
   CHECK(merged(doubling, Ids(1001, 0)) == Ids{9, 8, 7, 6, 5, 3, 0});  // 512 + 256 + 128 + 64 + 32 + 8 + 1

@@ -30,6 +30,7 @@ constexpr std::array kVerbs{
     Verb{"classify", "Use", "label texts, or the words in them", run_classify},
     Verb{"fill-mask", "Use", "guess masked words", run_fill_mask},
     Verb{"answer", "Use", "find the answer to a question in a text", run_answer},
+    Verb{"translate", "Use", "turn a text into another with an encoder-decoder", run_translate},
     Verb{"export", "Use", "write a model as TorchScript or as a Hugging Face directory", run_export},
 };
 

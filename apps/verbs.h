@@ -16,6 +16,7 @@ int run_embed(const Arguments& arguments);
 int run_classify(const Arguments& arguments);
 int run_fill_mask(const Arguments& arguments);
 int run_answer(const Arguments& arguments);
+int run_translate(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 
 }  // namespace zoo

@@ -1,4 +1,4 @@
-"""tzoo classify, fill-mask and answer beside transformers, with small random BERTs and a WordPiece vocabulary."""
+"""tzoo classify, fill-mask, answer and translate beside transformers: small random models, a WordPiece vocabulary."""
 
 import json
 import os
@@ -167,6 +167,29 @@ class TextVerbsTest(unittest.TestCase):
         for line in found:
             self.assertEqual(line["text"], context[line["start"]:line["end"]])
         self.assertEqual(sorted((f["score"] for f in found), reverse=True), [f["score"] for f in found])
+
+    @torch.no_grad()
+    def test_translate(self):
+        torch.manual_seed(5)
+        model = transformers.T5ForConditionalGeneration(transformers.T5Config(
+            vocab_size=len(self.tokenizer), d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=4,
+            tie_word_embeddings=False, pad_token_id=0, decoder_start_token_id=0, eos_token_id=3)).eval()
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+        model.save_pretrained(self.directory)
+        prefix = "and the "
+        batch = self.tokenizer([prefix + text for text in TEXTS], return_tensors="pt", padding=True)
+        ids = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=12,
+                             do_sample=False)[:, 1:].tolist()
+        self.assertGreater(len(set(sum(ids, []))), 5)  # a model that repeats itself would hide a fault
+        words = ["translate", "--input", "-", "--prefix", prefix, "--max_new_tokens", "12"]
+        found = self.lines(*words, "--json", "--batch_size", "3", stdin="\n".join(TEXTS))
+        for text, row, line in zip(TEXTS, ids, found, strict=True):
+            row = row[:row.index(3) + 1] if 3 in row else row
+            self.assertEqual((line["text"], line["ids"]), (text, row))
+            self.assertEqual(line["translation"], self.tokenizer.decode(row, skip_special_tokens=True))
+        plain = tzoo(*words, "--model", self.directory, stdin="\n".join(TEXTS)).stdout
+        self.assertEqual(plain.splitlines(), [line["translation"] for line in found])
 
     def test_faults(self):
         self.make(transformers.BertForMaskedLM)

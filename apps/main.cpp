@@ -19,6 +19,7 @@ constexpr std::string_view kSummary = "Transformer Zoo: trains, inspects, sample
 
 constexpr std::array kVerbs{
     Verb{"models", "Models", "the registry: families, presets, parameters per component, memory", run_models},
+    Verb{"demo", "Models", "the tutorials' demos: numbers and pictures", run_demo},
     Verb{"inspect", "Models", "what a checkpoint holds and what is missing from it", run_inspect},
     Verb{"forward", "Models", "run a model on ids and write all its tensors, to compare it with another",
          run_forward},

@@ -6,6 +6,7 @@ namespace zoo {
 
 // One file a verb: run_models is in models.cpp. Each returns the exit code and throws what main prints.
 int run_models(const Arguments& arguments);
+int run_demo(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
 int run_data(const Arguments& arguments);

@@ -14,6 +14,7 @@
 #include "models/llama/family.h"
 #include "models/roberta/family.h"
 #include "models/t5/family.h"
+#include "models/tutorial/family.h"
 
 namespace zoo {
 namespace {
@@ -36,9 +37,16 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(),   llama::family(),   t5::family(),
-                                       bert::family(),  roberta::family(), distilbert::family(),
-                                       albert::family()};
+  static const std::vector<Family> all{gpt::family(),
+                                       llama::family(),
+                                       t5::family(),
+                                       bert::family(),
+                                       roberta::family(),
+                                       distilbert::family(),
+                                       albert::family(),
+                                       tutorial::embeddings_family(),
+                                       tutorial::ambiguous_family(),
+                                       tutorial::disagreement_family()};
   return all;
 }
 

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <vector>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/demos/demos.h"
+#include "apps/verbs.h"
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::array kDemos{
+    Verb{"embeddings", "Demos", "words with the same company get the same vector", demo_embeddings},
+    Verb{"ambiguous", "Demos", "a first word that must look at the second to know its meaning",
+         demo_ambiguous},
+    Verb{"disagreement", "Demos", "two heads, kept from looking at the same word by the loss",
+         demo_disagreement},
+};
+
+int list(const Arguments& arguments) {
+  Flags flags(arguments.command, "Lists the demos.");
+  if (!flags.parse(arguments)) return 0;
+  Table table({{"demo"}, {"what it shows"}});
+  for (const Verb& demo : kDemos) table.row({std::string(demo.name), std::string(demo.summary)});
+  table.print(std::cout, standard_output_width());
+  return 0;
+}
+
+// One demo that fails does not keep the others from running.
+int run_all(const Arguments& arguments) {
+  std::filesystem::path out_dir = "runs/demo";
+  Flags flags(arguments.command, "Runs every demo, one after the other.");
+  flags.add("out_dir", out_dir, "where the pictures go").placeholder("DIR");
+  flags.example("tzoo demo all --out_dir runs/demo");
+  if (!flags.parse(arguments)) return 0;
+  std::string faults;
+  for (const Verb& demo : kDemos) {
+    const std::string name(demo.name);
+    std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
+    try {
+      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string()}});
+    } catch (const Error& error) {
+      faults += (faults.empty() ? "" : "\n") + name + ": " + error.what();
+    }
+  }
+  if (!faults.empty()) throw Error(faults);
+  return 0;
+}
+
+}  // namespace
+
+int run_demo(const Arguments& arguments) {
+  std::vector<Verb> verbs{{"list", "Actions", "every demo, a line each", list},
+                          {"all", "Actions", "run them all", run_all}};
+  verbs.insert(verbs.end(), kDemos.begin(), kDemos.end());
+  return dispatch(arguments, "Shows what the tutorials explain: numbers and pictures.", verbs);
+}
+
+}  // namespace zoo

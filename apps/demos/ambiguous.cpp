@@ -1,0 +1,127 @@
+#include <cctype>
+#include <iostream>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+struct AmbiguousFlags {
+  DemoOptions demo;
+  std::string phrases = "fruit fly,fruit salad,iron man,iron gate";
+  std::string test = "iron man";
+  std::int64_t width = 8, epochs = 200;
+  double learning_rate = 0.01;
+};
+
+using Phrase = std::vector<std::string>;
+
+std::vector<Phrase> read_phrases(const std::string& text) {
+  std::vector<Phrase> phrases;
+  for (const std::string& part : split_list("phrases", text)) {
+    phrases.push_back(split_words(part));
+    const std::size_t length = phrases.back().size();
+    if (length < 2 || length != phrases.front().size()) {
+      throw UsageError("--phrases: expected phrases of the same number of words, two or more, got '", part,
+                       "'");
+    }
+  }
+  return phrases;
+}
+
+WordIds ids_of(const std::vector<Phrase>& phrases) {
+  std::vector<std::string> words;
+  for (const Phrase& phrase : phrases) words.insert(words.end(), phrase.begin(), phrase.end());
+  return WordIds(words);
+}
+
+at::Tensor tensor_of(const Phrase& phrase, const WordIds& ids) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& word : phrase) numbers.push_back(ids.id(word));
+  return at::tensor(numbers);
+}
+
+std::string capitalised(std::string word) {
+  word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+  return "'" + word + "'";
+}
+
+std::string first_to_second(const Phrase& phrase, const std::string& between) {
+  return capitalised(phrase[0]) + between + capitalised(phrase[1]);
+}
+
+std::shared_ptr<Model> build(const AmbiguousFlags& v, std::int64_t vocabulary, std::int64_t classes) {
+  auto [family, preset] = find_preset("tutorial-ambiguous");
+  TransformerConfig config = preset.config;
+  config.vocab_size = vocabulary;
+  config.hidden_size = v.width;
+  config.num_labels = classes;
+  config.problem_type = ProblemType::kSingleLabel;
+  return build_model(family, config, Head::kSequenceClassification,
+                     static_cast<std::uint64_t>(v.demo.compute.seed));
+}
+
+Figure picture(Model& model, const Phrase& phrase, const WordIds& ids, const std::string& text) {
+  const at::NoGradGuard no_grad;
+  const ModelOutput output =
+      model.forward({.input_ids = tensor_of(phrase, ids).unsqueeze(0), .output_attentions = true});
+  Figure figure = heat_map({.axes = {.title = "Attention weights for '" + text + "': see the first row",
+                                     .x = "key (looking at …)",
+                                     .y = "query (word from …)"},
+                            .rows = phrase,
+                            .columns = phrase,
+                            .cells = matrix_of(output.attentions[0][0][0]),
+                            .low = 0,
+                            .high = 1});
+  figure.width = 640;
+  figure.height = 540;
+  return figure;
+}
+
+}  // namespace
+
+int demo_ambiguous(const Arguments& arguments) {
+  AmbiguousFlags v;
+  v.demo.compute.seed = 42;
+  Flags flags(arguments.command,
+              "Classifies phrases by their first word's vector: it must attend to the second.");
+  flags.add("phrases", v.phrases, "a class each").placeholder("LIST");
+  flags.add("test", v.test, "the phrase whose attention is drawn").placeholder("PHRASE");
+  flags.add("width", v.width, "of the embeddings").between(1, 4096);
+  flags.add("epochs", v.epochs, "updates").at_least(1);
+  flags.add("learning_rate", v.learning_rate, "of Adam").above(0);
+  add_demo_flags(flags, v.demo);
+  flags.example("tzoo demo ambiguous --seed 7");
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(v.demo);
+
+  const auto phrases = read_phrases(v.phrases);
+  const WordIds ids = ids_of(phrases);
+  const Phrase test = split_words(v.test);
+  if (test.size() < 2) throw UsageError("--test: expected two words or more, got '", v.test, "'");
+  static_cast<void>(tensor_of(test, ids));
+  std::vector<at::Tensor> rows;
+  for (const Phrase& phrase : phrases) rows.push_back(tensor_of(phrase, ids));
+  const at::Tensor inputs = at::stack(rows), labels = at::arange(inputs.size(0), at::kLong);
+  const auto model = build(v, ids.size(), inputs.size(0));
+
+  std::cout << "Training: Teaching " << first_to_second(phrases[0], " to look at ") << "...\n";
+  fit(*model, {v.epochs, v.learning_rate}, [&](std::int64_t epoch) {
+    const at::Tensor loss = model->forward({.input_ids = inputs, .labels = labels}).loss;
+    if (epoch % 50 == 0) {
+      std::cout << "Epoch " << epoch << format_text(" | Loss: %.4f\n", loss.item<double>());
+    }
+    return loss;
+  });
+  std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";
+  show(v.demo, "ambiguous", picture(*model, test, ids, v.test));
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,125 @@
+#include "apps/demos/demo.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include <ATen/Parallel.h>
+
+#include "apps/plots/gnuplot.h"
+#include "apps/torch_options.h"
+#include "apps/training/adamw.h"
+#include "data/base/atomic_file.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+
+void add_demo_flags(Flags& flags, DemoOptions& options) {
+  flags.group("Output");
+  flags.add("out_dir", options.out_dir, "where the pictures go").placeholder("DIR");
+  flags.add_compute(options.compute);
+}
+
+void begin_demo(const DemoOptions& options) {
+  // Waking a second thread costs more than these sizes have to do.
+  at::set_num_threads(static_cast<int>(options.compute.threads.value_or(1)));
+  if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32");
+  if (!device_of(options.compute).is_cpu()) throw UsageError("--device: demos compute on the CPU");
+}
+
+void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
+  std::cout.flush();
+  make_directories(options.out_dir);
+  try {
+    for (const auto& path : draw(figure, options.out_dir / name)) {
+      std::cerr << "picture: " << path.string() << "\n";
+    }
+  } catch (const GnuplotMissing& missing) {
+    std::cerr << "warning: " << missing.what() << "\n";
+  }
+}
+
+std::vector<std::string> split_list(const std::string& flag, const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    const std::size_t begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos)
+      throw UsageError("--", flag, ": nothing between two commas in '", text, "'");
+    parts.push_back(part.substr(begin, part.find_last_not_of(' ') + 1 - begin));
+  }
+  if (parts.empty()) throw UsageError("--", flag, ": expected a list with commas, got nothing");
+  return parts;
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+WordIds::WordIds(std::vector<std::string> words) : words_(std::move(words)) {
+  std::sort(words_.begin(), words_.end());
+  words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+}
+
+std::int64_t WordIds::id(const std::string& word) const {
+  const auto found = std::lower_bound(words_.begin(), words_.end(), word);
+  if (found == words_.end() || *found != word) {
+    throw UsageError("the word '", word, "' is not among those that are learnt", did_you_mean(word, words_));
+  }
+  return found - words_.begin();
+}
+
+void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t)>& loss) {
+  AdamW adam(model, {.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0, .grad_clip = 0});
+  for (std::int64_t epoch = 0; epoch < how.epochs; ++epoch) {
+    adam.zero_grad();
+    loss(epoch).backward();
+    adam.step(how.learning_rate);
+  }
+}
+
+void draw_xavier(torch::nn::Module& module, const at::Generator& generator) {
+  const at::NoGradGuard no_grad;
+  for (const auto& entry : module.named_parameters()) {
+    at::Tensor weight = entry.value();
+    const bool is_norm = entry.key().find("norm") != std::string::npos;
+    if (weight.dim() < 2) {
+      weight.fill_(is_norm && entry.key().ends_with("weight") ? 1.0 : 0.0);
+      continue;
+    }
+    const bool three = entry.key().ends_with("qkv.weight");
+    const std::int64_t out = three ? weight.size(0) / 3 : weight.size(0);
+    const double bound = std::sqrt(6.0 / static_cast<double>(weight.size(1) + out));
+    weight.uniform_(-bound, bound, generator);
+  }
+}
+
+std::string format_text(const char* format, ...) {
+  std::array<char, 256> text{};
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  return text.data();
+}
+
+std::vector<double> numbers_of(const at::Tensor& tensor) {
+  const at::Tensor numbers = tensor.detach().to(at::kDouble).contiguous();
+  const double* begin = numbers.const_data_ptr<double>();
+  return {begin, begin + numbers.numel()};
+}
+
+std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor) {
+  std::vector<std::vector<double>> rows;
+  for (std::int64_t i = 0; i < tensor.size(0); ++i) rows.push_back(numbers_of(tensor.select(0, i)));
+  return rows;
+}
+
+}  // namespace zoo

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include "apps/command/flags.h"
+#include "apps/plots/figures.h"
+#include "models/model.h"
+
+namespace zoo {
+
+/// What every demo may be told.
+struct DemoOptions {
+  ComputeOptions compute{.device = "cpu"};  // most are too small for anything else
+  std::filesystem::path out_dir = "runs/demo";
+};
+
+/// Declares --out_dir and the flags of everything that computes.
+void add_demo_flags(Flags& flags, DemoOptions& options);
+
+/// Takes over --threads; refuses, by Error naming the flag, what demos do not have.
+void begin_demo(const DemoOptions& options);
+
+/// Draws the figure as NAME.png and NAME.svg in out_dir and names the files on standard error. Without
+/// gnuplot that is said there and the demo goes on; a folder that cannot be written throws Error. What was
+/// printed before has then been written.
+void show(const DemoOptions& options, const std::string& name, const Figure& figure);
+
+/// "a, b,c" is {"a", "b", "c"}. Throws UsageError naming the flag for a text without a word between commas.
+std::vector<std::string> split_list(const std::string& flag, const std::string& text);
+
+/// The words of a text between spaces.
+std::vector<std::string> split_words(const std::string& text);
+
+/// Numbers the words in sorted order.
+class WordIds {
+ public:
+  explicit WordIds(std::vector<std::string> words);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
+  const std::string& word(std::int64_t id) const { return words_[static_cast<std::size_t>(id)]; }
+  /// Throws UsageError naming the word and the nearest that there is.
+  std::int64_t id(const std::string& word) const;
+
+ private:
+  std::vector<std::string> words_;
+};
+
+/// Adam (Kingma and Ba, 2015) with torch's defaults: `loss` gives the loss of an epoch, before its update.
+struct Fit {
+  std::int64_t epochs = 0;
+  double learning_rate = 0;
+};
+void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t epoch)>& loss);
+
+/// Matrices uniform on +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010), biases zero, norms one; the three
+/// matrices of an attention's query, key and value each by themselves.
+void draw_xavier(torch::nn::Module& module, const at::Generator& generator);
+
+/// printf into a string.
+[[gnu::format(printf, 1, 2)]] std::string format_text(const char* format, ...);
+
+/// A tensor [rows, columns] as nested numbers, one [n] as numbers.
+std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor);
+std::vector<double> numbers_of(const at::Tensor& tensor);
+
+}  // namespace zoo

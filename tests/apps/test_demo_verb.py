@@ -1,0 +1,157 @@
+"""tzoo demo: the tutorials' figures and pictures."""
+
+import os
+import pathlib
+import struct
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+import zlib
+
+from tzoo_runner import CommandTest, run
+
+# What the tutorial prints below each of its three programs.
+PRINTED = {
+    "embeddings": """\
+Training...
+Epoch 0: Loss 2.7137
+Epoch 100: Loss 1.0664
+Epoch 200: Loss 0.9315
+
+========================================
+     NUMERICAL PROOF
+========================================
+
+[A] Raw Vector Values (2 Dimensions):
+  cat       : [-1.4200, 3.3785]
+  dog       : [-3.2353, 1.6622]
+  apple     : [-3.3249, -1.6699]
+  banana    : [-1.7500, -3.6377]
+
+[B] Cosine Similarity (1.0 = Same, -1.0 = Opposite):
+  cat <-> dog: 0.7659
+  apple <-> banana: 0.7919
+  cat <-> apple: -0.0675
+""",
+    "ambiguous": """\
+Training: Teaching 'Fruit' to look at 'Fly'...
+Epoch 0 | Loss: 1.4035
+Epoch 50 | Loss: 0.0023
+Epoch 100 | Loss: 0.0008
+Epoch 150 | Loss: 0.0005
+
+Testing: Does 'Iron' look at 'Man'?
+""",
+    "disagreement": """\
+Training with Disagreement Penalty...
+Epoch 0 | Loss: 2.8449 | Acc: 25%
+Epoch 50 | Loss: 0.0000 | Acc: 100%
+Epoch 100 | Loss: 0.0000 | Acc: 100%
+Epoch 150 | Loss: 0.0000 | Acc: 100%
+Epoch 200 | Loss: 0.0000 | Acc: 100%
+Epoch 250 | Loss: 0.0000 | Acc: 100%
+""",
+}
+
+
+def distinct_bytes(path):
+    """How many different bytes the pixels of a PNG have: one that is whole and not blank has many."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    at, pixels, end = 8, b"", False
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + size]
+        assert zlib.crc32(kind + body) == struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0], path
+        pixels += body if kind == b"IDAT" else b""
+        end = end or kind == b"IEND"
+        at += 12 + size
+    assert end, path
+    return len(set(zlib.decompress(pixels)))
+
+
+class Demo(CommandTest):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.out = pathlib.Path(self.folder.name) / "pictures"
+
+    def demo(self, *words, **environment):
+        return run("demo", *words, "--out_dir", self.out, **environment)
+
+    def assert_pictures(self, name, result):
+        png, svg = self.out / f"{name}.png", self.out / f"{name}.svg"
+        self.assertGreater(distinct_bytes(png), 3)
+        self.assertTrue(xml.parse(svg).getroot().tag.endswith("svg"))
+        self.assertIn(str(png), result.err)
+        self.assertNotIn(str(png), result.out)
+
+    def test_the_seeded_demos_print_the_tutorials_lines(self):
+        for name, printed in PRINTED.items():
+            result = self.demo(name)
+            self.assertEqual((result.code, result.out), (0, printed), result)
+            self.assert_pictures(name, result)
+
+    def test_another_seed_gives_other_figures_and_the_same_one_the_same(self):
+        for name, printed in PRINTED.items():
+            first, again = self.demo(name, "--seed", 7), self.demo(name, "--seed", 7)
+            self.assertEqual(first.out, again.out)
+            self.assertEqual(len(first.out.splitlines()), len(printed.splitlines()))
+            self.assertNotEqual(first.out.splitlines()[1], printed.splitlines()[1])
+
+    def test_other_words_and_sizes(self):
+        out = self.demo("embeddings", "--pairs", "a x,b x,c y,d y", "--words", "a,b,c,d", "--width", 3).out
+        self.assertIn("(3 Dimensions)", out)
+        self.assertRegex(out, r"\n  a         : \[-?\d\.\d{4}, -?\d\.\d{4}, -?\d\.\d{4}\]\n")
+        self.assertRegex(out, r"\n  a <-> c: ")
+        out = self.demo("ambiguous", "--phrases", "hot dog,hot iron,cold war", "--test", "hot iron").out
+        self.assertIn("Teaching 'Hot' to look at 'Dog'...", out)
+        self.assertTrue(out.endswith("Does 'Hot' look at 'Iron'?\n"), out)
+        out = self.demo("disagreement", "--heads", 4, "--penalty", "positions", "--epochs", 51).out
+        self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["0", "50"])
+
+    def test_without_the_penalty_the_first_loss_is_smaller_by_it(self):
+        def loss(*words):
+            return float(self.demo("disagreement", *words).out.splitlines()[1].split()[4])
+
+        # overlap at the start: four rows of about 1/3 * 1/3 * 3 keys
+        self.assertAlmostEqual(loss() - loss("--weight", 0), 0.5 * 4 / 3, delta=0.2)
+        self.assertAlmostEqual(loss("--weight", 1) - loss(), loss() - loss("--weight", 0), places=3)
+
+    def test_all_runs_what_list_names(self):
+        names = [line.split()[0] for line in self.succeed("demo", "list").splitlines()[1:]]
+        self.assertLessEqual(set(PRINTED), set(names))
+        result = self.demo("all")
+        self.assertEqual(result.code, 0, result)
+        self.assertEqual([line[12:] for line in result.out.splitlines() if line.startswith("# tzoo demo ")], names)
+        for name in names:
+            self.assert_pictures(name, result)
+        for printed in PRINTED.values():
+            self.assertIn(printed, result.out)
+
+    def test_an_unknown_demo_names_the_near_one(self):
+        self.assert_one_error(run("demo", "embedings"), 2, "'embedings'", "did you mean 'embeddings'")
+
+    def test_words_that_nobody_learns_are_refused(self):
+        self.assert_one_error(self.demo("embeddings", "--words", "cat,dgo"), 2, "'dgo'", "did you mean 'dog'")
+        self.assert_one_error(self.demo("embeddings", "--pairs", "cat"), 2, "--pairs", "'cat'")
+        self.assert_one_error(self.demo("ambiguous", "--phrases", "a b,c"), 2, "--phrases", "'c'")
+        self.assert_one_error(self.demo("ambiguous", "--test", "iron"), 2, "--test", "'iron'")
+        self.assert_one_error(self.demo("disagreement", "--sequences", "red fruit"), 2, "--sequences", "ANSWER")
+        self.assert_one_error(self.demo("disagreement", "--heads", 3), 2, "--width 64", "--heads 3")
+
+    def test_a_folder_that_cannot_be_written_costs_the_picture_only(self):
+        self.out.write_text("a file")
+        result = run("demo", "ambiguous", "--out_dir", self.out / "below")
+        self.assertEqual(result.out, PRINTED["ambiguous"])
+        self.assert_one_error(result, 1, str(self.out))
+
+    def test_without_gnuplot_the_numbers_still_come(self):
+        result = self.demo("ambiguous", PATH=self.folder.name)
+        self.assertEqual((result.code, result.out), (0, PRINTED["ambiguous"]), result)
+        self.assertIn("gnuplot is not installed", result.err)
+        self.assertFalse((self.out / "ambiguous.png").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

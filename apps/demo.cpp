@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <vector>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
@@ -20,6 +19,15 @@ constexpr std::array kDemos{
          demo_ambiguous},
     Verb{"disagreement", "Demos", "two heads, kept from looking at the same word by the loss",
          demo_disagreement},
+    Verb{"scaling-variance", "Demos", "why attention divides its scores by the root of their dimension",
+         demo_scaling_variance},
+    Verb{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking},
+    Verb{"positions", "Demos", "six kinds of positions: what they promise, proven", demo_positions},
+    Verb{"heads", "Demos", "the same attention in 1, 8 and 16 heads, each head measured", demo_heads},
+    Verb{"norms", "Demos", "the gradient through 6 to 48 layers, norms before or behind", demo_norms},
+    Verb{"model-size", "Demos", "parameters and training memory of known models", demo_model_size},
+    Verb{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
+         demo_feed_forwards},
 };
 
 int list(const Arguments& arguments) {

@@ -9,5 +9,12 @@ namespace zoo {
 int demo_embeddings(const Arguments& arguments);
 int demo_ambiguous(const Arguments& arguments);
 int demo_disagreement(const Arguments& arguments);
+int demo_scaling_variance(const Arguments& arguments);
+int demo_masking(const Arguments& arguments);
+int demo_positions(const Arguments& arguments);
+int demo_heads(const Arguments& arguments);
+int demo_norms(const Arguments& arguments);
+int demo_model_size(const Arguments& arguments);
+int demo_feed_forwards(const Arguments& arguments);
 
 }  // namespace zoo

@@ -154,7 +154,7 @@ Figure bar_chart(const BarChart& chart) {
 }
 
 Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
-  std::string script = frame(axes) + "set grid lc rgb '#e4e4e4'\nset key outside right top\n", plot;
+  std::string script = frame(axes) + "set grid lc rgb '#e4e4e4'\nset key below\n", plot;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string name = "line" + std::to_string(i);
     std::string data;

@@ -1,0 +1,137 @@
+#include <cmath>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randn.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/layers/attention.h"
+#include "models/layers/disagreement.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kWidth = 128;
+
+TransformerConfig config_of(std::int64_t heads) {
+  TransformerConfig config;
+  config.hidden_size = kWidth;
+  config.num_heads = heads;
+  return config;
+}
+
+// How a map [T, T] spreads, and along which line it lies.
+struct Pattern {
+  double entropy, diagonal, previous, next, first;  // entropy in bits; the others mean weights
+};
+
+Pattern pattern_of(const at::Tensor& map) {
+  const double entropy = -(map * map.clamp_min(1e-20).log2()).sum(-1).mean().item<double>();
+  const auto along = [&](std::int64_t offset) { return map.diagonal(offset).mean().item<double>(); };
+  return {entropy, along(0), along(-1), along(1), map.select(1, 0).mean().item<double>()};
+}
+
+// The output without what this head adds to it, against the output: how much is lost.
+double importance(SelfAttention& attention, const at::Tensor& x, std::int64_t head, std::int64_t heads) {
+  const std::int64_t size = kWidth / heads;
+  const at::Tensor whole = attention(x, SelfAttentionContext{}).output;
+  at::Tensor part = attention->out->weight.slice(1, head * size, (head + 1) * size);
+  const at::Tensor kept = part.clone();
+  part.zero_();
+  const at::Tensor without = attention(x, SelfAttentionContext{}).output;
+  part.copy_(kept);
+  return ((whole - without).norm() / whole.norm()).item<double>();
+}
+
+SelfAttention attention_of(std::int64_t heads, std::uint64_t seed) {
+  SelfAttention attention(config_of(heads));
+  draw_xavier(*attention, at::detail::createCPUGenerator(seed));
+  return attention;
+}
+
+void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor& maps) {
+  Table table({number("head"), number("entropy, bits"), number("itself"), number("previous"), number("next"),
+               number("first"), number("importance")});
+  for (std::int64_t head = 0; head < maps.size(1); ++head) {
+    const Pattern p = pattern_of(maps[0][head]);
+    table.row({std::to_string(head + 1), format_text("%.3f", p.entropy), format_text("%.3f", p.diagonal),
+               format_text("%.3f", p.previous), format_text("%.3f", p.next), format_text("%.3f", p.first),
+               format_text("%.3f", importance(attention, x, head, maps.size(1)))});
+  }
+  std::cout << "\nThe " << maps.size(1) << " heads: mean attention to itself, its neighbours and the first "
+            << "word; what the output loses without the head\n";
+  table.print(std::cout);
+}
+
+void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
+  std::cout << "\n";
+  for (std::int64_t head = 0; head < 2; ++head) {
+    std::cout << "head " << head + 1 << ":";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const at::Tensor row = maps[0][head][static_cast<std::int64_t>(i)];
+      const auto most = static_cast<std::size_t>(row.argmax().item<std::int64_t>());
+      std::cout << (i > 0 ? ", " : " ") << words[i] << " → " << words[most];
+    }
+    std::cout << "\n";
+  }
+}
+
+}  // namespace
+
+int demo_heads(const Arguments& arguments) {
+  DemoOptions options;
+  Flags flags(arguments.command, "Splits the same attention into 1, 8 and 16 heads and measures each head.");
+  std::string text = "The cat sat on the mat";
+  flags.add("text", text, "the words that attend to one another");
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const auto words = split_words(text);
+  if (words.size() < 2 || words.size() > 64)
+    throw UsageError("--text: expected 2 to 64 words, got ", words.size());
+  const at::NoGradGuard no_grad;
+  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
+  const auto length = static_cast<std::int64_t>(words.size());
+  // Twice the unit variance, so that untrained heads have something to prefer.
+  const at::Tensor x = 2 * at::randn({1, length, kWidth}, at::detail::createCPUGenerator(seed));
+  Table table({number("heads"), number("D"), number("parameters"), number("mean entropy, bits"),
+               number("similarity of the heads")});
+  at::Tensor shown;
+  for (const std::int64_t heads : {1, 8, 16}) {
+    SelfAttention attention = attention_of(heads, seed);
+    const at::Tensor maps = attention(x, SelfAttentionContext{.need_weights = true}).weights;
+    std::int64_t count = 0;
+    for (const auto& parameter : attention->parameters()) count += parameter.numel();
+    double entropy = 0;
+    for (std::int64_t head = 0; head < heads; ++head) entropy += pattern_of(maps[0][head]).entropy;
+    table.row({std::to_string(heads), std::to_string(kWidth / heads), with_separators(count),
+               format_text("%.3f", entropy / static_cast<double>(heads)),
+               format_text("%.3f", position_similarity(maps).item<double>())});
+    if (heads == 8) shown = maps;
+  }
+  table.print(std::cout);
+  SelfAttention eight = attention_of(8, seed);
+  print_heads(eight, x, shown);
+  print_most(shown, words);
+  std::cout << "\nMore heads cost no parameters: each sees " << kWidth << " / H dimensions. Untrained heads "
+            << "differ by chance only; the most even\nspread over " << length << " words has "
+            << format_text("%.3f", std::log2(static_cast<double>(length))) << " bits.\n";
+  std::vector<Figure> panels;
+  for (std::int64_t head = 0; head < 4; ++head) {
+    panels.push_back(
+        heat_map({.axes = {.title = "Head " + std::to_string(head + 1), .x = "key", .y = "query"},
+                  .rows = words,
+                  .columns = words,
+                  .cells = matrix_of(shown[0][head]),
+                  .values = words.size() <= 12,
+                  .low = 0,
+                  .high = 1}));
+  }
+  show(options, "heads", grid("Four of eight heads on one sentence", panels, 2));
+  return 0;
+}
+
+}  // namespace zoo

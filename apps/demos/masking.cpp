@@ -1,0 +1,120 @@
+#include <iostream>
+#include <limits>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/layers/attention.h"
+
+namespace zoo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Case {
+  std::string title;
+  bool causal;
+  std::vector<std::int64_t> keep;  // empty: no padding
+};
+
+struct Heads {
+  at::Tensor q, k, v;  // [1, 1, T, D]
+};
+
+AttentionOutput attend(const Heads& heads, const Case& what) {
+  const std::int64_t length = heads.q.size(2);
+  const at::Tensor keep = what.keep.empty() ? at::Tensor() : at::tensor(what.keep).unsqueeze(0);
+  const AttentionMask mask = make_attention_mask(
+      keep, {.queries = length, .keys = length, .causal = what.causal}, at::kFloat, at::kCPU);
+  return scaled_dot_product_attention(heads.q, heads.k, heads.v, mask, {.need_weights = true});
+}
+
+void print(const std::string& title, const at::Tensor& weights, const std::vector<std::string>& words) {
+  std::vector<Table::Column> columns{{title}};
+  for (const std::string& word : words) columns.push_back(number(word));
+  columns.push_back(number("sum"));
+  Table table(columns);
+  const auto rows = matrix_of(weights);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::vector<std::string> cells{words[row]};
+    double sum = 0;
+    for (const double weight : rows[row]) {
+      cells.push_back(format_text("%.3f", weight));
+      sum += weight;
+    }
+    cells.push_back(format_text("%.3f", sum));
+    table.row(cells);
+  }
+  table.print(std::cout);
+  std::cout << "\n";
+}
+
+// How far the output of each position moves when the last token becomes another one.
+void print_leak(const Heads& heads, const Case& what) {
+  Heads changed{heads.q, heads.k.clone(), heads.v.clone()};
+  changed.k.select(2, -1).add_(10.0);
+  changed.v.select(2, -1).add_(10.0);
+  const at::Tensor moved = (attend(heads, what).output - attend(changed, what).output).abs().amax(-1)[0][0];
+  std::cout << what.title << ": another last token moves the outputs by";
+  for (const double by : numbers_of(moved)) std::cout << format_text(" %.3g", by);
+  std::cout << "\n";
+}
+
+// Two ways of the tutorials to get NaN, and what is done here instead.
+void print_nan(const Heads& heads) {
+  const std::int64_t length = heads.q.size(2);
+  const at::Tensor product = at::ones({length, length}).triu(1) * -kInfinity;
+  std::cout << "\ntriu(ones) * -inf holds " << product.isnan().sum().item<std::int64_t>()
+            << " NaN (0 * -inf), where a mask of zeros was meant;\n";
+  const at::Tensor hidden = at::ones({1, length}) * -kInfinity;
+  std::cout << "softmax of a row of -inf alone holds "
+            << hidden.softmax(-1).isnan().sum().item<std::int64_t>() << " NaN; ";
+  const Case left{"left padding", true, {0, 0, 1, 1, 1, 1}};
+  const AttentionOutput output = attend(heads, left);
+  std::cout << "here a row whose keys are all hidden gives zeros: "
+            << output.weights.isnan().sum().item<std::int64_t>() << " NaN, the sum of the first row "
+            << output.weights[0][0][0].sum().item<double>() << ".\n";
+}
+
+}  // namespace
+
+int demo_masking(const Arguments& arguments) {
+  DemoOptions options;
+  Flags flags(arguments.command, "Shows what causal and padding masks hide, and where NaN comes from.");
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const std::vector<std::string> words{"the", "cat", "sat", "on", "the", "mat"};
+  const auto length = static_cast<std::int64_t>(words.size());
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const auto draw_heads = [&] { return at::randn({1, 1, length, 16}, generator); };
+  const Heads heads{draw_heads(), draw_heads(), draw_heads()};
+  const std::vector<Case> cases{{"no mask", false, {}},
+                                {"causal mask", true, {}},
+                                {"padding mask", false, {1, 1, 1, 1, 0, 0}},
+                                {"causal mask, left padding", true, {0, 0, 1, 1, 1, 1}}};
+  std::vector<Figure> panels;
+  for (const Case& what : cases) {
+    const at::Tensor weights = attend(heads, what).weights[0][0];
+    print(what.title, weights, words);
+    panels.push_back(heat_map({.axes = {.title = what.title, .x = "key", .y = "query"},
+                               .rows = words,
+                               .columns = words,
+                               .cells = matrix_of(weights),
+                               .low = 0,
+                               .high = 1}));
+  }
+  print_leak(heads, cases[0]);
+  print_leak(heads, cases[1]);
+  print_nan(heads);
+  show(options, "masking", grid("Attention weights under masks", panels, 2));
+  return 0;
+}
+
+}  // namespace zoo

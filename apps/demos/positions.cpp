@@ -1,0 +1,179 @@
+#include "models/layers/positions.h"
+
+#include <cmath>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/layers/relative_positions.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
+
+// M_k PE(p), built from k alone: the pair of each frequency turned by its angle.
+at::Tensor shift(const at::Tensor& table, std::int64_t by) {
+  at::Tensor shifted = at::zeros_like(table);
+  for (std::int64_t i = 0; i < kWidth; i += 2) {
+    const double angle =
+        static_cast<double>(by) / std::pow(10000.0, static_cast<double>(i) / static_cast<double>(kWidth));
+    const at::Tensor sine = table.select(1, i), cosine = table.select(1, i + 1);
+    shifted.select(1, i).copy_(sine * std::cos(angle) + cosine * std::sin(angle));
+    shifted.select(1, i + 1).copy_(cosine * std::cos(angle) - sine * std::sin(angle));
+  }
+  return shifted;
+}
+
+void print_shift_property() {
+  const at::Tensor table = sinusoidal_positions(kPositions + 64, kWidth);
+  const at::Tensor here = table.slice(0, 0, kPositions);
+  Table rows({number("k"), number("largest |PE(p+k) - M_k PE(p)|"), number("PE(p)·PE(p+k)"),
+              number("its spread over p")});
+  for (const std::int64_t k : {1, 2, 8, 32, 64}) {
+    const at::Tensor there = table.slice(0, k, kPositions + k);
+    const at::Tensor products = (here * there).sum(-1);
+    rows.row({std::to_string(k), format_text("%.1e", (there - shift(here, k)).abs().max().item<double>()),
+              format_text("%.3f", products.mean().item<double>()),
+              format_text("%.1e", (products.max() - products.min()).item<double>())});
+  }
+  std::cout << "Sinusoidal: one matrix M_k, the same for all " << kPositions << " positions p, moves by k\n";
+  rows.print(std::cout);
+}
+
+// q . k as a function of how far both are moved along, at each distance.
+double rotary_score(const at::Tensor& q, const at::Tensor& k, std::int64_t m, std::int64_t n) {
+  const auto turned = [](const at::Tensor& x, std::int64_t position) {
+    const at::Tensor at_position = at::full({1}, position, at::kLong);
+    return RotaryTable::make(at_position, kWidth, 10000.0).rotate(x);
+  };
+  return (turned(q, m) * turned(k, n)).sum().item<double>();
+}
+
+void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& learned) {
+  Table rows({number("distance"), number("rotary, at 0"), number("at 100"), number("at 1000"),
+              number("learned table, at 0"), number("at 100")});
+  const auto score = [&](std::int64_t query, std::int64_t distance) {
+    return ((q + learned[query]) * (k + learned[query + distance])).sum().item<double>();
+  };
+  for (const std::int64_t distance : {0, 1, 4, 16}) {
+    std::vector<std::string> cells{std::to_string(distance)};
+    for (const std::int64_t start : {std::int64_t{0}, std::int64_t{100}, kFar}) {
+      cells.push_back(format_text("%.4f", rotary_score(q, k, start, start + distance)));
+    }
+    for (const std::int64_t start : {0, 100}) cells.push_back(format_text("%.4f", score(start, distance)));
+    rows.row(cells);
+  }
+  std::cout << "\nRotary, over the head dimension: the same q and k at the same distance score the same "
+               "anywhere\n";
+  rows.print(std::cout);
+}
+
+void print_relative() {
+  const at::Tensor distances = relative_distances(kPositions, kPositions, at::kCPU);
+  Table rows({{"what depends on the distance alone"},
+              number("-100"),
+              number("-20"),
+              number("-8"),
+              number("-1"),
+              number("0"),
+              number("1"),
+              number("8")});
+  const auto row = [&](const std::string& name, const at::Tensor& values, const char* format) {
+    std::vector<std::string> cells{name};
+    for (const std::int64_t distance : {-100, -20, -8, -1, 0, 1, 8}) {
+      const std::int64_t query = 110;
+      cells.push_back(format_text(format, values[query][query + distance].item<double>()));
+    }
+    rows.row(cells);
+  };
+  row("T5's bucket (both directions)", t5_buckets(distances, {}), "%.0f");
+  row("ALiBi's bias, head 1 of 8", alibi_bias(distances, 8)[0][0], "%.2f");
+  row("ALiBi's bias, head 8 of 8", alibi_bias(distances, 8)[0][7], "%.2f");
+  row("Shaw's row, clipped to 16", distances.clamp(-16, 16) + 16, "%.0f");
+  std::cout << "\n";
+  rows.print(std::cout);
+}
+
+void print_decisions() {
+  Table rows({{"positions"}, {"parameters"}, {"longer than trained"}, {"choose it for"}});
+  rows.row({"sinusoidal", "none", "defined, rarely learnt", "a fixed table without training"});
+  rows.row({"learned", "max_positions x C", "impossible", "inputs of bounded length (BERT, GPT-2)"});
+  rows.row({"Shaw", "2 (2k + 1) D a layer", "yes: clipped distances", "short texts where order is all"});
+  rows.row({"T5 buckets", "buckets x H", "yes: a last bucket", "encoder-decoders"});
+  rows.row({"rotary", "none", "with lowered frequencies", "decoders today (Llama)"});
+  rows.row({"ALiBi", "none", "yes: it fades out", "training short, reading long"});
+  std::cout << "\n";
+  rows.print(std::cout, standard_output_width());
+}
+
+Figure curves() {
+  const at::Tensor table = sinusoidal_positions(kPositions, kWidth);
+  std::vector<Line> lines;
+  for (const std::int64_t dimension : {0, 4, 8, 16, 32}) {
+    lines.push_back({"dimension " + std::to_string(dimension), numbers_of(at::arange(kPositions)),
+                     numbers_of(table.select(1, dimension))});
+  }
+  return line_chart({.title = "Sinusoidal: a wave for each dimension", .x = "position", .y = "PE"}, lines);
+}
+
+Figure table_map() {
+  return heat_map(
+      {.axes = {.title = "Sinusoidal: each row a position's signature", .x = "dimension", .y = "position"},
+       .cells = matrix_of(sinusoidal_positions(kPositions, kWidth)),
+       .values = false,
+       .low = -1,
+       .high = 1});
+}
+
+Figure rotary_decay() {
+  const at::Tensor ones = at::full({1, 1, 1, kWidth}, 1.0);
+  Line line{"rotary, q = k = 1", {}, {}};
+  for (std::int64_t distance = 0; distance <= 256; distance += 2) {
+    line.x.push_back(static_cast<double>(distance));
+    line.y.push_back(rotary_score(ones, ones, 0, distance) / static_cast<double>(kWidth));
+  }
+  return line_chart(
+      {.title = "Rotary: equal vectors match less with distance", .x = "distance", .y = "q·k / D"}, {line});
+}
+
+Figure biases() {
+  std::vector<Line> lines;
+  for (const std::int64_t head : {0, 2, 4, 7}) {
+    lines.push_back({"head " + std::to_string(head + 1), numbers_of(at::arange(65) - 64),
+                     numbers_of(alibi_bias(relative_distances(1, 65, at::kCPU), 8)[0][head][0])});
+  }
+  return line_chart({.title = "ALiBi: what is added to the scores", .x = "key - query", .y = "bias"}, lines);
+}
+
+}  // namespace
+
+int demo_positions(const Arguments& arguments) {
+  DemoOptions options;
+  Flags flags(arguments.command, "Compares the six kinds of positions and proves what they promise.");
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Tensor q = at::randn({kWidth}, generator), k = at::randn({kWidth}, generator);
+  print_shift_property();
+  print_rotary(q, k, at::randn({kPositions, kWidth}, generator));
+  print_relative();
+  print_decisions();
+  std::cout << "\nSee that M_k errs by rounding only, and that rotary scores do not change along a row while "
+               "a learned "
+               "table's do.\n";
+  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases()}, 2));
+  return 0;
+}
+
+}  // namespace zoo

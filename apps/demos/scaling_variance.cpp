@@ -1,0 +1,84 @@
+#include <cmath>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randn.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/layers/attention.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kSizes[] = {4, 16, 64, 256, 1024};
+constexpr std::int64_t kQueries = 512, kKeys = 64;
+
+struct Measured {
+  double variance;  // of the scores
+  double largest;   // mean over the queries of the largest of kKeys weights
+  double slope;     // mean over the queries of sum_s p (1 - p): what softmax lets through of a gradient
+};
+
+Measured measure(const at::Tensor& q, const at::Tensor& k, double scale) {
+  const at::Tensor scores = q.matmul(k.transpose(-2, -1)) * scale;
+  const at::Tensor weights =
+      scaled_dot_product_attention(q, k, k, {}, {.scale = scale, .need_weights = true}).weights;
+  return {scores.var().item<double>(), std::get<0>(weights.max(-1)).mean().item<double>(),
+          (weights * (1 - weights)).sum(-1).mean().item<double>()};
+}
+
+struct Curves {
+  Line raw, scaled;
+  void add(double size, double without, double with) {
+    raw.x.push_back(size), scaled.x.push_back(size);
+    raw.y.push_back(without), scaled.y.push_back(with);
+  }
+};
+
+}  // namespace
+
+int demo_scaling_variance(const Arguments& arguments) {
+  DemoOptions options;
+  Flags flags(arguments.command, "Measures why attention divides its scores by the root of their dimension.");
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  Curves variance{{"q·k"}, {"q·k / √D"}}, largest = variance, slope = variance;
+  Table table({number("D"), number("var(q·k)"), number("var(q·k/√D)"), number("largest weight"),
+               number("… scaled"), number("gradient let through"), number("… scaled")});
+  for (const std::int64_t size : kSizes) {
+    const at::Tensor q = at::randn({1, 1, kQueries, size}, generator);
+    const at::Tensor k = at::randn({1, 1, kKeys, size}, generator);
+    const Measured raw = measure(q, k, 1.0);
+    const Measured scaled = measure(q, k, 1.0 / std::sqrt(static_cast<double>(size)));
+    table.row({std::to_string(size), format_text("%.1f", raw.variance), format_text("%.3f", scaled.variance),
+               format_text("%.3f", raw.largest), format_text("%.3f", scaled.largest),
+               format_text("%.4f", raw.slope), format_text("%.4f", scaled.slope)});
+    const auto d = static_cast<double>(size);
+    variance.add(d, raw.variance, scaled.variance);
+    largest.add(d, raw.largest, scaled.largest);
+    slope.add(d, raw.slope, scaled.slope);
+  }
+  table.print(std::cout);
+  std::cout
+      << "\nThe variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " << kKeys
+      << " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
+         "√D it is 1 at every D.\n";
+  const auto panel = [](const char* title, const char* y, const Curves& curves, bool log_y) {
+    return line_chart({.title = title, .x = "head dimension D", .y = y, .log_x = true, .log_y = log_y},
+                      {curves.raw, curves.scaled});
+  };
+  show(options, "scaling-variance",
+       grid("Why the scores are divided by √D",
+            {panel("Variance of the scores", "variance", variance, true),
+             panel("Largest of 64 attention weights", "weight", largest, false),
+             panel("Gradient that softmax lets through", "sum of p (1 - p)", slope, false)},
+            3));
+  return 0;
+}
+
+}  // namespace zoo

@@ -33,6 +33,7 @@ gnuplot-nox          | 5.4+          | gnuplot
 bible-kjv            | 4.38+         | bible
 curl                 | 7.74+         | curl
 ca-certificates      |               |
+git                  | 2.30+         | git
 clang-format         | 14+           | clang-format
 '
 

@@ -27,7 +27,11 @@ AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks
 }
 
 ByteRange AlignedText::source_of(ByteRange range) const {
-  if (range.begin >= range.end || !tracks()) return range;
+  if (!tracks()) return range;
+  if (range.begin >= range.end) {
+    const std::uint32_t at = range.begin == 0 ? source.front().begin : source[range.begin - 1].end;
+    return {at, at};
+  }
   return {source[range.begin].begin, source[range.end - 1].end};
 }
 

@@ -19,7 +19,8 @@ struct AlignedText {
   AlignedText(std::string_view part, std::uint32_t begin, bool tracks);
 
   bool tracks() const { return !source.empty(); }
-  /// The bytes of the original behind [begin, end) of the text; an empty range is returned as it is.
+  /// The bytes of the original behind [begin, end) of the text: for an empty range none, at the place where
+  /// it lies. Without tracking, the range itself.
   ByteRange source_of(ByteRange range) const;
 
   void append(const AlignedText& other);

@@ -1,5 +1,6 @@
 #include "tokenizer/token_model.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "data/base/error.h"
@@ -57,11 +58,14 @@ class BpeTokenModel final : public TokenModel {
     static thread_local std::vector<BpeSymbol> symbols;
     symbols.clear();
     model_.encode(word, symbols);
+    // With byte fallback the bytes of a prefix or suffix are symbols too, though the word has none of them.
+    const auto size = static_cast<std::uint32_t>(word.size());
     std::uint32_t begin = 0;
     for (const BpeSymbol& symbol : symbols) {
+      const std::uint32_t end = std::min(begin + symbol.length, size);
       ids.push_back(symbol.id);
-      ranges->push_back({begin, begin + symbol.length});
-      begin += symbol.length;
+      ranges->push_back({begin, end});
+      begin = end;
     }
   }
 

@@ -105,8 +105,12 @@ Outcome load_damaged_folder(const std::string& name, const std::string& damaged,
     test::write_bytes(directory / damaged, damage(bytes, random));
     try {
       const auto tokenizer = load_tokenizer(directory.path());
-      const Encoding encoding =
-          tokenizer->encode("the cat e\u0301 \uFB01 \u4E16 <s>[MASK]\n", EncodeOptions{});
+      const std::string text = "the cat e\u0301 \uFB01 \u4E16 <s>[MASK]\n";
+      const Encoding encoding = tokenizer->encode(text, EncodeOptions{});
+      for (const ByteRange range : encoding.offsets) {
+        REQUIRE(range.begin <= range.end);
+        REQUIRE(range.end <= text.size());
+      }
       tokenizer->decode_with_special_tokens(encoding.ids);
       use(*tokenizer);
       ++outcome.usable;

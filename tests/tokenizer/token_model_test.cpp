@@ -105,3 +105,12 @@ TEST_CASE("Unknown characters of a unigram model are one token, or bytes") {
              Catch::Contains("'x' (U+0078) is not in the vocabulary"));
   CHECK_THAT(test::message_of([&] { UnigramModel(pieces, {.unk_id = 4}); }), Catch::Contains("unk_id is 4"));
 }
+
+TEST_CASE("Bytes that byte fallback makes of a prefix lie inside the word") {
+  // "xx" is x and then ax, of which the a is not in the word.
+  const auto model = make_bpe_model({{"<0x61>", 0}, {"<0x78>", 1}}, {},
+                                    {.byte_fallback = true, .continuing_subword_prefix = "a"});
+  const Result result = encode(*model, "xx");
+  CHECK(result.ids == test::Ids{1, 0, 1});
+  CHECK(result.ranges == std::vector<ByteRange>{{0, 1}, {1, 2}, {2, 2}});
+}

@@ -21,8 +21,11 @@ def tzoo(*words, stdin=None):
 
 
 def wordpiece():
-    learnt = tokenizers.BertWordPieceTokenizer(lowercase=True)
-    learnt.train_from_iterator(TEXTS * 3, vocab_size=90, min_frequency=1, show_progress=False)
+    """Written down, because a trained one numbers pieces of equal count by chance: words, letters, letters inside."""
+    letters = sorted(set("".join(TEXTS).lower()) - {" ", "ü", "ï", "é"})
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "and", "the", "earth", "god", "beginning", "##in", "##ed",
+              "##ght", *letters, *("##" + letter for letter in letters)]
+    learnt = tokenizers.BertWordPieceTokenizer(vocab={piece: i for i, piece in enumerate(pieces)}, lowercase=True)
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=learnt._tokenizer, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
         pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"])

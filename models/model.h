@@ -18,6 +18,7 @@ struct ModelInputs {
   at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … behind the cached ones
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
+  at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions
   at::Tensor memory;   // [B, S, C], what the encoder gave for input_ids before; undefined: it is computed
   at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
   at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored

@@ -81,8 +81,10 @@ void DecoderModel::check_inputs(const ModelInputs& inputs, std::int64_t past) co
               ids.defined() ? ids.sizes() : at::IntArrayRef());
   const bool bounded =
       config_.position == PositionKind::kLearned || config_.position == PositionKind::kSinusoidal;
-  TORCH_CHECK(!bounded || past + ids.size(1) <= config_.max_positions, "a sequence of ", past + ids.size(1),
-              " tokens is longer than the model's ", config_.max_positions, " positions");
+  // Positions that are given are looked up: beside padding there may be more places than positions.
+  TORCH_CHECK(!bounded || inputs.position_ids.defined() || past + ids.size(1) <= config_.max_positions,
+              "a sequence of ", past + ids.size(1), " tokens is longer than the model's ",
+              config_.max_positions, " positions");
 }
 
 void DecoderModel::initialize(at::Generator generator) {

@@ -31,7 +31,8 @@ class DecodingSession {
   /// that has ended); none at all is refused.
   virtual void select(const std::vector<std::int64_t>& rows) = 0;
 
-  /// Forgets all but the first `length` tokens of a row.
+  /// Forgets all but the first `length` tokens of a row; of 0, the row can be read anew. An encoder-decoder
+  /// keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
   virtual std::int64_t rows() const = 0;

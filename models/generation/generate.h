@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "models/generation/decoding_session.h"
 #include "models/generation/sampler.h"
 #include "models/model.h"
 
@@ -11,13 +12,13 @@ namespace zoo {
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;  // for each row, at least 1
   SamplingOptions sampling;
-  std::vector<std::int64_t> eos_token_ids;   // a row ends with the first of them
+  TokenIds eos_token_ids;                    // a row ends with the first of them
   std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder begins with; -1: what its config says
 };
 
 struct GenerationResult {
   /// New tokens only, a list for each prompt; an end token closes its row.
-  std::vector<std::vector<std::int64_t>> ids;
+  std::vector<TokenIds> ids;
   double seconds_prefill = 0;  // reading the prompts and choosing the first token
   double seconds_decode = 0;   // the tokens after it
 
@@ -28,19 +29,21 @@ struct GenerationResult {
 /// Called for every new token at once, with the number of its row; false ends the generation of all rows.
 using TokenCallback = std::function<bool(std::size_t row, std::int64_t id)>;
 
-/// Continues each prompt with a decoder. Keys and values are kept from step to step; rows of different
-/// lengths are padded on the left, and positions count a row's own tokens, so that a row is continued as it
-/// would be alone. An encoder-decoder reads the prompts once with its encoder, padded on the right, and its
-/// decoder begins with decoder_start_token_id.
+/// Continues each prompt with a decoder, whatever its weights are stored as. Rows of different lengths are
+/// continued as each would be alone, and a row that has ended leaves the others; equal prompts are read once.
+/// An encoder-decoder reads the prompts with its encoder, and its decoder begins with decoder_start_token_id.
 ///
-/// A model with learned or sinusoidal positions sees at most max_positions tokens. When the prompt and what
-/// is new grow beyond that, the last half of max_positions tokens of the row is kept and read anew: the
-/// context slides in jumps, where nanoGPT moves it by one token and reads all of it for every token, and
-/// Hugging Face fails.
+/// A model with learned or sinusoidal positions sees at most max_positions tokens. When a row grows beyond
+/// that, the last half of max_positions of its tokens is kept and read anew: the context slides in jumps,
+/// where nanoGPT moves it by one token and reads all of it for every token, and Hugging Face fails.
 ///
 /// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than
 /// max_positions (naming both lengths), options out of range and a start token that nobody names.
-GenerationResult generate(Model& model, const std::vector<std::vector<std::int64_t>>& prompts,
+GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                          const GenerationOptions& options, const TokenCallback& on_token = {});
+
+/// The same with a model of modules, which is in evaluation mode meanwhile.
+GenerationResult generate(Model& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 
 }  // namespace zoo

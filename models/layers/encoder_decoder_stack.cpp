@@ -20,6 +20,7 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
                                          .output_attentions = inputs.output_attentions});
   }
   output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
+                                       .attention_mask = inputs.decoder_attention_mask,
                                        .memory = output.encoder.hidden,
                                        .memory_mask = inputs.attention_mask,
                                        .cache = inputs.cache,

@@ -10,7 +10,8 @@ struct EncoderDecoderInputs {
   at::Tensor decoder_embeddings;  // [B, T, C]
   at::Tensor attention_mask;      // [B, S] of the encoder's sequence, 1 keeps. Undefined: nothing is hidden.
   at::Tensor memory;  // [B, S, C], the encoder's output if it is known. Undefined: it is computed.
-  KeyValueCache* cache = nullptr;  // the decoder's
+  at::Tensor decoder_attention_mask;  // [B, T and what the cache holds], of the decoder's sequence
+  KeyValueCache* cache = nullptr;     // the decoder's
   bool output_hidden_states = false;
   bool output_attentions = false;
 };

@@ -1,5 +1,7 @@
 #include "models/layers/key_value_cache.h"
 
+#include <algorithm>
+
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
@@ -31,6 +33,41 @@ KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& 
 void KeyValueCache::truncate(std::int64_t length) {
   TORCH_CHECK(length >= 0 && length <= length_, "cannot cut a cache of ", length_, " positions to ", length);
   length_ = length;
+}
+
+void KeyValueCache::replace(std::int64_t batch, const std::function<at::Tensor(const at::Tensor&)>& change) {
+  for (View& layer : layers_) {
+    for (at::Tensor* all : {&layer.keys, &layer.values}) {
+      at::Tensor changed = at::empty({batch, all->size(1), capacity_, all->size(3)}, all->options());
+      changed.slice(2, 0, length_).copy_(change(*all));
+      *all = std::move(changed);
+    }
+  }
+}
+
+void KeyValueCache::select(const at::Tensor& rows, bool memory) {
+  replace(rows.size(0),
+          [&](const at::Tensor& all) { return all.slice(2, 0, length_).index_select(0, rows); });
+  for (View& layer : memory_) {
+    if (!memory || !layer.keys.defined()) continue;
+    layer = {layer.keys.index_select(0, rows), layer.values.index_select(0, rows)};
+  }
+}
+
+void KeyValueCache::rearrange(const at::Tensor& positions) {
+  TORCH_CHECK(positions.size(1) <= capacity_, "the key/value cache holds ", capacity_, " positions, ",
+              positions.size(1), " are needed");
+  length_ = positions.size(1);
+  const at::Tensor index = positions.unsqueeze(1).unsqueeze(-1);  // [B, 1, length, 1]
+  replace(positions.size(0), [&](const at::Tensor& all) {
+    return all.gather(2, index.expand({-1, all.size(1), -1, all.size(3)}));
+  });
+}
+
+void KeyValueCache::reserve(std::int64_t capacity) {
+  if (capacity <= capacity_) return;
+  capacity_ = capacity;
+  replace(layers_.front().keys.size(0), [&](const at::Tensor& all) { return all.slice(2, 0, length_); });
 }
 
 std::int64_t KeyValueCache::bytes() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -32,10 +33,25 @@ class KeyValueCache {
   void advance(std::int64_t positions) { length_ += positions; }
   void truncate(std::int64_t length);
 
+  /// Row b becomes what row rows[b] was, of the memory's keys and values too where `memory` says so. rows [B]
+  /// int64, on the cache's device.
+  void select(const at::Tensor& rows, bool memory);
+
+  /// Position i of row b becomes what position positions[b, i] was; positions [B, length] int64, on the
+  /// cache's device.
+  void rearrange(const at::Tensor& positions);
+
+  /// Makes room for `capacity` positions where there is less.
+  void reserve(std::int64_t capacity);
+
   std::int64_t capacity() const { return capacity_; }
   std::int64_t bytes() const;
 
  private:
+  // Each layer's keys and values become what `change` makes of them: one layer at a time, so that there are
+  // never two caches.
+  void replace(std::int64_t batch, const std::function<at::Tensor(const at::Tensor&)>& change);
+
   std::vector<View> layers_, memory_;
   std::int64_t length_ = 0, capacity_;
 };

@@ -69,6 +69,7 @@ T5::T5(const TransformerConfig& config, Head head) : Model(config), head_(head) 
 ModelOutput T5::forward(const ModelInputs& inputs) {
   EncoderDecoderInputs stack_inputs{.attention_mask = inputs.attention_mask,
                                     .memory = inputs.memory,
+                                    .decoder_attention_mask = inputs.decoder_attention_mask,
                                     .cache = inputs.cache,
                                     .output_hidden_states = inputs.output_hidden_states,
                                     .output_attentions = inputs.output_attentions};

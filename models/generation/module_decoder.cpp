@@ -1,0 +1,272 @@
+#include "models/generation/module_decoder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/irange.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+// What stands where a row has no token; a mask hides it.
+constexpr std::int64_t kPadding = 0;
+
+enum class Side { kLeft, kRight };
+
+std::int64_t size_of(const TokenIds& ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
+
+std::int64_t longest_of(const std::vector<TokenIds>& rows) {
+  std::int64_t longest = 0;
+  for (const TokenIds& row : rows) longest = std::max(longest, size_of(row));
+  return longest;
+}
+
+// [B, longest] with the padding on that side.
+at::Tensor pad(const std::vector<TokenIds>& rows, Side side) {
+  const std::int64_t width = longest_of(rows);
+  at::Tensor padded = at::full({static_cast<std::int64_t>(rows.size()), width}, kPadding, at::kLong);
+  auto* place = padded.mutable_data_ptr<std::int64_t>();
+  for (const TokenIds& row : rows) {
+    std::copy(row.begin(), row.end(), place + (side == Side::kLeft ? width - size_of(row) : 0));
+    place += width;
+  }
+  return padded;
+}
+
+// What an encoder has read; the rows of the session share its rows until they are selected.
+struct Source {
+  at::Tensor ids, mask;  // [B, S]; no mask where no row is padded
+  at::Tensor memory;     // [B, S, C], after the first step
+  std::vector<std::int64_t> rows;
+};
+
+class ModuleSession : public DecodingSession {
+ public:
+  ModuleSession(Model& model, std::int64_t rows, std::int64_t capacity)
+      : model_(model),
+        weight_options_(model.parameters().front().options().requires_grad(false)),
+        capacity_(capacity),
+        begins_(static_cast<std::size_t>(rows), 0),
+        lengths_(static_cast<std::size_t>(rows), 0),
+        cache_(model.config(), rows, capacity, weight_options_) {}
+
+  ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
+      : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {
+    source_.ids = pad(sources, Side::kRight).to(device());
+    source_.rows.resize(sources.size());
+    std::iota(source_.rows.begin(), source_.rows.end(), 0);
+    std::vector<TokenIds> ones;
+    for (const TokenIds& source : sources) ones.emplace_back(source.size(), 1);
+    const bool padded = std::any_of(ones.begin(), ones.end(),
+                                    [&](const TokenIds& row) { return row.size() != ones.front().size(); });
+    if (padded) source_.mask = pad(ones, Side::kRight).to(device());
+  }
+
+  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
+  void select(const std::vector<std::int64_t>& rows) override;
+
+  void rewind(std::int64_t row, std::int64_t length) override {
+    std::int64_t& held = lengths_.at(static_cast<std::size_t>(row));
+    if (length < 0 || length > held) throw Error("a row of ", held, " tokens cannot be rewound to ", length);
+    held = length;
+  }
+
+  std::int64_t rows() const override { return static_cast<std::int64_t>(lengths_.size()); }
+  std::int64_t length(std::int64_t row) const override { return lengths_.at(static_cast<std::size_t>(row)); }
+
+ private:
+  c10::Device device() const { return weight_options_.device(); }
+
+  void check(const std::vector<TokenIds>& tokens) const;
+  void align();
+  void rearrange();
+  void begin_rows(const std::vector<TokenIds>& tokens, Side side);
+  void hide_places(std::int64_t end);
+  at::Tensor places(std::int64_t begin, std::int64_t end) const;
+  at::Tensor forward(const at::Tensor& ids, bool last_only);
+
+  Model& model_;
+  at::TensorOptions weight_options_;  // asked for once: it takes a walk over all modules
+  std::int64_t capacity_;
+  // Row b is in the places [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all
+  // rows end with the cache.
+  std::vector<std::int64_t> begins_, lengths_;
+  KeyValueCache cache_;
+  at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
+  at::Tensor mask_;          // [B, places], 0 before a row begins; grows as it is needed
+  Source source_;            // of an encoder-decoder
+};
+
+void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
+  if (tokens.size() != lengths_.size())
+    throw Error("a session of ", lengths_.size(), " rows was given tokens of ", tokens.size());
+  for (const auto b : c10::irange(tokens.size())) {
+    if (tokens[b].empty()) throw Error("a session has nothing to read for row ", b);
+    const std::int64_t length = lengths_[b] + size_of(tokens[b]);
+    if (length > capacity_)
+      throw Error("a session has room for ", capacity_, " tokens a row, and row ", b, " would hold ", length);
+  }
+}
+
+// Makes all rows end with the cache, and as few places hidden as can be.
+void ModuleSession::align() {
+  if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
+  const std::int64_t end = begins_[0] + lengths_[0];
+  bool same_end = true;
+  for (const auto b : c10::irange(begins_.size())) {
+    same_end = same_end && begins_[b] + lengths_[b] == end;
+  }
+  if (same_end && *std::min_element(begins_.begin(), begins_.end()) == 0) return cache_.truncate(end);
+  rearrange();
+}
+
+void ModuleSession::rearrange() {
+  const std::int64_t width = *std::max_element(lengths_.begin(), lengths_.end());
+  at::Tensor from = at::zeros({rows(), width}, at::kLong);
+  auto* place = from.mutable_data_ptr<std::int64_t>();
+  for (const auto b : c10::irange(begins_.size())) {
+    std::iota(place + width - lengths_[b], place + width, begins_[b]);
+    begins_[b] = width - lengths_[b];
+    place += width;
+  }
+  cache_.rearrange(from.to(device()));
+  first_places_ = mask_ = at::Tensor();
+}
+
+// Rows that have no token yet begin with these.
+void ModuleSession::begin_rows(const std::vector<TokenIds>& tokens, Side side) {
+  const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
+  for (const auto b : c10::irange(begins_.size())) {
+    if (lengths_[b] > 0) continue;
+    begins_[b] = side == Side::kLeft ? end - size_of(tokens[b]) : past;
+    first_places_ = mask_ = at::Tensor();
+  }
+}
+
+// Hides the places before the rows, if there are any; those that will be read next too.
+void ModuleSession::hide_places(std::int64_t end) {
+  constexpr std::int64_t kToCome = 64;
+  if (mask_.defined() && mask_.size(1) >= end) return;
+  if (*std::max_element(begins_.begin(), begins_.end()) == 0) return;
+  first_places_ = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
+  mask_ = places(0, end + kToCome).ge(first_places_);
+}
+
+at::Tensor ModuleSession::places(std::int64_t begin, std::int64_t end) const {
+  return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
+}
+
+// [B, T, V], or [B, 1, V] of the last place.
+at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
+  const std::int64_t past = cache_.length(), end = past + ids.size(1);
+  ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
+  const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
+  if (source_.ids.defined()) {
+    inputs.input_ids = source_.ids;
+    inputs.attention_mask = source_.mask;
+    inputs.memory = source_.memory;
+    inputs.decoder_input_ids = ids.to(device());
+    inputs.decoder_attention_mask = mask;
+    const ModelOutput output = model_.forward(inputs);
+    source_.memory = output.encoder_last_hidden_state;
+    return output.logits;
+  }
+  inputs.input_ids = ids.to(device());
+  inputs.attention_mask = mask;
+  if (mask.defined()) {
+    // Those of padding mean nothing, but must exist.
+    inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
+  }
+  return model_.forward(inputs).logits;
+}
+
+at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
+  const c10::InferenceMode inference;
+  check(tokens);
+  align();
+  // Padding on the left leaves each row's last token in the last place; where there is a past, it would stand
+  // between that and the new tokens.
+  const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
+  const std::int64_t width = longest_of(tokens);
+  const bool ragged =
+      std::any_of(tokens.begin(), tokens.end(), [&](const TokenIds& row) { return size_of(row) < width; });
+  begin_rows(tokens, side);
+  hide_places(cache_.length() + width);
+  cache_.reserve(cache_.length() + width);
+  const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
+  const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
+  for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
+  if (last_only) return logits.select(1, -1);
+  if (wanted == Logits::kAll && (!ragged || side == Side::kRight)) return logits;
+
+  // Where the wanted ones of each row begin.
+  TokenIds firsts;
+  for (const TokenIds& row : tokens)
+    firsts.push_back(wanted == Logits::kLast ? size_of(row) - 1 : width - size_of(row));
+  const at::Tensor steps = places(0, wanted == Logits::kLast ? 1 : width);
+  const at::Tensor index =
+      (at::tensor(firsts, at::kLong).to(device()).unsqueeze(1) + steps).clamp_max_(width - 1);
+  const at::Tensor found = logits.gather(1, index.unsqueeze(-1).expand({-1, -1, logits.size(2)}));
+  return wanted == Logits::kLast ? found.select(1, 0) : found;
+}
+
+void ModuleSession::select(const std::vector<std::int64_t>& rows) {
+  const c10::InferenceMode inference;
+  if (rows.empty()) throw Error("a session must keep a row");
+  const auto chosen = [&](const std::vector<std::int64_t>& all) {
+    std::vector<std::int64_t> some;
+    for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
+    return some;
+  };
+  std::vector<std::int64_t> same(lengths_.size());
+  std::iota(same.begin(), same.end(), 0);
+  if (rows == same) return;
+  begins_ = chosen(begins_);
+  lengths_ = chosen(lengths_);
+  const at::Tensor index = at::tensor(rows, at::kLong).to(device());
+  bool new_sources = false;
+  if (source_.ids.defined()) {
+    std::vector<std::int64_t> sources = chosen(source_.rows);
+    new_sources = sources != source_.rows;  // beams of one text change places among themselves
+    source_.rows = std::move(sources);
+  }
+  cache_.select(index, new_sources);
+  for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory}) {
+    if (new_sources && all->defined()) *all = all->index_select(0, index);
+  }
+  first_places_ = mask_ = at::Tensor();
+}
+
+}  // namespace
+
+ModuleDecoder::ModuleDecoder(Model& model) : model_(model), was_training_(model.is_training()) {
+  model_.eval();
+}
+
+ModuleDecoder::~ModuleDecoder() {
+  model_.train(was_training_);
+}
+
+std::unique_ptr<DecodingSession> ModuleDecoder::begin(std::int64_t rows, std::int64_t capacity) {
+  TORCH_CHECK(config().shape == Shape::kDecoder, "an encoder-decoder needs sources to begin with");
+  const c10::InferenceMode inference;
+  return std::make_unique<ModuleSession>(model_, rows, capacity);
+}
+
+std::unique_ptr<DecodingSession> ModuleDecoder::begin(const std::vector<TokenIds>& sources,
+                                                      std::int64_t capacity) {
+  TORCH_CHECK(config().shape == Shape::kEncoderDecoder, "only an encoder-decoder has sources");
+  const c10::InferenceMode inference;
+  return std::make_unique<ModuleSession>(model_, sources, capacity);
+}
+
+}  // namespace zoo

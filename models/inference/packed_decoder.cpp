@@ -46,9 +46,9 @@ at::Tensor rows_of(const at::Tensor& table) {
 
 }  // namespace
 
-PackedDecoder::PackedDecoder(const Model& model, const PackOptions& options) : config_(model.config()) {
+PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_(model.config()) {
   const at::Tensor* output = nullptr;
-  if (const auto* decoder = dynamic_cast<const DecoderForCausalLm*>(&model)) {
+  if (auto* decoder = dynamic_cast<DecoderForCausalLm*>(&model)) {
     token_embedding_ = rows_of(decoder->token_embedding->weight);
     if (decoder->position_embedding) position_embedding_ = rows_of(decoder->position_embedding->weight);
     if (config_.position == PositionKind::kSinusoidal)
@@ -56,7 +56,7 @@ PackedDecoder::PackedDecoder(const Model& model, const PackOptions& options) : c
     stack_ = std::make_unique<PackedStack>(*decoder->stack, config_, options);
     output = decoder->lm_head ? &decoder->lm_head->weight : &decoder->token_embedding->weight;
   } else {
-    const auto* t5 = dynamic_cast<const t5::T5*>(&model);
+    auto* t5 = dynamic_cast<t5::T5*>(&model);
     TORCH_CHECK(t5 != nullptr && t5->head() == Head::kSeq2SeqLm, "only a language model can be packed");
     token_embedding_ = rows_of(t5->token_embedding->weight);
     encoder_ = std::make_unique<PackedStack>(*t5->stack->encoder, config_.encoder_part(), options);
@@ -143,7 +143,8 @@ class PackedSession : public DecodingSession {
   std::vector<Row> rows_;
   PackedCache cache_, memory_;
   std::vector<std::size_t> memory_lengths_;
-  Memory x_, hidden_, logits_;
+  Memory x_, hidden_;
+  at::Tensor logits_;  // given again where the shape is the same
 };
 
 void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
@@ -230,14 +231,15 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
   }
   const auto vocabulary = static_cast<std::int64_t>(model_.head_.weight().outputs);
   const auto batch = static_cast<std::int64_t>(rows_.size()), length = static_cast<std::int64_t>(places);
-  const at::Tensor logits = at::empty({batch, length, vocabulary}, at::kFloat);
+  if (!logits_.defined() || logits_.size(0) != batch || logits_.size(1) != length)
+    logits_ = at::empty({batch, length, vocabulary}, at::kFloat);
   const std::size_t count = rows_.size() * places;
   if (model_.config_.logits_scale != 1.0) {
     const auto scale = static_cast<float>(model_.config_.logits_scale);
     for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
   }
-  model_.logits(hidden_.as<float>(), count, logits.mutable_data_ptr<float>());
-  return wanted == Logits::kAll ? logits : logits.squeeze(1);
+  model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());
+  return wanted == Logits::kAll ? logits_ : logits_.squeeze(1);
 }
 
 void PackedSession::select(const std::vector<std::int64_t>& rows) {
@@ -299,7 +301,7 @@ bool can_pack(const Model& model) {
          inference::PackedStack::supports(*t5->stack->encoder, model.config().encoder_part());
 }
 
-std::unique_ptr<inference::PackedDecoder> pack(const Model& model, const inference::PackOptions& options) {
+std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options) {
   return std::make_unique<inference::PackedDecoder>(model, options);
 }
 

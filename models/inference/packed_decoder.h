@@ -15,7 +15,7 @@ namespace inference {
 class PackedDecoder : public DecodingModel {
  public:
   /// Throws c10::Error for a model that can_pack() refuses.
-  PackedDecoder(const Model& model, const PackOptions& options);
+  PackedDecoder(Model& model, const PackOptions& options);
 
   const TransformerConfig& config() const override { return config_; }
   std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) override;
@@ -24,6 +24,8 @@ class PackedDecoder : public DecodingModel {
 
   /// Of all packed weights.
   std::size_t bytes() const;
+  /// Of those that a step of decoding reads.
+  std::size_t decoder_bytes() const { return head_.bytes() + stack_->bytes(); }
 
  private:
   friend class PackedSession;
@@ -50,6 +52,6 @@ bool can_pack(const Model& model);
 
 /// The same model with its weights packed as `options` say: it answers faster and holds its weights once
 /// more, so that `model` may be let go. Throws c10::Error unless can_pack(model).
-std::unique_ptr<inference::PackedDecoder> pack(const Model& model, const inference::PackOptions& options);
+std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options);
 
 }  // namespace zoo

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ATen/ops/empty.h>
+
 #include "data/base/mapped_file.h"
 #include "models/kernels/parallel.h"
 
@@ -62,6 +64,11 @@ PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, W
              .inputs = static_cast<std::size_t>(inputs),
              .panels = memory_.data(),
              .scales = scales_.empty() ? nullptr : scales_.data()};
+}
+
+PackedLinear::PackedLinear(LinearImpl& linear, WeightType type, bool release)
+    : PackedLinear(linear.weight, linear.bias, type) {
+  if (release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
 }
 
 }  // namespace zoo::inference

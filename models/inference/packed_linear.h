@@ -19,8 +19,8 @@ class PackedLinear {
  public:
   PackedLinear() = default;
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, WeightType type);
-  explicit PackedLinear(const LinearImpl& linear, WeightType type)
-      : PackedLinear(linear.weight, linear.bias, type) {}
+  /// The same; with `release` the module is left without its weight.
+  PackedLinear(LinearImpl& linear, WeightType type, bool release = false);
 
   const kernels::PackedWeight& weight() const { return weight_; }
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }

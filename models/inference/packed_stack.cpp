@@ -52,14 +52,14 @@ PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) {
   return norm ? PackedNorm{floats_of(norm->weight), floats_of(norm->bias)} : PackedNorm{};
 }
 
-PackedStack::PackedStack(const TransformerStackImpl& stack, const TransformerConfig& config,
+PackedStack::PackedStack(TransformerStackImpl& stack, const TransformerConfig& config,
                          const PackOptions& options)
     : config_(config), options_(options) {
   TORCH_CHECK(supports(stack, config), "there are no packed kernels for this kind of attention");
   for (const auto& module : *stack.blocks) {
-    const auto& block = *module->as<BlockImpl>();
+    auto& block = *module->as<BlockImpl>();
     Layer& layer = layers_.emplace_back();
-    const auto pack = [&](const Linear& linear) { return PackedLinear(*linear, options.weights); };
+    const auto pack = [&](Linear& linear) { return PackedLinear(*linear, options.weights, options.release); };
     layer.qkv = pack(block.attention->qkv);
     layer.out = pack(block.attention->out);
     layer.attention_norm = norm_of(block.attention_norm);

@@ -12,6 +12,7 @@ namespace zoo::inference {
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;
   WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32 or kBfloat16
+  bool release = false;  // leave the modules without the weights that are packed: they cannot be used again
 };
 
 /// Some tokens of one sequence among the rows of a pass.
@@ -44,7 +45,7 @@ struct Workspace {
 class PackedStack {
  public:
   /// Throws c10::Error for what supports() refuses.
-  PackedStack(const TransformerStackImpl& stack, const TransformerConfig& config, const PackOptions& options);
+  PackedStack(TransformerStackImpl& stack, const TransformerConfig& config, const PackOptions& options);
 
   /// False for Shaw's positions, attention that is not full, and a device that is no CPU.
   static bool supports(const TransformerStackImpl& stack, const TransformerConfig& config);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iostream>
 #include <numeric>
+#include <sstream>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -33,7 +34,7 @@ using nlohmann::ordered_json;
 struct BenchFlags {
   fs::path model;
   std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, rounds = 3;
-  std::vector<std::string> lengths{"128"};
+  std::string lengths = "128";
   PackedWeights weights;
   ComputeOptions compute;
 };
@@ -138,13 +139,15 @@ int bench_generation(const BenchFlags& flags, const char* work) {
 
 std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longest) {
   std::vector<std::int64_t> lengths;
-  for (const std::string& word : flags.lengths) {
+  std::istringstream words(flags.lengths);
+  for (std::string word; std::getline(words, word, ',');) {
     std::int64_t length = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
     if (error != std::errc() || end != word.data() + word.size() || length < 1 || length > longest)
       throw Error("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
     lengths.push_back(length);
   }
+  if (lengths.empty()) throw Error("--lengths: expected numbers with commas between them, got none");
   return lengths;
 }
 
@@ -239,8 +242,11 @@ int run_encode(const Arguments& arguments) {
   BenchFlags values;
   Flags flags(arguments.command, "Sentences a second of an encoder.");
   declare(flags, values);
-  flags.add("lengths", values.lengths, "tokens of each sentence; the batch is padded to the longest");
-  flags.example("tzoo bench encode --model bert-base --lengths 8 32 128");
+  flags
+      .add("lengths", values.lengths,
+           "tokens of each sentence, with commas; the batch is padded to the longest")
+      .placeholder("N,N,…");
+  flags.example("tzoo bench encode --model bert-base --lengths 8,32,128");
   if (!flags.parse(arguments)) return 0;
   apply_threads(values.compute);
   return bench_encoding(values);

@@ -1,20 +1,142 @@
 #include "models/generation/generate.h"
 
-#include <algorithm>
 #include <chrono>
 #include <numeric>
 
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/error.h"
+#include "models/generation/beam_search.h"
+#include "models/generation/choosing.h"
 #include "models/generation/growing_rows.h"
 #include "models/generation/module_decoder.h"
 
 namespace zoo {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+// Writes down how long the prompts took, and then how long the rest.
+class Watch {
+ public:
+  explicit Watch(GenerationResult& result) : result_(result) {}
+
+  void step() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    (first_ ? result_.seconds_prefill : result_.seconds_decode) = seconds;
+    if (first_) start_ = now;
+    first_ = false;
+  }
+
+ private:
+  GenerationResult& result_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool first_ = true;
+};
+
+// Rows that each take one token after the other, greedily or by drawing.
+class RowLoop {
+ public:
+  RowLoop(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options,
+          GenerationResult& result)
+      : options_(options),
+        result_(result),
+        rules_(options, model.config().vocab_size),
+        rows_(model, prompts,
+              {.max_new_tokens = options.max_new_tokens,
+               .decoder_start_token_id = options.decoder_start_token_id}),
+        sampler_(options.sampling, prompts.size()),
+        numbers_(prompts.size()) {
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+    for (std::size_t b = 0; b < prompts.size(); ++b) histories_.push_back({nullptr, rows_.tokens(b).size()});
+    states_.assign(prompts.size(), rules_.first_state());
+  }
+
+  bool going() const { return !numbers_.empty(); }
+
+  // A token for each row that has not ended. False if the callback wants no more.
+  bool step(const TokenCallback& on_token) {
+    for (std::size_t b = 0; b < numbers_.size(); ++b) histories_[b].tokens = &rows_.tokens(b);
+    const at::Tensor logits = rows_.next_logits();
+    const TokenIds chosen = sampler_.sample(rules_.apply(logits, histories_, states_), numbers_);
+    const at::Tensor own = options_.log_probabilities ? log_probabilities_of(logits).to(at::kCPU) : logits;
+    std::vector<std::int64_t> going;
+    bool wanted = true;
+    for (std::size_t b = 0; b < chosen.size(); ++b) {
+      NewToken token{numbers_[b], chosen[b]};
+      if (options_.log_probabilities) {
+        token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
+        result_.log_probabilities[token.row].push_back(token.log_probability);
+      }
+      rows_.append(b, token.id);
+      states_[b] = rules_.next_state(states_[b], token.id);
+      result_.ids[token.row].push_back(token.id);
+      if (!rules_.ends(result_.ids[token.row])) going.push_back(static_cast<std::int64_t>(b));
+      if (on_token && !on_token(token)) wanted = false;
+    }
+    if (going.size() < numbers_.size()) keep(going);
+    return wanted;
+  }
+
+ private:
+  void keep(const std::vector<std::int64_t>& rows) {
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      const auto from = static_cast<std::size_t>(rows[b]);
+      numbers_[b] = numbers_[from];
+      histories_[b] = histories_[from];
+      states_[b] = states_[from];
+    }
+    numbers_.resize(rows.size());
+    histories_.resize(rows.size());
+    states_.resize(rows.size());
+    if (!rows.empty()) rows_.select(rows);
+  }
+
+  const GenerationOptions& options_;
+  GenerationResult& result_;
+  ChoosingRules rules_;
+  GrowingRows rows_;
+  TokenSampler sampler_;
+  std::vector<std::size_t> numbers_;  // in the result, of the rows that have not ended
+  RowHistories histories_;
+  std::vector<std::int64_t> states_;  // of the constraint
+};
+
+void generate_rows(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                   const GenerationOptions& options, const TokenCallback& on_token,
+                   GenerationResult& result) {
+  Watch watch(result);
+  result.ids.resize(prompts.size());
+  if (options.log_probabilities) result.log_probabilities.resize(prompts.size());
+  RowLoop loop(model, prompts, options, result);
+  for (std::int64_t step = 0; step < options.max_new_tokens && loop.going(); ++step) {
+    if (options.interrupted && options.interrupted()) break;
+    const bool wanted = loop.step(on_token);
+    watch.step();
+    if (!wanted) break;
+  }
+}
+
+void generate_beams(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                    const GenerationOptions& options, const TokenCallback& on_token,
+                    GenerationResult& result) {
+  Watch watch(result);
+  const auto found = beam_search(model, prompts, options, [&] { watch.step(); });
+  watch.step();
+  for (const std::vector<FoundBeam>& beams : found) {
+    if (beams.empty() && !(options.interrupted && options.interrupted()))
+      throw Error("no token can be chosen: the filters and the constraint allow none");
+    for (std::int64_t b = 0; b < options.beams.num_return_sequences; ++b) {
+      const bool there = static_cast<std::size_t>(b) < beams.size();
+      const FoundBeam beam = there ? beams[static_cast<std::size_t>(b)] : FoundBeam{};
+      result.ids.push_back(beam.ids);
+      result.scores.push_back(beam.score);
+      if (options.log_probabilities) result.log_probabilities.push_back(beam.log_probabilities);
+      for (std::size_t i = 0; on_token && i < beam.ids.size(); ++i) {
+        const double log_probability = options.log_probabilities ? beam.log_probabilities[i] : 0;
+        on_token({result.ids.size() - 1, beam.ids[i], log_probability});
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -34,39 +156,12 @@ GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& pro
                           const GenerationOptions& options, const TokenCallback& on_token) {
   if (options.max_new_tokens < 1)
     throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
-  GenerationResult result{.ids = std::vector<TokenIds>(prompts.size())};
   const c10::InferenceMode inference;
-  auto start = std::chrono::steady_clock::now();
-  GrowingRows rows(
-      model, prompts,
-      {.max_new_tokens = options.max_new_tokens, .decoder_start_token_id = options.decoder_start_token_id});
-  TokenSampler sampler(options.sampling, prompts.size());
-  const auto ends = [&](std::int64_t id) {
-    return std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), id) !=
-           options.eos_token_ids.end();
-  };
-  std::vector<std::size_t> numbers(prompts.size());  // of the rows that have not ended
-  std::iota(numbers.begin(), numbers.end(), 0);
-  for (std::int64_t step = 0; step < options.max_new_tokens && !numbers.empty(); ++step) {
-    const TokenIds chosen = sampler.sample(rows.next_logits(), numbers);
-    std::vector<std::size_t> going;
-    std::vector<std::int64_t> kept;
-    bool stopped = false;
-    for (std::size_t b = 0; b < chosen.size(); ++b) {
-      rows.append(b, chosen[b]);
-      result.ids[numbers[b]].push_back(chosen[b]);
-      if (!ends(chosen[b])) {
-        going.push_back(numbers[b]);
-        kept.push_back(static_cast<std::int64_t>(b));
-      }
-      if (on_token && !on_token(numbers[b], chosen[b])) stopped = true;
-    }
-    (step == 0 ? result.seconds_prefill : result.seconds_decode) = seconds_since(start);
-    if (step == 0) start = std::chrono::steady_clock::now();
-    if (stopped) break;
-    if (going.size() < numbers.size() && !going.empty()) rows.select(kept);
-    numbers = std::move(going);
-  }
+  GenerationResult result;
+  for (const TokenIds& prompt : prompts) result.prompt_count += static_cast<std::int64_t>(prompt.size());
+  const BeamOptions& beams = options.beams;
+  const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
+  (searches ? generate_beams : generate_rows)(model, prompts, options, on_token, result);
   return result;
 }
 

@@ -1,64 +1,9 @@
 #include "models/generation/logits_filters.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <ATen/ops/softmax.h>
-#include <ATen/ops/sort.h>
-#include <ATen/ops/topk.h>
-
-#include "data/base/error.h"
-
 namespace zoo {
-namespace {
 
-constexpr double kRemoved = -std::numeric_limits<double>::infinity();
-
-}  // namespace
-
-TemperatureFilter::TemperatureFilter(double temperature) : temperature_(temperature) {
-  if (!(temperature > 0) || !std::isfinite(temperature)) {
-    throw Error("temperature must be a positive number, got ", temperature);
-  }
-}
-
-at::Tensor TemperatureFilter::apply(const at::Tensor& logits) const {
-  return logits / temperature_;
-}
-
-TopKFilter::TopKFilter(std::int64_t k) : k_(k) {
-  if (k <= 0) throw Error("top_k must be a positive number of tokens (0 in the options: all), got ", k);
-}
-
-at::Tensor TopKFilter::apply(const at::Tensor& logits) const {
-  const std::int64_t k = std::min(k_, logits.size(-1));
-  if (k == logits.size(-1)) return logits;
-  const at::Tensor smallest_kept = std::get<0>(at::topk(logits, k)).slice(-1, -1);  // [B, 1]
-  return logits.masked_fill(logits.lt(smallest_kept), kRemoved);
-}
-
-TopPFilter::TopPFilter(double p) : p_(p) {
-  if (!(p >= 0 && p <= 1)) throw Error("top_p must be in [0, 1], got ", p);
-}
-
-at::Tensor TopPFilter::apply(const at::Tensor& logits) const {
-  const auto [sorted, order] = at::sort(logits, /*dim=*/-1, /*descending=*/false);
-  at::Tensor removed = at::softmax(sorted, -1).cumsum(-1).le(1.0 - p_);
-  removed.slice(-1, -1).fill_(false);
-  return logits.masked_fill(removed.scatter(-1, order, removed), kRemoved);
-}
-
-LogitsFilters make_filters(const FilterOptions& options) {
-  LogitsFilters filters;
-  if (options.temperature != 1.0) filters.push_back(std::make_unique<TemperatureFilter>(options.temperature));
-  if (options.top_k != 0) filters.push_back(std::make_unique<TopKFilter>(options.top_k));
-  if (options.top_p != 1.0) filters.push_back(std::make_unique<TopPFilter>(options.top_p));
-  return filters;
-}
-
-at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits) {
-  for (const auto& filter : filters) logits = filter->apply(logits);
+at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits, const RowHistories& rows) {
+  for (const auto& filter : filters) logits = filter->apply(logits, rows);
   return logits;
 }
 

@@ -5,63 +5,35 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "models/generation/decoding_session.h"
+
 namespace zoo {
 
-/// Changes the logits of the next token before one is drawn. Takes and gives [B, V] float32; a token that
-/// must not be drawn gets -inf.
+/// What a row holds already: all its tokens, of which the first ones were given (the prompt, or the start
+/// token of an encoder-decoder).
+struct RowHistory {
+  const TokenIds* tokens = nullptr;
+  std::size_t given = 0;
+
+  std::int64_t new_tokens() const { return static_cast<std::int64_t>(tokens->size() - given); }
+};
+using RowHistories = std::vector<RowHistory>;
+
+/// Changes the logits of the next token before one is chosen. Takes and gives [B, V] float32, rows[b] being
+/// the history of row b; a token that must not be chosen gets -inf.
+///
+/// The order in which filters follow one another is Hugging Face's: first those that look at what a row holds
+/// (history_filters.h) for every way of choosing, then, where a token is drawn, those that look at
+/// probabilities (probability_filters.h).
 class LogitsFilter {
  public:
   virtual ~LogitsFilter() = default;
-  virtual at::Tensor apply(const at::Tensor& logits) const = 0;
-};
-
-/// Divides by `temperature`: below 1 sharper, above 1 flatter. Throws Error unless it is positive.
-class TemperatureFilter : public LogitsFilter {
- public:
-  explicit TemperatureFilter(double temperature);
-  at::Tensor apply(const at::Tensor& logits) const override;
-
- private:
-  double temperature_;
-};
-
-/// Keeps the k largest (Fan et al., 2018) and, as Hugging Face, every token that ties with the k-th.
-/// Throws Error unless k is positive.
-class TopKFilter : public LogitsFilter {
- public:
-  explicit TopKFilter(std::int64_t k);
-  at::Tensor apply(const at::Tensor& logits) const override;
-
- private:
-  std::int64_t k_;
-};
-
-/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. As
-/// Hugging Face: in ascending order, tokens whose cumulative probability is at most 1 - p go, and the last
-/// one never does. Throws Error unless 0 <= p <= 1.
-class TopPFilter : public LogitsFilter {
- public:
-  explicit TopPFilter(double p);
-  at::Tensor apply(const at::Tensor& logits) const override;
-
- private:
-  double p_;
+  virtual at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const = 0;
 };
 
 using LogitsFilters = std::vector<std::unique_ptr<LogitsFilter>>;
 
-/// What is applied one after the other.
-struct FilterOptions {
-  double temperature = 1.0;  // positive
-  std::int64_t top_k = 0;    // 0: all
-  double top_p = 1.0;        // 1: all
-};
-
-/// The filters that the options ask for, in Hugging Face's order: temperature, top-k, top-p.
-/// Throws Error naming the option that is out of range.
-LogitsFilters make_filters(const FilterOptions& options);
-
 /// Applies them in order.
-at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits);
+at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits, const RowHistories& rows = {});
 
 }  // namespace zoo

@@ -17,15 +17,18 @@ double uniform(std::mt19937_64& generator) {
   return static_cast<double>(generator() >> 11) * 0x1.0p-53;
 }
 
-[[noreturn]] void refuse_logits() {
+// `logits` [V] are of a row for which nothing can be chosen.
+[[noreturn]] void refuse(const at::Tensor& logits) {
+  if (logits.isneginf().all().item<bool>())
+    throw Error("no token can be chosen: the filters and the constraint allow none");
   throw Error("the model's logits are not finite numbers: no token can be chosen");
 }
 
-// The first id whose cumulative weight is above `point` of the sum.
+// The first id whose cumulative weight is above `point` of the sum; -1 if they have no sum.
 std::int64_t draw(const float* weights, std::int64_t count, double point) {
   double sum = 0;
   for (const auto id : c10::irange(count)) sum += weights[id];
-  if (!(sum > 0) || !std::isfinite(sum)) refuse_logits();
+  if (!(sum > 0) || !std::isfinite(sum)) return -1;
   double rest = point * sum;
   std::int64_t last = 0;
   for (const auto id : c10::irange(count)) {
@@ -43,7 +46,7 @@ std::vector<std::int64_t> largest(const at::Tensor& logits) {
   const at::Tensor on_cpu = ids.to(at::kCPU);
   std::vector<std::int64_t> chosen;
   for (const auto row : c10::irange(on_cpu.size(0))) {
-    if (!std::isfinite(values.const_data_ptr<float>()[row])) refuse_logits();
+    if (!std::isfinite(values.const_data_ptr<float>()[row])) refuse(logits[row]);
     chosen.push_back(on_cpu.const_data_ptr<std::int64_t>()[row]);
   }
   return chosen;
@@ -54,8 +57,11 @@ std::vector<std::int64_t> largest(const at::Tensor& logits) {
 TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
     : greedy_(options.temperature == 0) {
   if (greedy_) return;
-  filters_ =
-      make_filters({.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p});
+  filters_ = make_filters({.temperature = options.temperature,
+                           .top_k = options.top_k,
+                           .top_p = options.top_p,
+                           .min_p = options.min_p,
+                           .typical_p = options.typical_p});
   for (const auto row : c10::irange(rows)) {
     std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
                        static_cast<std::uint32_t>(options.seed >> 32), static_cast<std::uint32_t>(row)};
@@ -72,6 +78,7 @@ std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits,
   for (const auto b : c10::irange(rows.size())) {
     const float* row = weights.const_data_ptr<float>() + static_cast<std::int64_t>(b) * weights.size(1);
     chosen.push_back(draw(row, weights.size(1), uniform(generators_.at(rows[b]))));
+    if (chosen.back() < 0) refuse(filtered[static_cast<std::int64_t>(b)]);
   }
   return chosen;
 }

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "models/generation/logits_filters.h"
+#include "models/generation/probability_filters.h"
 
 namespace zoo {
 
@@ -13,6 +13,8 @@ struct SamplingOptions {
   double temperature = 1.0;  // 0: greedy, and the rest has no meaning
   std::int64_t top_k = 0;    // 0: all
   double top_p = 1.0;        // 1: all
+  double min_p = 0.0;        // 0: all
+  double typical_p = 1.0;    // 1: all
   std::uint64_t seed = 1337;
 };
 
@@ -25,7 +27,7 @@ class TokenSampler {
 
   /// One id for each row of logits [B, V]: the largest logit, of equal ones the lowest id, where sampling is
   /// greedy, else a draw from the softmax of the filtered logits. rows[b] is the number of row b. Throws
-  /// Error if the logits hold no number to choose by.
+  /// Error if the logits hold no number to choose by, or every token is forbidden.
   std::vector<std::int64_t> sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
 
  private:

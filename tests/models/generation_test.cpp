@@ -266,8 +266,8 @@ TEST_CASE("A generation stops when all rows have ended") {
 TEST_CASE("The callback sees every token at once and can stop the generation") {
   const auto model = tiny_model();
   std::vector<Ids> seen(2);
-  const auto result = generate(*model, {{1}, {2, 3}}, greedy(9), [&](std::size_t row, std::int64_t id) {
-    seen.at(row).push_back(id);
+  const auto result = generate(*model, {{1}, {2, 3}}, greedy(9), [&](const NewToken& token) {
+    seen.at(token.row).push_back(token.id);
     return seen[1].size() < 4;
   });
   CHECK(seen == result.ids);

@@ -1,0 +1,174 @@
+#include "apps/generate_flags.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+void add_input(Flags& flags, GenerateFlags& values) {
+  flags.group("Input");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("prompt", values.prompt, "the text to continue; - reads standard input. Without it, a new line")
+      .placeholder("TEXT|-|FILE:PATH");
+  flags.add("input_ids", values.input_ids, "ids to continue instead, a list for each row")
+      .placeholder("'[[1, 2], [3]]'");
+  flags.add("interactive", values.interactive,
+            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D ends");
+}
+
+void add_sampling(Flags& flags, GenerateFlags& values) {
+  flags.group("Sampling");
+  flags.add("max_new_tokens", values.max_new_tokens, "for each row; an end token stops it before")
+      .at_least(1);
+  flags.add("num_samples", values.num_samples, "continuations of each prompt").at_least(1);
+  flags
+      .add("temperature", values.temperature,
+           "below 1 sharper, above 1 wilder; 0 takes the likeliest token. Default 0.8, of beams 0")
+      .between(0, 1e6);
+  flags.add("top_k", values.top_k, "draw from the k likeliest tokens only; 0 is off").at_least(0);
+  flags.add("top_p", values.top_p, "draw from the likeliest tokens that reach this probability; 1 is off")
+      .between(0, 1);
+  flags
+      .add("min_p", values.min_p,
+           "draw from tokens at least so likely as this part of the likeliest; 0 is off")
+      .between(0, 1);
+  flags
+      .add("typical_p", values.typical_p,
+           "draw from the tokens nearest to the expected surprise that reach this probability; 1 is off")
+      .between(0, 1);
+}
+
+void add_history(Flags& flags, GenerateFlags& values) {
+  flags.group("What may follow");
+  flags
+      .add("repetition_penalty", values.repetition_penalty,
+           "divides the logits of tokens that were there before; 1 is off")
+      .above(0);
+  flags.add("presence_penalty", values.presence_penalty, "taken from the logits of tokens written before")
+      .between(-1e6, 1e6);
+  flags.add("frequency_penalty", values.frequency_penalty, "the same for each time that they were written")
+      .between(-1e6, 1e6);
+  flags
+      .add("no_repeat_ngram_size", values.no_repeat_ngram_size,
+           "no n tokens in the same order twice; 0 is off")
+      .at_least(0);
+  flags.add("bad_words", values.bad_words, "a text that must not be written; may be repeated")
+      .placeholder("TEXT");
+  flags.add("bad_words_ids", values.bad_words_ids, "the same as ids").placeholder("'[[1, 2], [3]]'");
+  flags.add("min_length", values.min_length, "no end token before so many tokens, the prompt's counted")
+      .at_least(0);
+  flags.add("min_new_tokens", values.min_new_tokens, "no end token before so many new tokens").at_least(0);
+  flags.add("forced_bos_token_id", values.forced_bos_token_id, "what follows a row's only token").at_least(0);
+  flags.add("forced_eos_token_id", values.forced_eos_token_id, "the last token that --max_new_tokens allows")
+      .at_least(0);
+  flags.add("stop", values.stop, "ends a row before this text; may be repeated").placeholder("TEXT");
+}
+
+void add_beams(Flags& flags, GenerateFlags& values) {
+  flags.group("Beam search");
+  flags.add("num_beams", values.beams.num_beams, "beginnings that are followed; 1 is no beam search")
+      .at_least(1);
+  flags
+      .add("length_penalty", values.beams.length_penalty,
+           "a score is divided by the length to the power of this: above 0 favours long texts")
+      .between(-1e3, 1e3);
+  flags.add("early_stopping", values.early_stopping, "stop when as many have ended as there are beams");
+  flags.add("num_return_sequences", values.beams.num_return_sequences, "the best beams of each prompt")
+      .at_least(1);
+  flags.add("num_beam_groups", values.beams.num_beam_groups, "groups of beams that shall differ").at_least(1);
+  flags
+      .add("diversity_penalty", values.beams.diversity_penalty,
+           "taken from a token for each beam of an earlier group that took it at the same place")
+      .at_least(0);
+}
+
+void add_output(Flags& flags, GenerateFlags& values) {
+  flags.group("Output");
+  flags.add("json", values.json, "print new ids, their text and tokens per second as one JSON object");
+  flags.add("logprobs", values.logprobs, "with --json: the log-probability of each new id");
+  flags.add("color", values.color, "colour each token by its probability: red is unlikely, green likely");
+  flags.add_compute(values.compute);
+}
+
+void check(const Flags& flags, const GenerateFlags& values) {
+  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give one of them");
+  if (values.interactive && (values.prompt || values.input_ids || values.json))
+    throw UsageError(
+        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
+  if (values.interactive && (values.num_samples > 1 || values.beams.num_return_sequences > 1))
+    throw UsageError("--interactive: gives one reply to a line");
+  if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
+  if (values.color && values.json) throw UsageError("--color: not with --json");
+  const bool beams = values.beams.num_beams > 1;
+  if (beams && values.temperature.value_or(0) != 0)
+    throw UsageError("--temperature: beams take the likeliest tokens; leave it out or give 0");
+  if (beams && values.num_samples > 1)
+    throw UsageError(
+        "--num_samples: the samples of a beam search are equal; --num_return_sequences gives several beams");
+  for (const char* flag :
+       {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
+    if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
+  }
+}
+
+}  // namespace
+
+bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
+  Flags flags(arguments.command, "Continues a text, or ids, with a model; an encoder-decoder answers it.");
+  add_input(flags, values);
+  add_sampling(flags, values);
+  add_history(flags, values);
+  add_beams(flags, values);
+  add_output(flags, values);
+  flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
+  if (!flags.parse(arguments)) return false;
+  check(flags, values);
+  return true;
+}
+
+GenerationOptions generation_options(const GenerateFlags& flags) {
+  GenerationOptions options{.max_new_tokens = flags.max_new_tokens};
+  options.sampling = {.temperature = flags.temperature.value_or(flags.beams.num_beams > 1 ? 0 : 0.8),
+                      .top_k = flags.top_k,
+                      .top_p = flags.top_p,
+                      .min_p = flags.min_p,
+                      .typical_p = flags.typical_p,
+                      .seed = static_cast<std::uint64_t>(flags.compute.seed)};
+  options.history = {.repetition_penalty = flags.repetition_penalty,
+                     .presence_penalty = flags.presence_penalty,
+                     .frequency_penalty = flags.frequency_penalty,
+                     .no_repeat_ngram_size = flags.no_repeat_ngram_size,
+                     .min_length = flags.min_length,
+                     .min_new_tokens = flags.min_new_tokens,
+                     .forced_bos_token_id = flags.forced_bos_token_id.value_or(-1)};
+  if (flags.bad_words_ids) options.history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
+  if (flags.forced_eos_token_id) options.history.forced_eos_token_ids = {*flags.forced_eos_token_id};
+  options.beams = flags.beams;
+  if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
+  options.log_probabilities = flags.logprobs || flags.color;
+  return options;
+}
+
+std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
+  const auto refuse = [&]() -> Error {
+    return Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array() || json.empty()) throw refuse();
+  std::vector<TokenIds> rows;
+  for (const nlohmann::json& row : json) {
+    if (!row.is_array()) throw refuse();
+    rows.emplace_back();
+    for (const nlohmann::json& id : row) {
+      const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
+      if (!id.is_number_integer() || !fits) throw refuse();
+      rows.back().push_back(id.get<std::int64_t>());
+    }
+  }
+  return rows;
+}
+
+}  // namespace zoo

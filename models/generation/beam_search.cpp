@@ -1,0 +1,217 @@
+#include "models/generation/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/topk.h>
+#include <c10/util/irange.h>
+
+#include "data/base/error.h"
+#include "models/generation/beam_group.h"
+
+namespace zoo {
+namespace {
+
+void check(const BeamOptions& options) {
+  if (options.num_beams < 1) throw Error("num_beams must be at least 1, got ", options.num_beams);
+  if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
+    throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
+                options.num_return_sequences);
+  if (options.num_beam_groups < 1 || options.num_beams % options.num_beam_groups != 0)
+    throw Error("num_beam_groups must divide num_beams, which is ", options.num_beams, ", got ",
+                options.num_beam_groups);
+  if (!std::isfinite(options.length_penalty))
+    throw Error("length_penalty must be a number, got ", options.length_penalty);
+  if (!(options.diversity_penalty >= 0) || !std::isfinite(options.diversity_penalty))
+    throw Error("diversity_penalty must not be negative, got ", options.diversity_penalty);
+}
+
+// The rows of one prompt: those of its groups one after the other.
+struct Search {
+  std::size_t prompt = 0;
+  std::vector<BeamGroup> groups;
+
+  bool done() const {
+    return std::all_of(groups.begin(), groups.end(), [](const BeamGroup& group) { return group.done(); });
+  }
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options)
+      : options_(options),
+        rules_(options, model.config().vocab_size),
+        rows_(model, repeated(prompts, options.beams.num_beams),
+              {.max_new_tokens = options.max_new_tokens,
+               .decoder_start_token_id = options.decoder_start_token_id}) {
+    for (const auto prompt : c10::irange(prompts.size())) {
+      searches_.push_back({prompt, {}});
+      for (std::int64_t g = 0; g < options.beams.num_beam_groups; ++g)
+        searches_.back().groups.emplace_back(group_size(), options.beams);
+    }
+    states_.assign(rows_.size(), rules_.first_state());
+    for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
+    found_.resize(prompts.size());
+  }
+
+  bool going() const { return !searches_.empty(); }
+  void step();
+  std::vector<std::vector<FoundBeam>> found();
+
+ private:
+  static std::vector<TokenIds> repeated(const std::vector<TokenIds>& prompts, std::int64_t times) {
+    std::vector<TokenIds> rows;
+    for (const TokenIds& prompt : prompts) rows.insert(rows.end(), static_cast<std::size_t>(times), prompt);
+    return rows;
+  }
+
+  std::int64_t group_size() const { return options_.beams.num_beams / options_.beams.num_beam_groups; }
+
+  RowHistories histories() const;
+  std::vector<Beam> candidates(const BeamGroup& group, const at::Tensor& scores, std::int64_t first) const;
+  void advance(Search& search, const at::Tensor& scores, std::int64_t first);
+  void keep(const std::vector<Search>& going);
+  void take(const Search& search);
+
+  const GenerationOptions& options_;
+  ChoosingRules rules_;
+  GrowingRows rows_;
+  std::vector<Search> searches_;      // of the prompts that are not done
+  std::vector<std::int64_t> states_;  // of the constraint, a row each, as are given_
+  std::vector<std::size_t> given_;
+  at::Tensor own_;  // the model's own log-probabilities of the step, if they were asked for
+  std::vector<std::vector<FoundBeam>> found_;
+  std::int64_t length_ = 0;  // new tokens
+};
+
+RowHistories BeamSearch::histories() const {
+  RowHistories histories;
+  for (const auto row : c10::irange(rows_.size())) histories.push_back({&rows_.tokens(row), given_[row]});
+  return histories;
+}
+
+// The likeliest continuations of a group's beams, whose scores [beams, V] begin with row `first`.
+std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tensor& scores,
+                                         std::int64_t first) const {
+  std::vector<float> sums;
+  for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
+  const at::Tensor all = scores + at::tensor(sums).unsqueeze(1).to(scores.device());
+  // Enough for as many that go on as there are beams, if each of them could end.
+  const auto ends = static_cast<std::int64_t>(options_.eos_token_ids.size());
+  const std::int64_t count = std::max<std::int64_t>(2, 1 + ends) * group_size();
+  const auto [values, places] = at::topk(all.flatten(), std::min(count, all.numel()));
+  const at::Tensor best = values.to(at::kCPU), where = places.to(at::kCPU);
+  std::vector<Beam> found;
+  for (const auto c : c10::irange(best.size(0))) {
+    const std::int64_t place = where.const_data_ptr<std::int64_t>()[c];
+    const std::int64_t b = place / scores.size(1), id = place % scores.size(1);
+    Beam beam = group.running()[static_cast<std::size_t>(b)];
+    beam.row = first + b;
+    beam.found.score = best.const_data_ptr<float>()[c];
+    beam.found.ids.push_back(id);
+    if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
+    beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids);
+    found.push_back(std::move(beam));
+  }
+  return found;
+}
+
+void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t first) {
+  std::vector<std::int64_t> taken;  // by the groups before
+  for (BeamGroup& group : search.groups) {
+    if (group.done()) {
+      group.stay(first);
+    } else {
+      at::Tensor own_scores = scores.slice(0, first, first + group_size());
+      if (!taken.empty() && options_.beams.diversity_penalty > 0) {
+        own_scores = own_scores.clone();
+        for (const std::int64_t id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
+      }
+      group.advance(candidates(group, own_scores, first), length_, options_.max_new_tokens);
+      for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
+    }
+    first += group_size();
+  }
+}
+
+void BeamSearch::step() {
+  const at::Tensor logits = rows_.next_logits();
+  const at::Tensor own = log_probabilities_of(logits);
+  if (options_.log_probabilities) own_ = own.to(at::kCPU);
+  const at::Tensor scores = rules_.apply(own, histories(), states_);
+  ++length_;
+  std::vector<Search> going;
+  std::int64_t first = 0;
+  for (Search& search : searches_) {
+    advance(search, scores, first);
+    first += options_.beams.num_beams;
+    if (search.done()) {
+      take(search);
+    } else {
+      going.push_back(std::move(search));
+    }
+  }
+  keep(going);
+  searches_ = std::move(going);
+}
+
+// Makes the rows those of the beams that go on.
+void BeamSearch::keep(const std::vector<Search>& going) {
+  if (going.empty()) return;
+  std::vector<std::int64_t> rows, ids, states;
+  std::vector<std::size_t> given;
+  for (const Search& search : going) {
+    for (const BeamGroup& group : search.groups) {
+      for (const Beam& beam : group.running()) {
+        rows.push_back(beam.row);
+        ids.push_back(beam.found.ids.back());
+        states.push_back(rules_.next_state(states_[static_cast<std::size_t>(beam.row)], ids.back()));
+        given.push_back(given_[static_cast<std::size_t>(beam.row)]);
+      }
+    }
+  }
+  rows_.select(rows);
+  for (const auto b : c10::irange(ids.size())) rows_.append(b, ids[b]);
+  states_ = std::move(states);
+  given_ = std::move(given);
+}
+
+// The best of all groups; of a search that was broken off, what is still running where nothing has ended.
+void BeamSearch::take(const Search& search) {
+  std::vector<FoundBeam>& best = found_[search.prompt];
+  for (const BeamGroup& group : search.groups) {
+    for (FoundBeam& found : group.finished()) best.push_back(std::move(found));
+  }
+  for (const BeamGroup& group : search.groups) {
+    for (const Beam& beam : group.running()) {
+      if (!group.done() && best.empty()) best.push_back(beam.found);
+    }
+  }
+  std::stable_sort(best.begin(), best.end(),
+                   [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
+  const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
+  if (best.size() > wanted) best.resize(wanted);
+}
+
+std::vector<std::vector<FoundBeam>> BeamSearch::found() {
+  for (const Search& search : searches_) take(search);  // it was interrupted
+  return std::move(found_);
+}
+
+}  // namespace
+
+std::vector<std::vector<FoundBeam>> beam_search(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                                                const GenerationOptions& options,
+                                                const std::function<void()>& first_step) {
+  check(options.beams);
+  BeamSearch search(model, prompts, options);
+  for (bool first = true; search.going(); first = false) {
+    if (options.interrupted && options.interrupted()) break;
+    search.step();
+    if (first) first_step();
+  }
+  return search.found();
+}
+
+}  // namespace zoo

@@ -1,0 +1,35 @@
+#include "models/generation/choosing.h"
+
+#include <algorithm>
+
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/stack.h>
+
+namespace zoo {
+
+ChoosingRules::ChoosingRules(const GenerationOptions& options, std::int64_t vocab_size)
+    : options_(options),
+      filters_(make_history_filters(options.history, {.eos_token_ids = options.eos_token_ids,
+                                                      .max_new_tokens = options.max_new_tokens,
+                                                      .vocab_size = vocab_size})) {}
+
+at::Tensor ChoosingRules::apply(const at::Tensor& scores, const RowHistories& rows,
+                                const std::vector<std::int64_t>& states) const {
+  const at::Tensor filtered = apply_filters(filters_, scores, rows);
+  if (!options_.constraint) return filtered;
+  std::vector<at::Tensor> masks;
+  for (const std::int64_t state : states) masks.push_back(options_.constraint->mask(state));
+  return filtered + at::stack(masks).to(filtered.device());
+}
+
+bool ChoosingRules::ends(const TokenIds& new_ids) const {
+  const TokenIds& ends = options_.eos_token_ids;
+  if (std::find(ends.begin(), ends.end(), new_ids.back()) != ends.end()) return true;
+  return options_.row_ends && options_.row_ends(new_ids);
+}
+
+at::Tensor log_probabilities_of(const at::Tensor& logits) {
+  return at::log_softmax(logits, -1);
+}
+
+}  // namespace zoo

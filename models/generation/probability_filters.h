@@ -1,0 +1,75 @@
+#pragma once
+
+#include "models/generation/logits_filters.h"
+
+namespace zoo {
+
+/// Divides by `temperature`: below 1 sharper, above 1 flatter. Throws Error unless it is positive.
+class TemperatureFilter : public LogitsFilter {
+ public:
+  explicit TemperatureFilter(double temperature);
+  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override;
+
+ private:
+  double temperature_;
+};
+
+/// Keeps the k largest (Fan et al., 2018) and, as Hugging Face, every token that ties with the k-th.
+/// Throws Error unless k is positive.
+class TopKFilter : public LogitsFilter {
+ public:
+  explicit TopKFilter(std::int64_t k);
+  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override;
+
+ private:
+  std::int64_t k_;
+};
+
+/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. As
+/// Hugging Face: in ascending order, tokens whose cumulative probability is at most 1 - p go, and the last
+/// one never does. Throws Error unless 0 <= p <= 1.
+class TopPFilter : public LogitsFilter {
+ public:
+  explicit TopPFilter(double p);
+  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override;
+
+ private:
+  double p_;
+};
+
+/// Keeps tokens whose probability is at least p times that of the likeliest (Nguyen et al., 2024). Throws
+/// Error unless 0 <= p <= 1.
+class MinPFilter : public LogitsFilter {
+ public:
+  explicit MinPFilter(double p);
+  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override;
+
+ private:
+  double p_;
+};
+
+/// Locally typical sampling (Meister et al., 2023): keeps the tokens whose information is nearest to the
+/// distribution's entropy, until their probabilities reach `mass`. Throws Error unless 0 < mass < 1.
+class TypicalFilter : public LogitsFilter {
+ public:
+  explicit TypicalFilter(double mass);
+  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override;
+
+ private:
+  double mass_;
+};
+
+/// What is applied one after the other.
+struct FilterOptions {
+  double temperature = 1.0;  // positive
+  std::int64_t top_k = 0;    // 0: all
+  double top_p = 1.0;        // 1: all
+  double min_p = 0.0;        // 0: all
+  double typical_p = 1.0;    // 1: all
+};
+
+/// The filters that the options ask for, in Hugging Face's order: temperature, top-k, top-p, min-p, typical.
+/// Throws Error naming the option that is out of range.
+LogitsFilters make_filters(const FilterOptions& options);
+
+}  // namespace zoo

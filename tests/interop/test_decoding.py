@@ -1,0 +1,104 @@
+"""tzoo generate beside generate() of transformers: beams, penalties and bans, on padded batches."""
+
+import json
+import random
+import tempfile
+import unittest
+
+import torch
+import transformers
+from forward_parity import hf, tzoo
+from generation_parity import new_tokens, padded
+
+ENDS = [7, 8, 9]
+LENGTHS = (7, 3, 12, 1)
+
+BEAMS = [
+    {"num_beams": 4},
+    {"num_beams": 3, "length_penalty": 2.0, "num_return_sequences": 3},
+    {"num_beams": 4, "length_penalty": -0.5, "early_stopping": True, "num_return_sequences": 2},
+    {"num_beams": 2, "length_penalty": 0.0, "no_repeat_ngram_size": 2, "repetition_penalty": 1.4},
+    {"num_beams": 3, "min_new_tokens": 6, "bad_words_ids": [[11], [12, 13], [14]], "num_return_sequences": 2},
+]
+FILTERS = [
+    {"repetition_penalty": 1.7},
+    {"repetition_penalty": 0.8, "no_repeat_ngram_size": 3},
+    {"no_repeat_ngram_size": 1, "min_new_tokens": 5},
+    {"bad_words_ids": [[i] for i in range(10, 30)] + [[31, 32], [33, 34]], "repetition_penalty": 1.2},
+    {"min_new_tokens": 12, "forced_eos_token_id": 8, "no_repeat_ngram_size": 2},
+]
+
+
+def flags_of(options):
+    return [word for name, value in options.items() for word in ("--" + name, json.dumps(value))]
+
+
+class DecodingParity:
+    """Mixed into a TestCase that has generator(seed) -> a model of transformers, and the SIDE of its padding."""
+
+    def expected(self, model, rows, count, options):
+        ids, mask = padded(rows, self.SIDE, 0)
+        with torch.no_grad():
+            out = model.generate(ids, attention_mask=mask, max_new_tokens=count, do_sample=False, pad_token_id=0,
+                                 eos_token_id=ENDS, **options)
+        begin = 1 if model.config.is_encoder_decoder else ids.size(1)
+        return [new_tokens(row, ENDS) for row in out[:, begin:].tolist()]
+
+    def compare(self, variants):
+        different = set()
+        for seed, options in enumerate(variants):
+            model, draw = self.generator(seed), random.Random(seed)
+            rows = [[draw.randrange(10, model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
+            with self.subTest(seed=seed, options=options), tempfile.TemporaryDirectory() as directory:
+                model.config.eos_token_id = model.generation_config.eos_token_id = ENDS
+                model.save_pretrained(directory)
+                expected = self.expected(model, rows, 14, options)
+                done = tzoo("generate", "--model", directory, "--input_ids", json.dumps(rows), "--max_new_tokens", "14",
+                            "--temperature", "0", "--json", *flags_of(options))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["ids"], expected)
+                different.update(map(tuple, expected))
+        self.assertGreater(len(different), 10)
+        self.assertTrue(any(row[-1] in ENDS and len(row) < 14 for row in different))  # some end, some go on
+        self.assertTrue(any(len(row) == 14 for row in different))
+
+    def test_beams(self):
+        self.compare(BEAMS)
+
+    def test_filters(self):
+        self.compare(FILTERS)
+
+
+class Gpt2(DecodingParity, unittest.TestCase):
+    SIDE = "left"
+
+    def generator(self, seed):
+        config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=61, n_positions=40,
+                                         bos_token_id=None, eos_token_id=None)
+        return hf.random_model(transformers.GPT2LMHeadModel, config, seed)
+
+
+class Llama(DecodingParity, unittest.TestCase):
+    SIDE = "left"
+
+    def generator(self, seed):
+        config = transformers.LlamaConfig(
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=[1, 2, 4][seed % 3], hidden_size=32,
+            intermediate_size=40, vocab_size=61, max_position_embeddings=64, tie_word_embeddings=seed % 2 == 1,
+            bos_token_id=None, eos_token_id=None)
+        return hf.random_model(transformers.LlamaForCausalLM, config, seed)
+
+
+class T5(DecodingParity, unittest.TestCase):
+    SIDE = "right"
+
+    def generator(self, seed):
+        config = transformers.T5Config(
+            num_layers=2, num_decoder_layers=2, num_heads=4, d_model=32, d_kv=8, d_ff=40, vocab_size=61,
+            relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0,
+            tie_word_embeddings=False, pad_token_id=0, eos_token_id=None)
+        return hf.random_model(transformers.T5ForConditionalGeneration, config, seed)
+
+
+if __name__ == "__main__":
+    unittest.main()

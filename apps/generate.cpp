@@ -10,7 +10,6 @@
 #include "apps/torch_options.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs.h"
-#include "models/generation/module_decoder.h"
 
 namespace zoo {
 namespace {
@@ -67,9 +66,9 @@ int run_generate(const Arguments& arguments) {
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session);
-  const LoadedModel loaded =
-      load_model(flags.model, {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)});
-  ModuleDecoder model(*loaded.model);
+  const std::unique_ptr<DecodingModel> loaded =
+      load_decoding_model(flags.model, flags.compute, flags.weights);
+  DecodingModel& model = *loaded;
   if (flags.interactive) {
     run_interactive(model, session, flags);
     return 0;

@@ -55,22 +55,27 @@ void PackedWeights::add_to(Flags& flags) {
                "LibTorch's operators");
 }
 
-std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
-                                                   const ComputeOptions& compute,
-                                                   const PackedWeights& choice) {
+std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
+                                              const PackedWeights& choice) {
   const c10::Device device = device_of(compute);
   const std::optional<PackOptions> options = options_for(compute, choice);
-  const bool packs = options && device.is_cpu();
-  // What is packed is read from the file as it is, whatever the modules would have.
-  LoadedModel loaded =
-      load_model(directory, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device});
-  if (packs && can_pack(*loaded.model)) return pack(*loaded.model, *options);
+  if (options && device.is_cpu() && can_pack(*model)) return pack(*model, *options);
   if (is_demanded(choice)) {
     throw Error("--weights ", choice.weights, ": our own kernels do not serve this model",
                 device.is_cpu() ? "" : " on another device than the CPU", "; --weights modules does");
   }
-  if (packs && dtype_of(compute) != at::kFloat) loaded.model->to(dtype_of(compute));
-  return std::make_unique<OwningDecoder>(loaded.model);
+  model->to(dtype_of(compute));
+  return std::make_unique<OwningDecoder>(std::move(model));
+}
+
+std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
+                                                   const ComputeOptions& compute,
+                                                   const PackedWeights& choice) {
+  // What is packed is read from the file as it is, whatever type the modules would have.
+  const bool packs = options_for(compute, choice) && device_of(compute).is_cpu();
+  LoadedModel loaded =
+      load_model(directory, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});
+  return decoding_model(std::move(loaded.model), compute, choice);
 }
 
 void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWeights& choice) {

@@ -19,8 +19,12 @@ struct PackedWeights {
   void add_to(Flags& flags);
 };
 
-/// The directory's language model, ready for decoding. Throws Error for weights that its kind, or the device,
-/// does not have.
+/// A language model, ready for decoding; packing leaves `model` without its weights. Throws Error for weights
+/// that its kind, or the device, does not have.
+std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
+                                              const PackedWeights& choice);
+
+/// The same of a checkpoint directory.
 std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice);

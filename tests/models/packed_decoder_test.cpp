@@ -65,8 +65,8 @@ void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& optio
   const auto packed = pack(*model, options);
   const auto session = packed->begin(2, 14);
   // Rows of unlike length: 5 and 2 tokens, then 1 and 4, then all that is left.
-  const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))});
-  const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))});
+  const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))}).clone();
+  const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))}).clone();
   const at::Tensor rest =
       session->read({list(ids[0].slice(0, 6)), list(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
   CHECK(session->length(0) == 14);

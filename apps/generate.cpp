@@ -57,6 +57,21 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
   return result;
 }
 
+// The model of --draft_model.
+struct Draft {
+  LoadedModel loaded;
+  ModuleDecoder decoder;
+
+  explicit Draft(const GenerateFlags& flags)
+      : loaded(load_model(flags.draft_model,
+                          {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)})),
+        decoder(*loaded.model) {}
+};
+
+std::unique_ptr<Draft> load_draft(const GenerateFlags& flags) {
+  return flags.draft_model.empty() ? nullptr : std::make_unique<Draft>(flags);
+}
+
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
@@ -70,8 +85,10 @@ int run_generate(const Arguments& arguments) {
   const LoadedModel loaded =
       load_model(flags.model, {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)});
   ModuleDecoder model(*loaded.model);
+  const std::unique_ptr<Draft> draft = load_draft(flags);
+  if (draft) options.draft = &draft->decoder;
   if (flags.interactive) {
-    run_interactive(model, session, flags);
+    run_interactive(model, session, options, flags.color);
     return 0;
   }
   if (flags.json) {

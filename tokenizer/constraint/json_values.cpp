@@ -16,6 +16,8 @@ PatternPtr digits(std::size_t count) {
 // Numbers between two of the same number of digits.
 PatternPtr between(const std::string& least, const std::string& most) {
   if (least.empty()) return literal("");
+  if (least.find_first_not_of('0') == std::string::npos && most.find_first_not_of('9') == std::string::npos)
+    return digits(least.size());
   const std::size_t rest = least.size() - 1;
   if (least[0] == most[0])
     return sequence({digit(least[0], least[0]), between(least.substr(1), most.substr(1))});

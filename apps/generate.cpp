@@ -56,6 +56,12 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
   return result;
 }
 
+// The model of --draft_model, or nothing.
+std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
+  if (flags.draft_model.empty()) return nullptr;
+  return load_decoding_model(flags.draft_model, flags.compute, flags.weights);
+}
+
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
@@ -69,8 +75,10 @@ int run_generate(const Arguments& arguments) {
   const std::unique_ptr<DecodingModel> loaded =
       load_decoding_model(flags.model, flags.compute, flags.weights);
   DecodingModel& model = *loaded;
+  const std::unique_ptr<DecodingModel> draft = load_draft(flags);
+  options.draft = draft.get();
   if (flags.interactive) {
-    run_interactive(model, session, flags);
+    run_interactive(model, session, options, flags.color);
     return 0;
   }
   if (flags.json) {

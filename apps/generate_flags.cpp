@@ -64,6 +64,10 @@ void add_history(Flags& flags, GenerateFlags& values) {
   flags.add("forced_bos_token_id", values.forced_bos_token_id, "what follows a row's only token").at_least(0);
   flags.add("forced_eos_token_id", values.forced_eos_token_id, "the last token that --max_new_tokens allows")
       .at_least(0);
+  flags.add("regex", values.regex, "what is written fits this regular expression, from beginning to end")
+      .placeholder("PATTERN");
+  flags.add("json_schema", values.json_schema, "what is written is JSON that fits the schema in this file")
+      .placeholder("FILE");
   flags.add("stop", values.stop, "ends a row before this text; may be repeated").placeholder("TEXT");
 }
 
@@ -85,6 +89,17 @@ void add_beams(Flags& flags, GenerateFlags& values) {
       .at_least(0);
 }
 
+void add_drafting(Flags& flags, GenerateFlags& values) {
+  flags.group("Speculative sampling");
+  flags
+      .add("draft_model", values.draft_model,
+           "checkpoint of a smaller model of the same vocabulary, which drafts tokens that the model checks "
+           "at "
+           "once: faster, with the same distribution")
+      .placeholder("DIR");
+  flags.add("draft_tokens", values.draft_tokens, "how many it drafts at a time").at_least(1);
+}
+
 void add_output(Flags& flags, GenerateFlags& values) {
   flags.group("Output");
   flags.add("json", values.json, "print new ids, their text and tokens per second as one JSON object");
@@ -103,7 +118,10 @@ void check(const Flags& flags, const GenerateFlags& values) {
     throw UsageError("--interactive: gives one reply to a line");
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: not with --json");
+  if (values.regex && !values.json_schema.empty())
+    throw UsageError("--regex and --json_schema: give one of them");
   const bool beams = values.beams.num_beams > 1;
+  if (beams && !values.draft_model.empty()) throw UsageError("--draft_model: not with --num_beams");
   if (beams && values.temperature.value_or(0) != 0)
     throw UsageError("--temperature: beams take the likeliest tokens; leave it out or give 0");
   if (beams && values.num_samples > 1)
@@ -123,6 +141,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   add_sampling(flags, values);
   add_history(flags, values);
   add_beams(flags, values);
+  add_drafting(flags, values);
   add_output(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
@@ -149,6 +168,7 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   if (flags.forced_eos_token_id) options.history.forced_eos_token_ids = {*flags.forced_eos_token_id};
   options.beams = flags.beams;
   if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
+  options.draft_tokens = flags.draft_tokens;
   options.log_probabilities = flags.logprobs || flags.color;
   return options;
 }

@@ -25,8 +25,12 @@ struct GenerateFlags {
   double repetition_penalty = 1.0, presence_penalty = 0.0, frequency_penalty = 0.0;
   std::int64_t no_repeat_ngram_size = 0, min_length = 0, min_new_tokens = 0;
   std::vector<std::string> bad_words, stop;
-  std::optional<std::string> bad_words_ids;
+  std::optional<std::string> bad_words_ids, regex;
+  std::filesystem::path json_schema;
   std::optional<std::int64_t> forced_bos_token_id, forced_eos_token_id;
+
+  std::filesystem::path draft_model;
+  std::int64_t draft_tokens = 4;
 
   BeamOptions beams;
   bool early_stopping = false;

@@ -14,12 +14,8 @@ namespace {
 
 class Conversation {
  public:
-  Conversation(DecodingModel& model, const GenerateSession& session, const GenerateFlags& flags)
-      : model_(model),
-        session_(session),
-        color_(flags.color),
-        seed_(flags.compute.seed),
-        options_(options_of(flags, session)) {}
+  Conversation(DecodingModel& model, const GenerateSession& session, GenerationOptions options, bool color)
+      : model_(model), session_(session), color_(color), options_(std::move(options)) {}
 
   void reply_to(const std::string& line) {
     TokenIds ids = said_;
@@ -28,8 +24,7 @@ class Conversation {
     forget_beginning(ids);
     const StopSignal stop;
     options_.interrupted = [] { return StopSignal::received() != 0; };
-    // Another reply to the same line shall be another one.
-    options_.sampling.seed = static_cast<std::uint64_t>(seed_++);
+    ++options_.sampling.seed;  // another reply to the same line shall be another one
     RowPrinter printer(session_, color_);
     const GenerationResult result = generate(model_, {ids}, options_, [&](const NewToken& token) {
       printer.print(token);
@@ -67,15 +62,15 @@ class Conversation {
   DecodingModel& model_;
   const GenerateSession& session_;
   bool color_;
-  std::int64_t seed_;
   GenerationOptions options_;
   TokenIds said_;
 };
 
 }  // namespace
 
-void run_interactive(DecodingModel& model, const GenerateSession& session, const GenerateFlags& flags) {
-  Conversation conversation(model, session, flags);
+void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
+                     bool color) {
+  Conversation conversation(model, session, std::move(options), color);
   const bool watched = ::isatty(STDIN_FILENO) == 1;
   std::string line;
   for (;;) {

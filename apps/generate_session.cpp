@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "apps/text_constraint.h"
 #include "apps/training/run_directory.h"
 #include "data/base/error.h"
 #include "data/text_file.h"
@@ -32,6 +33,8 @@ std::string flag_of_text(const GenerateFlags& flags) {
   if (flags.interactive) return "interactive";
   if (!flags.stop.empty()) return "stop";
   if (!flags.bad_words.empty()) return "bad_words";
+  if (flags.regex) return "regex";
+  if (!flags.json_schema.empty()) return "json_schema";
   if (flags.color) return "color";
   return {};
 }
@@ -133,6 +136,7 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
     for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
       options.history.bad_words.push_back(std::move(ids));
   }
+  options.constraint = make_text_constraint(flags, session);
   if (!session.stop.empty()) {
     options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
       // A token has a byte or more, but for those that only mark something.

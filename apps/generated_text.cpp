@@ -87,6 +87,9 @@ void print_json(const GenerationResult& result, const GenerateSession& session) 
   }
   if (!result.log_probabilities.empty()) json["logprobs"] = result.log_probabilities;
   if (!result.scores.empty()) json["scores"] = result.scores;
+  if (result.drafted > 0) {
+    json["acceptance_rate"] = static_cast<double>(result.accepted) / static_cast<double>(result.drafted);
+  }
   std::cout << json.dump() << "\n";
 }
 
@@ -101,6 +104,8 @@ void print_timing(const GenerationResult& result) {
                 per_second(count - static_cast<std::int64_t>(result.ids.size()), result.seconds_decode));
   std::cout.flush();
   std::cerr << line.data();
+  if (result.drafted > 0)
+    std::cerr << "note: " << result.accepted << " of " << result.drafted << " drafted tokens were kept\n";
 }
 
 }  // namespace zoo

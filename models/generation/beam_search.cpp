@@ -111,7 +111,8 @@ std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tenso
     beam.found.score = best.const_data_ptr<float>()[c];
     beam.found.ids.push_back(id);
     if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
-    beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids);
+    beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
+    beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids, beam.state);
     found.push_back(std::move(beam));
   }
   return found;
@@ -166,7 +167,7 @@ void BeamSearch::keep(const std::vector<Search>& going) {
       for (const Beam& beam : group.running()) {
         rows.push_back(beam.row);
         ids.push_back(beam.found.ids.back());
-        states.push_back(rules_.next_state(states_[static_cast<std::size_t>(beam.row)], ids.back()));
+        states.push_back(beam.state);
         given.push_back(given_[static_cast<std::size_t>(beam.row)]);
       }
     }

@@ -18,13 +18,15 @@ at::Tensor ChoosingRules::apply(const at::Tensor& scores, const RowHistories& ro
   const at::Tensor filtered = apply_filters(filters_, scores, rows);
   if (!options_.constraint) return filtered;
   std::vector<at::Tensor> masks;
-  for (const std::int64_t state : states) masks.push_back(options_.constraint->mask(state));
+  for (std::size_t b = 0; b < states.size(); ++b)
+    masks.push_back(options_.constraint->mask(states[b], options_.max_new_tokens - rows[b].new_tokens()));
   return filtered + at::stack(masks).to(filtered.device());
 }
 
-bool ChoosingRules::ends(const TokenIds& new_ids) const {
+bool ChoosingRules::ends(const TokenIds& new_ids, std::int64_t state) const {
   const TokenIds& ends = options_.eos_token_ids;
   if (std::find(ends.begin(), ends.end(), new_ids.back()) != ends.end()) return true;
+  if (options_.constraint && options_.constraint->complete(state)) return true;
   return options_.row_ends && options_.row_ends(new_ids);
 }
 

@@ -1,6 +1,5 @@
 #include "models/generation/generate.h"
 
-#include <chrono>
 #include <numeric>
 
 #include <c10/core/InferenceMode.h>
@@ -8,30 +7,12 @@
 #include "data/base/error.h"
 #include "models/generation/beam_search.h"
 #include "models/generation/choosing.h"
+#include "models/generation/drafting.h"
 #include "models/generation/growing_rows.h"
 #include "models/generation/module_decoder.h"
 
 namespace zoo {
 namespace {
-
-// Writes down how long the prompts took, and then how long the rest.
-class Watch {
- public:
-  explicit Watch(GenerationResult& result) : result_(result) {}
-
-  void step() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    (first_ ? result_.seconds_prefill : result_.seconds_decode) = seconds;
-    if (first_) start_ = now;
-    first_ = false;
-  }
-
- private:
-  GenerationResult& result_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool first_ = true;
-};
 
 // Rows that each take one token after the other, greedily or by drawing.
 class RowLoop {
@@ -70,7 +51,7 @@ class RowLoop {
       rows_.append(b, token.id);
       states_[b] = rules_.next_state(states_[b], token.id);
       result_.ids[token.row].push_back(token.id);
-      if (!rules_.ends(result_.ids[token.row])) going.push_back(static_cast<std::int64_t>(b));
+      if (!rules_.ends(result_.ids[token.row], states_[b])) going.push_back(static_cast<std::int64_t>(b));
       if (on_token && !on_token(token)) wanted = false;
     }
     if (going.size() < numbers_.size()) keep(going);
@@ -104,7 +85,7 @@ class RowLoop {
 void generate_rows(DecodingModel& model, const std::vector<TokenIds>& prompts,
                    const GenerationOptions& options, const TokenCallback& on_token,
                    GenerationResult& result) {
-  Watch watch(result);
+  GenerationWatch watch(result);
   result.ids.resize(prompts.size());
   if (options.log_probabilities) result.log_probabilities.resize(prompts.size());
   RowLoop loop(model, prompts, options, result);
@@ -119,7 +100,7 @@ void generate_rows(DecodingModel& model, const std::vector<TokenIds>& prompts,
 void generate_beams(DecodingModel& model, const std::vector<TokenIds>& prompts,
                     const GenerationOptions& options, const TokenCallback& on_token,
                     GenerationResult& result) {
-  Watch watch(result);
+  GenerationWatch watch(result);
   const auto found = beam_search(model, prompts, options, [&] { watch.step(); });
   watch.step();
   for (const std::vector<FoundBeam>& beams : found) {
@@ -161,7 +142,12 @@ GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& pro
   for (const TokenIds& prompt : prompts) result.prompt_count += static_cast<std::int64_t>(prompt.size());
   const BeamOptions& beams = options.beams;
   const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
-  (searches ? generate_beams : generate_rows)(model, prompts, options, on_token, result);
+  if (options.draft != nullptr) {
+    if (searches) throw Error("a draft model does not help a beam search: leave out one of them");
+    generate_drafted(model, prompts, options, on_token, result);
+  } else {
+    (searches ? generate_beams : generate_rows)(model, prompts, options, on_token, result);
+  }
   return result;
 }
 

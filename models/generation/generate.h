@@ -39,6 +39,11 @@ struct GenerationOptions {
   BeamOptions beams;
   std::shared_ptr<const TokenConstraint> constraint;  // what every row must keep to; null: nothing
   bool log_probabilities = false;                     // whether the result and the callback have them
+  /// Speculative sampling (Leviathan et al., 2023): a smaller model of the same vocabulary drafts
+  /// draft_tokens tokens, which this one reads at once; the distribution stays as it is without, and greedy
+  /// ids do too. Rows are made one after the other. Null: none; not with beams. It must outlive the call.
+  DecodingModel* draft = nullptr;
+  std::int64_t draft_tokens = 4;
   /// Asked with a row's new tokens after each of them; true ends the row behind it.
   std::function<bool(const TokenIds& new_ids)> row_ends;
   /// Asked before each step; true ends the generation, and the rows are as far as they are.
@@ -51,10 +56,11 @@ struct GenerationResult {
   std::vector<TokenIds> ids;
   /// The model's own log-probability of each of them, before any filter; if they were asked for.
   std::vector<std::vector<double>> log_probabilities;
-  std::vector<double> scores;     // of beam search, one a row
-  std::int64_t prompt_count = 0;  // tokens that the prompts hold
-  double seconds_prefill = 0;     // reading the prompts and choosing the first token
-  double seconds_decode = 0;      // the tokens after it
+  std::vector<double> scores;              // of beam search, one a row
+  std::int64_t drafted = 0, accepted = 0;  // tokens of the draft model, and those of them that were kept
+  std::int64_t prompt_count = 0;           // tokens that the prompts hold
+  double seconds_prefill = 0;              // reading the prompts and choosing the first token
+  double seconds_decode = 0;               // the tokens after it
 
   std::int64_t token_count() const;
   double tokens_per_second() const;  // of both times; 0 where no time was taken

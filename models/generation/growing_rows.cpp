@@ -45,14 +45,19 @@ std::int64_t context_limit(const TransformerConfig& config) {
   return bounded ? config.max_positions : std::numeric_limits<std::int64_t>::max();
 }
 
-GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options)
-    : tokens_(prompts), starts_(prompts.size(), 0), limit_(context_limit(model.config())) {
-  const TransformerConfig& config = model.config();
+std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
+                                   std::int64_t decoder_start_token_id) {
   check_prompts(prompts, config);
+  if (config.shape != Shape::kEncoderDecoder || prompts.empty()) return prompts;
+  return std::vector<TokenIds>(prompts.size(), {start_token(config, decoder_start_token_id)});
+}
+
+GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options)
+    : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id)),
+      starts_(prompts.size(), 0),
+      limit_(context_limit(model.config())) {
   if (prompts.empty()) return;
-  const bool has_encoder = config.shape == Shape::kEncoderDecoder;
-  if (has_encoder)
-    tokens_.assign(prompts.size(), TokenIds{start_token(config, options.decoder_start_token_id)});
+  const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
   std::size_t longest = 0;
   for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
   const auto begin = static_cast<std::int64_t>(longest);

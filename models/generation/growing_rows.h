@@ -45,6 +45,11 @@ class GrowingRows {
   bool has_read_ = false;
 };
 
+/// What each row begins with: the prompt itself or, of an encoder-decoder, the start token. Throws Error as
+/// generate() does for prompts and a start token that cannot be.
+std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
+                                   std::int64_t decoder_start_token_id);
+
 /// The most tokens that a model can see: max_positions, of positions that come from a table.
 std::int64_t context_limit(const TransformerConfig& config);
 

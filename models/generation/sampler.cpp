@@ -4,6 +4,7 @@
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
@@ -13,7 +14,7 @@ namespace {
 
 // A double in [0, 1) of the generator's upper 53 bits: the standard's own distributions differ between
 // libraries.
-double uniform(std::mt19937_64& generator) {
+double next_uniform(std::mt19937_64& generator) {
   return static_cast<double>(generator() >> 11) * 0x1.0p-53;
 }
 
@@ -24,11 +25,10 @@ double uniform(std::mt19937_64& generator) {
   throw Error("the model's logits are not finite numbers: no token can be chosen");
 }
 
-// The first id whose cumulative weight is above `point` of the sum; -1 if they have no sum.
-std::int64_t draw(const float* weights, std::int64_t count, double point) {
+// The first id whose cumulative weight is above `point` of the sum.
+std::int64_t draw_from(const float* weights, std::int64_t count, double point) {
   double sum = 0;
   for (const auto id : c10::irange(count)) sum += weights[id];
-  if (!(sum > 0) || !std::isfinite(sum)) return -1;
   double rest = point * sum;
   std::int64_t last = 0;
   for (const auto id : c10::irange(count)) {
@@ -56,12 +56,12 @@ std::vector<std::int64_t> largest(const at::Tensor& logits) {
 
 TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
     : greedy_(options.temperature == 0) {
-  if (greedy_) return;
-  filters_ = make_filters({.temperature = options.temperature,
-                           .top_k = options.top_k,
-                           .top_p = options.top_p,
-                           .min_p = options.min_p,
-                           .typical_p = options.typical_p});
+  if (!greedy_)
+    filters_ = make_filters({.temperature = options.temperature,
+                             .top_k = options.top_k,
+                             .top_p = options.top_p,
+                             .min_p = options.min_p,
+                             .typical_p = options.typical_p});
   for (const auto row : c10::irange(rows)) {
     std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
                        static_cast<std::uint32_t>(options.seed >> 32), static_cast<std::uint32_t>(row)};
@@ -69,17 +69,37 @@ TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
   }
 }
 
+at::Tensor TokenSampler::distribution(const at::Tensor& logits) const {
+  if (greedy_) {
+    const auto ids = largest(logits.to(at::kFloat));
+    at::Tensor certain = at::zeros(logits.sizes(), at::kFloat);
+    for (const auto b : c10::irange(ids.size())) certain[static_cast<std::int64_t>(b)][ids[b]] = 1;
+    return certain;
+  }
+  const at::Tensor filtered = apply_filters(filters_, logits.to(at::kFloat));
+  at::Tensor weights = at::softmax(filtered, -1).to(at::kCPU).contiguous();
+  const at::Tensor good = weights.isfinite().all(-1);
+  for (const auto b : c10::irange(weights.size(0))) {
+    if (!good.const_data_ptr<bool>()[b]) refuse(filtered[b]);
+  }
+  return weights;
+}
+
+std::int64_t TokenSampler::draw(const at::Tensor& weights, std::size_t row) {
+  return draw_from(weights.const_data_ptr<float>(), weights.size(0), uniform(row));
+}
+
+double TokenSampler::uniform(std::size_t row) {
+  return next_uniform(generators_.at(row));
+}
+
 std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits,
                                                const std::vector<std::size_t>& rows) {
   if (greedy_) return largest(logits.to(at::kFloat));
-  const at::Tensor filtered = apply_filters(filters_, logits.to(at::kFloat));
-  const at::Tensor weights = at::softmax(filtered, -1).to(at::kCPU).contiguous();
+  const at::Tensor weights = distribution(logits);
   std::vector<std::int64_t> chosen;
-  for (const auto b : c10::irange(rows.size())) {
-    const float* row = weights.const_data_ptr<float>() + static_cast<std::int64_t>(b) * weights.size(1);
-    chosen.push_back(draw(row, weights.size(1), uniform(generators_.at(rows[b]))));
-    if (chosen.back() < 0) refuse(filtered[static_cast<std::int64_t>(b)]);
-  }
+  for (const auto b : c10::irange(rows.size()))
+    chosen.push_back(draw(weights[static_cast<std::int64_t>(b)], rows[b]));
   return chosen;
 }
 

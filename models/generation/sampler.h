@@ -30,6 +30,16 @@ class TokenSampler {
   /// Error if the logits hold no number to choose by, or every token is forbidden.
   std::vector<std::int64_t> sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
 
+  /// What is drawn from: the softmax [B, V] of the filtered logits in CPU memory; where sampling is greedy, 1
+  /// for the token that is chosen. Throws Error as sample() does.
+  at::Tensor distribution(const at::Tensor& logits) const;
+
+  /// A draw of row number `row` from weights [V] of any sum, as of distribution().
+  std::int64_t draw(const at::Tensor& weights, std::size_t row);
+
+  /// The next number in [0, 1) of row number `row`.
+  double uniform(std::size_t row);
+
  private:
   bool greedy_;
   LogitsFilters filters_;

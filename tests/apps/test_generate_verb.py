@@ -114,7 +114,7 @@ class Text(GenerateTest):
     def test_the_prompt_and_its_continuation_are_printed(self):
         result = self.stream(self.chars, "--prompt", text_of(PROMPTS[0]), "--max_new_tokens", 60)
         self.assertEqual((result.code, result.out), (0, text_of(PROMPTS[0] + GREEDY[0]) + "\n"))
-        self.assertRegex(result.err, r"^60 tokens in \d+\.\d\d s, \d+ tok/s\n$")
+        self.assertRegex(result.err, r"^60 tokens in \d+\.\d\d s, \d+ tok/s \(prompt of \d+: \d+ tok/s, then \d+ tok/s\)\n$")
 
     def test_json_holds_the_new_text(self):
         flags = ["--max_new_tokens", 16, "--temperature", 0]
@@ -173,7 +173,7 @@ class Interrupted(GenerateTest):
         os.close(reader)
         err = process.communicate(timeout=60)[1].decode()
         self.assertEqual(process.returncode, 130, err)
-        self.assertRegex(err, r"^\d+ tokens in \d+\.\d\d s, \d+ tok/s\n$")
+        self.assertRegex(err, r"^\d+ tokens in \d+\.\d\d s, \d+ tok/s \(prompt of \d+: \d+ tok/s, then \d+ tok/s\)\n$")
         text = shown.decode().replace("\r\n", "\n")  # whole characters only
         self.assertTrue(text.startswith("ab") and text.endswith("\n"))
 

@@ -1,0 +1,194 @@
+#include "models/generation/drafting.h"
+
+#include <algorithm>
+
+#include <ATen/ops/stack.h>
+
+#include "data/base/error.h"
+#include "models/generation/choosing.h"
+
+namespace zoo {
+namespace {
+
+// One row, as one of the two models has read it.
+class Reader {
+ public:
+  Reader(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens)
+      : limit_(static_cast<std::size_t>(
+            std::min<std::int64_t>(context_limit(model.config()), static_cast<std::int64_t>(most_tokens)))),
+        context_(context_limit(model.config())) {
+    const auto capacity = static_cast<std::int64_t>(limit_);
+    session_ = model.config().shape == Shape::kEncoderDecoder ? model.begin({prompt}, capacity)
+                                                              : model.begin(1, capacity);
+  }
+
+  // Logits [count, V] of what follows each of the last `count` tokens, of which none has been read.
+  at::Tensor read(const TokenIds& tokens, std::size_t count) {
+    if (tokens.size() - start_ > limit_) {
+      start_ = tokens.size() - static_cast<std::size_t>(std::max<std::int64_t>(1, context_ / 2));
+      session_->rewind(0, 0);
+    }
+    const std::size_t next = start_ + static_cast<std::size_t>(session_->length(0));
+    const TokenIds unread(tokens.begin() + static_cast<std::ptrdiff_t>(next), tokens.end());
+    if (count == 1) return session_->read({unread});
+    const at::Tensor all = session_->read({unread}, DecodingSession::Logits::kAll)[0];
+    return all.slice(0, -static_cast<std::int64_t>(count));
+  }
+
+  // Forgets what has been read behind the first `count` tokens.
+  void keep(std::size_t count) {
+    const bool slid = count <= start_;  // over drafts that are gone
+    if (slid) start_ = count - 1;
+    const auto held = slid ? 0 : static_cast<std::int64_t>(count - start_);
+    if (session_->length(0) > held) session_->rewind(0, held);
+  }
+
+  // How many tokens behind the first `count` can be seen without the context sliding.
+  std::size_t room(std::size_t count) const {
+    const std::size_t seen = count - start_;
+    return seen < limit_ ? limit_ - seen : 0;
+  }
+
+ private:
+  std::size_t limit_;
+  std::int64_t context_;
+  std::size_t start_ = 0;  // of what the model sees
+  std::unique_ptr<DecodingSession> session_;
+};
+
+class DraftedRow {
+ public:
+  DraftedRow(DecodingModel& model, const TokenIds& prompt, const TokenIds& first, std::size_t row,
+             const GenerationOptions& options, const ChoosingRules& rules, TokenSampler& sampler)
+      : options_(options),
+        rules_(rules),
+        sampler_(sampler),
+        row_(row),
+        given_(first.size()),
+        tokens_(first),
+        states_{rules.first_state()},
+        target_(model, prompt, most_tokens()),
+        draft_(*options.draft, prompt, most_tokens()) {}
+
+  // Drafts, reads and keeps: gives the tokens that the row gets, and their log-probabilities if they are
+  // wanted. At least one.
+  std::vector<NewToken> step(GenerationResult& result);
+
+  bool ends(const TokenIds& new_ids) const { return rules_.ends(new_ids, states_[new_ids.size()]); }
+
+ private:
+  std::size_t most_tokens() const {
+    return given_ + static_cast<std::size_t>(options_.max_new_tokens + options_.draft_tokens);
+  }
+
+  // The distribution [V] of the token behind the present ones.
+  at::Tensor distribution(const at::Tensor& logits) const {
+    const at::Tensor allowed = rules_.apply(logits.unsqueeze(0), {{&tokens_, given_}}, {states_.back()});
+    return sampler_.distribution(allowed)[0];
+  }
+
+  void push(std::int64_t id) {
+    states_.push_back(rules_.next_state(states_.back(), id));
+    tokens_.push_back(id);
+  }
+
+  void cut(std::size_t length) {
+    tokens_.resize(length);
+    states_.resize(length - given_ + 1);
+  }
+
+  const GenerationOptions& options_;
+  const ChoosingRules& rules_;
+  TokenSampler& sampler_;
+  std::size_t row_, given_;
+  TokenIds tokens_;
+  std::vector<std::int64_t> states_;  // of the constraint: the first, and behind each new token
+  Reader target_, draft_;
+};
+
+std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
+  const std::size_t begin = tokens_.size(), written = begin - given_;
+  // One token is the model's own in any case.
+  const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
+  const std::size_t count =
+      std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
+  std::vector<at::Tensor> guesses;  // the distributions that the drafts were drawn from
+  for (std::size_t i = 0; i < count; ++i) {
+    guesses.push_back(distribution(draft_.read(tokens_, 1)[0]));
+    push(sampler_.draw(guesses.back(), row_));
+  }
+  const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
+  const at::Tensor logits = target_.read(tokens_, count + 1);
+  cut(begin);
+
+  std::vector<NewToken> got;
+  for (std::size_t i = 0; i <= count; ++i) {
+    const at::Tensor own = logits[static_cast<std::int64_t>(i)];
+    const at::Tensor wanted = distribution(own);
+    std::int64_t id = 0;
+    bool accepted = false;
+    if (i < count) {
+      // Leviathan et al., algorithm 1: a draft is kept with probability min(1, p / q); else a token is drawn
+      // from what p has more than q.
+      id = drafts[i];
+      const auto p = wanted[id].item<double>(), q = guesses[i][id].item<double>();
+      accepted = sampler_.uniform(row_) * q < p;
+      if (!accepted) id = sampler_.draw((wanted - guesses[i]).clamp_min_(0), row_);
+    } else {
+      id = sampler_.draw(wanted, row_);
+    }
+    NewToken token{row_, id};
+    if (options_.log_probabilities)
+      token.log_probability = log_probabilities_of(own.unsqueeze(0))[0][id].item<double>();
+    got.push_back(token);
+    push(id);
+    if (!accepted) break;
+    ++result.accepted;
+  }
+  result.drafted += static_cast<std::int64_t>(count);
+  target_.keep(begin + got.size() - 1);
+  draft_.keep(begin + got.size() - 1);
+  return got;
+}
+
+void check(DecodingModel& model, const GenerationOptions& options) {
+  const TransformerConfig &own = model.config(), &draft = options.draft->config();
+  if (own.vocab_size != draft.vocab_size)
+    throw Error("the draft model has a vocabulary of ", draft.vocab_size, " ids, the model one of ",
+                own.vocab_size);
+  if (own.shape != draft.shape)
+    throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
+  if (options.draft_tokens < 1) throw Error("draft_tokens must be at least 1, got ", options.draft_tokens);
+}
+
+}  // namespace
+
+void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                      const GenerationOptions& options, const TokenCallback& on_token,
+                      GenerationResult& result) {
+  check(model, options);
+  GenerationWatch watch(result);
+  const auto firsts = first_tokens(model.config(), prompts, options.decoder_start_token_id);
+  first_tokens(options.draft->config(), prompts, firsts.empty() ? 0 : firsts[0][0]);  // it must read them too
+  const ChoosingRules rules(options, model.config().vocab_size);
+  TokenSampler sampler(options.sampling, prompts.size());
+  result.ids.resize(prompts.size());
+  if (options.log_probabilities) result.log_probabilities.resize(prompts.size());
+  for (std::size_t row = 0; row < prompts.size(); ++row) {
+    DraftedRow drafted(model, prompts[row], firsts[row], row, options, rules, sampler);
+    TokenIds& ids = result.ids[row];
+    for (bool going = true; going && static_cast<std::int64_t>(ids.size()) < options.max_new_tokens;) {
+      if (options.interrupted && options.interrupted()) return;
+      for (const NewToken& token : drafted.step(result)) {
+        ids.push_back(token.id);
+        if (options.log_probabilities) result.log_probabilities[row].push_back(token.log_probability);
+        going = !drafted.ends(ids);
+        if (on_token && !on_token(token)) return;
+        if (!going) break;
+      }
+      watch.step();
+    }
+  }
+}
+
+}  // namespace zoo

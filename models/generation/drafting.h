@@ -1,0 +1,12 @@
+#pragma once
+
+#include "models/generation/generate.h"
+
+namespace zoo {
+
+/// generate() with options.draft. Throws Error as it does, and where the two models do not belong together.
+void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                      const GenerationOptions& options, const TokenCallback& on_token,
+                      GenerationResult& result);
+
+}  // namespace zoo

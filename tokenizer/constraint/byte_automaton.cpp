@@ -1,0 +1,214 @@
+#include "tokenizer/constraint/byte_automaton.h"
+
+#include <algorithm>
+#include <string>
+
+#include "data/base/error.h"
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
+
+[[noreturn]] void refuse_size() {
+  throw Error("the constraint needs too large an automaton: lower its counts, or leave some of it out");
+}
+
+// A node of the automaton that is not deterministic yet: it goes on freely, or by a byte.
+struct Node {
+  std::vector<std::int32_t> free;
+  struct Edge {
+    unsigned char first, last;
+    std::int32_t to;
+  };
+  std::vector<Edge> edges;
+};
+
+// Thompson's construction (1968): each part goes from a node to another.
+class Builder {
+ public:
+  std::int32_t add_node() {
+    if (nodes.size() >= kMostNodes) refuse_size();
+    nodes.emplace_back();
+    return static_cast<std::int32_t>(nodes.size() - 1);
+  }
+
+  void join(std::int32_t from, std::int32_t to) { at(from).free.push_back(to); }
+
+  /// The node behind the pattern, which begins at `from`.
+  std::int32_t add(const Pattern& pattern, std::int32_t from) {
+    switch (pattern.kind) {
+      case Pattern::Kind::kCharacters: {
+        const std::int32_t to = add_node();
+        for (const auto& [first, last] : pattern.characters) add_range(first, last, from, to);
+        return to;
+      }
+      case Pattern::Kind::kSequence:
+        for (const PatternPtr& part : pattern.parts) from = add(*part, from);
+        return from;
+      case Pattern::Kind::kChoice: {
+        const std::int32_t to = add_node();
+        for (const PatternPtr& part : pattern.parts) {
+          const std::int32_t begin = add_node();
+          join(from, begin);
+          join(add(*part, begin), to);
+        }
+        return to;
+      }
+      case Pattern::Kind::kRepeat:
+        return add_repeat(pattern, from);
+    }
+    return from;
+  }
+
+  std::vector<Node> nodes;
+
+ private:
+  Node& at(std::int32_t node) { return nodes[static_cast<std::size_t>(node)]; }
+
+  std::int32_t add_repeat(const Pattern& pattern, std::int32_t from) {
+    const Pattern& part = *pattern.parts[0];
+    for (int i = 0; i < pattern.least; ++i) from = add(part, from);
+    if (pattern.most == Pattern::kEndless) {
+      const std::int32_t begin = add_node();
+      join(from, begin);
+      join(add(part, begin), begin);
+      return begin;
+    }
+    const std::int32_t to = add_node();
+    for (int i = pattern.least; i < pattern.most; ++i) {
+      join(from, to);
+      from = add(part, from);
+    }
+    join(from, to);
+    return to;
+  }
+
+  // Code points of one size in UTF-8 whose bytes, each by itself, are ranges.
+  void add_range(char32_t first, char32_t last, std::int32_t from, std::int32_t to) {
+    for (const char32_t end : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
+      if (first > end || last <= end) continue;
+      add_range(first, end, from, to);
+      return add_range(end + 1, last, from, to);
+    }
+    for (int bits = 6; bits < 18 && last > 0x7F; bits += 6) {
+      const char32_t low = (char32_t{1} << bits) - 1;
+      if ((first & ~low) == (last & ~low)) continue;
+      if ((first & low) != 0) {
+        add_range(first, first | low, from, to);
+        return add_range((first | low) + 1, last, from, to);
+      }
+      if ((last & low) != low) {
+        add_range(first, (last & ~low) - 1, from, to);
+        return add_range(last & ~low, last, from, to);
+      }
+    }
+    std::string begin, end;
+    append_utf8(begin, first);
+    append_utf8(end, last);
+    for (std::size_t i = 0; i < begin.size(); ++i) {
+      const std::int32_t next = i + 1 == begin.size() ? to : add_node();
+      at(from).edges.push_back(
+          {static_cast<unsigned char>(begin[i]), static_cast<unsigned char>(end[i]), next});
+      from = next;
+    }
+  }
+};
+
+// True for each node from which `end` can be reached.
+std::vector<bool> leading_to(const std::vector<Node>& nodes, std::int32_t end) {
+  std::vector<std::vector<std::int32_t>> back(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::int32_t to : nodes[i].free)
+      back[static_cast<std::size_t>(to)].push_back(static_cast<int>(i));
+    for (const auto& edge : nodes[i].edges)
+      back[static_cast<std::size_t>(edge.to)].push_back(static_cast<int>(i));
+  }
+  std::vector<bool> leads(nodes.size(), false);
+  std::vector<std::int32_t> open{end};
+  leads[static_cast<std::size_t>(end)] = true;
+  while (!open.empty()) {
+    const auto node = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    for (const std::int32_t from : back[node]) {
+      if (leads[static_cast<std::size_t>(from)]) continue;
+      leads[static_cast<std::size_t>(from)] = true;
+      open.push_back(from);
+    }
+  }
+  return leads;
+}
+
+using NodeSet = std::vector<std::int32_t>;  // in order, each once
+
+// Finds what nodes reach freely. What only joined others, or leads nowhere, is left out.
+class Closure {
+ public:
+  Closure(const std::vector<Node>& nodes, std::int32_t end)
+      : nodes_(nodes), end_(end), leads_(leading_to(nodes, end)), seen_(nodes.size(), 0) {}
+
+  NodeSet of(NodeSet open) {
+    ++round_;
+    NodeSet found;
+    while (!open.empty()) {
+      const std::int32_t number = open.back();
+      const auto place = static_cast<std::size_t>(number);
+      open.pop_back();
+      if (seen_[place] == round_ || !leads_[place]) continue;
+      seen_[place] = round_;
+      const Node& node = nodes_[place];
+      if (!node.edges.empty() || number == end_) found.push_back(number);
+      open.insert(open.end(), node.free.begin(), node.free.end());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  const std::vector<Node>& nodes_;
+  std::int32_t end_;
+  std::vector<bool> leads_;
+  std::vector<std::int64_t> seen_;  // in which round
+  std::int64_t round_ = 0;
+};
+
+}  // namespace
+
+ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
+  Builder builder;
+  const std::int32_t begin = builder.add_node(), end = builder.add(*pattern, begin);
+  const std::vector<Node>& nodes = builder.nodes;
+  Closure closure(nodes, end);
+  std::map<NodeSet, State> known;
+  std::vector<const NodeSet*> sets;
+  const auto state_of = [&](const NodeSet& set) {
+    if (set.empty()) return kDead;
+    const auto [place, is_new] = known.emplace(set, static_cast<State>(sets.size()));
+    if (is_new) sets.push_back(&place->first);
+    if (sets.size() > kMostStates) refuse_size();
+    return place->second;
+  };
+  if (state_of(closure.of({begin})) == kDead) throw Error("no text fits the constraint: it can never end");
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    Row row;
+    row.next.fill(kDead);
+    row.accepts = std::binary_search(sets[i]->begin(), sets[i]->end(), end);
+    std::array<NodeSet, 256> reached;
+    for (const std::int32_t node : *sets[i]) {
+      for (const auto& edge : nodes[static_cast<std::size_t>(node)].edges) {
+        for (int byte = edge.first; byte <= edge.last; ++byte)
+          reached[static_cast<std::size_t>(byte)].push_back(edge.to);
+      }
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      NodeSet& set = reached[static_cast<std::size_t>(byte)];
+      const bool as_before = byte > 0 && set == reached[static_cast<std::size_t>(byte - 1)];
+      const auto place = static_cast<std::size_t>(byte);
+      row.next[place] = as_before ? row.next[place - 1] : state_of(closure.of(set));
+    }
+    states_.push_back(row);
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "tokenizer/constraint/pattern.h"
+
+namespace zoo {
+
+/// A pattern as a deterministic automaton over the bytes of UTF-8. Every state but kDead leads to an end.
+class ByteAutomaton {
+ public:
+  using State = std::int32_t;
+  static constexpr State kDead = -1;
+
+  /// Throws Error where no text fits the pattern, and where the automaton would be too large.
+  explicit ByteAutomaton(const PatternPtr& pattern);
+
+  State begin() const { return 0; }
+  State next(State state, unsigned char byte) const {
+    return states_[static_cast<std::size_t>(state)].next[byte];
+  }
+  bool accepts(State state) const { return states_[static_cast<std::size_t>(state)].accepts; }
+  std::size_t size() const { return states_.size(); }
+
+ private:
+  struct Row {
+    std::array<State, 256> next{};
+    bool accepts = false;
+  };
+  std::vector<Row> states_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,58 @@
+#include "tokenizer/constraint/pattern.h"
+
+#include <algorithm>
+
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+namespace {
+
+PatternPtr make(Pattern pattern) {
+  return std::make_shared<const Pattern>(std::move(pattern));
+}
+
+}  // namespace
+
+PatternPtr one_of(Pattern::Ranges characters) {
+  return make({.kind = Pattern::Kind::kCharacters, .characters = std::move(characters)});
+}
+
+PatternPtr literal(std::string_view text) {
+  std::vector<PatternPtr> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t character = next_code_point(text, at);
+    parts.push_back(one_of({{character, character}}));
+  }
+  return sequence(std::move(parts));
+}
+
+PatternPtr sequence(std::vector<PatternPtr> parts) {
+  return make({.kind = Pattern::Kind::kSequence, .parts = std::move(parts)});
+}
+
+PatternPtr choice(std::vector<PatternPtr> parts) {
+  return make({.kind = Pattern::Kind::kChoice, .parts = std::move(parts)});
+}
+
+PatternPtr repeat(PatternPtr part, int least, int most) {
+  return make({.kind = Pattern::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most});
+}
+
+PatternPtr optional(PatternPtr part) {
+  return repeat(std::move(part), 0, 1);
+}
+
+Pattern::Ranges complement(Pattern::Ranges ranges) {
+  ranges.emplace_back(0xD800, 0xDFFF);
+  std::sort(ranges.begin(), ranges.end());
+  Pattern::Ranges rest;
+  char32_t next = 0;
+  for (const auto& [first, last] : ranges) {
+    if (first > next) rest.emplace_back(next, static_cast<char32_t>(first - 1));
+    next = std::max<char32_t>(next, last + 1);
+  }
+  if (next <= 0x10FFFF) rest.emplace_back(next, 0x10FFFF);
+  return rest;
+}
+
+}  // namespace zoo

@@ -1,0 +1,153 @@
+#include "tokenizer/constraint/token_automaton.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "data/base/error.h"
+#include "tokenizer/utf8.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
+// States times tokens, up to which every token is tried in every state: seconds.
+constexpr std::size_t kMostSteps = 100'000'000;
+
+// From the ends backwards, one step after the other. forward[s] are the states behind s.
+std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
+                                           const std::vector<std::vector<std::int32_t>>& forward) {
+  std::vector<std::vector<std::int32_t>> back(forward.size());
+  std::vector<std::int64_t> distances(forward.size(), kUnreachable);
+  std::vector<std::int32_t> open;
+  for (std::size_t s = 0; s < forward.size(); ++s) {
+    const auto state = static_cast<std::int32_t>(s);
+    for (const std::int32_t to : forward[s]) back[static_cast<std::size_t>(to)].push_back(state);
+    if (!automaton.accepts(state)) continue;
+    distances[s] = 0;
+    open.push_back(state);
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const auto to = static_cast<std::size_t>(open[i]);
+    for (const std::int32_t from : back[to]) {
+      std::int64_t& distance = distances[static_cast<std::size_t>(from)];
+      if (distance != kUnreachable) continue;
+      distance = distances[to] + 1;
+      open.push_back(from);
+    }
+  }
+  return distances;
+}
+
+}  // namespace
+
+TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::string> tokens)
+    : bytes_(pattern), tokens_(std::move(tokens)) {
+  std::array<bool, 256> single{};
+  for (std::size_t id = 0; id < tokens_.size(); ++id) {
+    if (!tokens_[id].empty()) sorted_.push_back(static_cast<TokenId>(id));
+    if (tokens_[id].size() == 1) single[static_cast<unsigned char>(tokens_[id][0])] = true;
+  }
+  const auto text = [&](TokenId id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
+  std::sort(sorted_.begin(), sorted_.end(), [&](TokenId a, TokenId b) { return text(a) < text(b); });
+  for (std::size_t i = 0; i < sorted_.size(); ++i) {
+    const std::string& own = text(sorted_[i]);
+    const std::string& before = i > 0 ? text(sorted_[i - 1]) : std::string();
+    shared_.push_back(static_cast<std::size_t>(
+        std::mismatch(own.begin(), own.end(), before.begin(), before.end()).first - own.begin()));
+  }
+  const bool every_byte = std::all_of(single.begin(), single.end(), [](bool there) { return there; });
+  if (every_byte && bytes_.size() * sorted_.size() > kMostSteps) {
+    measure_by_bytes();
+  } else {
+    measure_by_tokens();
+  }
+  if (distance(begin()) == kUnreachable)
+    throw Error("the tokens of the vocabulary can write no text that fits the constraint");
+}
+
+// Calls visit(id, next) for each token that leads to a state of the bytes' automaton.
+template <class Visit>
+void TokenAutomaton::visit_steps(State state, Visit visit) const {
+  std::vector<State> path{state};  // behind each byte of the token
+  for (std::size_t i = 0; i < sorted_.size(); ++i) {
+    const std::string& token = tokens_[static_cast<std::size_t>(sorted_[i])];
+    if (path.size() > shared_[i] + 1) path.resize(shared_[i] + 1);
+    if (path.back() == kDead) continue;  // a beginning that it shares with tokens before it
+    while (path.size() <= token.size() && path.back() != kDead)
+      path.push_back(bytes_.next(path.back(), static_cast<unsigned char>(token[path.size() - 1])));
+    if (path.size() == token.size() + 1 && path.back() != kDead) visit(sorted_[i], path.back());
+  }
+}
+
+void TokenAutomaton::measure_by_tokens() {
+  std::vector<std::vector<std::int32_t>> forward(bytes_.size());
+  std::vector<bool> seen(bytes_.size(), false);
+  std::vector<State> open{begin()};
+  seen[0] = true;
+  while (!open.empty()) {
+    const State state = open.back();
+    open.pop_back();
+    auto& targets = forward[static_cast<std::size_t>(state)];
+    visit_steps(state, [&](TokenId, State next) { targets.push_back(next); });
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    for (const State next : targets) {
+      if (seen[static_cast<std::size_t>(next)]) continue;
+      seen[static_cast<std::size_t>(next)] = true;
+      open.push_back(next);
+    }
+  }
+  distances_ = distances_to_end(bytes_, forward);
+}
+
+void TokenAutomaton::measure_by_bytes() {
+  std::vector<std::vector<std::int32_t>> forward(bytes_.size());
+  for (std::size_t s = 0; s < bytes_.size(); ++s) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const State next = bytes_.next(static_cast<State>(s), static_cast<unsigned char>(byte));
+      if (next != kDead && (forward[s].empty() || forward[s].back() != next)) forward[s].push_back(next);
+    }
+  }
+  distances_ = distances_to_end(bytes_, forward);
+}
+
+std::vector<TokenAutomaton::Step> TokenAutomaton::steps(State state) const {
+  std::vector<Step> found;
+  if (state == kDead) return found;
+  visit_steps(state, [&](TokenId id, State next) {
+    if (distance(next) != kUnreachable) found.push_back({id, next});
+  });
+  return found;
+}
+
+TokenAutomaton::State TokenAutomaton::next(State state, TokenId id) const {
+  const std::string& token = tokens_[static_cast<std::size_t>(id)];
+  if (token.empty()) return kDead;
+  for (const char byte : token) {
+    if (state == kDead) return kDead;
+    state = bytes_.next(state, static_cast<unsigned char>(byte));
+  }
+  return state != kDead && distance(state) != kUnreachable ? state : kDead;
+}
+
+std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
+  const auto count = static_cast<TokenId>(tokenizer.vocab_size());
+  // Behind another token, since some tokenizers leave out a space at the beginning of a text.
+  TokenId before = 0;
+  for (TokenId id = 0; id < count; ++id) {
+    const std::string text = tokenizer.decode(std::vector<TokenId>{id});
+    before = id;
+    if (text.size() == 1 && ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'))) break;
+  }
+  const std::size_t begin = tokenizer.decode(std::vector<TokenId>{before}).size();
+  std::vector<std::string> bytes;
+  for (TokenId id = 0; id < count; ++id) {
+    const std::string both = tokenizer.decode(std::vector<TokenId>{before, id});
+    bytes.push_back(both.size() > begin ? both.substr(begin) : std::string());
+  }
+  return bytes;
+}
+
+}  // namespace zoo

@@ -45,15 +45,24 @@ std::string frame(const Axes& axes) {
   return script;
 }
 
-// "set xtics ('iron' 0, 'man' 1)"
+// gnuplot takes a tic's label for a format of the number there.
+std::string as_format(const std::string& label) {
+  std::string format;
+  for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
+  return format;
+}
+
+// set xtics ("iron" 0, "man" 1)
 std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
   if (labels.empty()) return "";
   const auto longest = std::max_element(labels.begin(), labels.end(),
                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  const bool slanted = axis == "x" && longest->size() > 10;
-  std::string script = "set " + axis + "tics " + (slanted ? "rotate by -25 " : "") + "(";
+  const bool slanted = axis == "x" && longest->size() > 10,
+             upright = labels.size() > 12 && longest->size() > 3;
+  std::string script = "set " + axis + "tics ";
+  if (axis == "x" && (slanted || upright)) script += upright ? "rotate by 90 right " : "rotate by -25 ";
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    script += (i > 0 ? ", " : "") + gnuplot_quote(labels[i]) + " " + std::to_string(i);
+    script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
   }
   return script + ")\n";
 }

@@ -8,9 +8,9 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/pictures.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
-#include "apps/plots/gnuplot.h"
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
@@ -25,6 +25,7 @@ struct AttentionFlags {
   fs::path model, out_dir = "runs/attention";
   AttentionTexts texts;
   std::optional<std::int64_t> layer, head;
+  std::string format = "both";
   bool json = false;
   ComputeOptions compute{.device = "cpu"};
 };
@@ -51,10 +52,15 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   flags.group("Output");
   flags.add("out_dir", values.out_dir, "for attention.html, attention.json and the pictures")
       .placeholder("DIR");
+  add_format_flag(flags, values.format);
   flags.add("json", values.json, "print the patterns as JSON");
   flags.add_compute(values.compute);
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
-  return flags.parse(arguments);
+  if (!flags.parse(arguments)) return false;
+  if (values.json && values.format == "terminal") {
+    throw UsageError("--format terminal: its text would stand among the JSON of --json");
+  }
+  return true;
 }
 
 void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {
@@ -200,17 +206,9 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::ve
 
 void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
   const HeadNumber at = pictured(flags);
-  try {
-    for (const AttentionMaps& maps : all) {
-      for (const auto& [stem, figure] : {std::pair(maps.name, head_figure(maps, at.layer, at.head)),
-                                         std::pair(maps.name + "-heads", heads_figure(maps))}) {
-        for (const fs::path& path : draw(figure, flags.out_dir / stem)) {
-          std::cerr << "picture: " << path.string() << "\n";
-        }
-      }
-    }
-  } catch (const GnuplotMissing& missing) {
-    std::cerr << "warning: " << missing.what() << "\n";
+  for (const AttentionMaps& maps : all) {
+    show_figure(head_figure(maps, at.layer, at.head), flags.out_dir / maps.name, flags.format);
+    show_figure(heads_figure(maps), flags.out_dir / (maps.name + "-heads"), flags.format);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/demos/demos.h"
+#include "apps/pictures.h"
 #include "apps/verbs.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
@@ -42,8 +43,10 @@ int list(const Arguments& arguments) {
 // One demo that fails does not keep the others from running.
 int run_all(const Arguments& arguments) {
   std::filesystem::path out_dir = "runs/demo";
+  std::string format = "both";
   Flags flags(arguments.command, "Runs every demo, one after the other.");
   flags.add("out_dir", out_dir, "where the pictures go").placeholder("DIR");
+  add_format_flag(flags, format);
   flags.example("tzoo demo all --out_dir runs/demo");
   if (!flags.parse(arguments)) return 0;
   std::string faults;
@@ -51,7 +54,7 @@ int run_all(const Arguments& arguments) {
     const std::string name(demo.name);
     std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
     try {
-      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string()}});
+      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string(), "--format", format}});
     } catch (const Error& error) {
       faults += (faults.empty() ? "" : "\n") + name + ": " + error.what();
     }

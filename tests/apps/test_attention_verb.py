@@ -142,6 +142,15 @@ class AttentionVerb(CommandTest):
         for label in "'", "%", "`", '"', "\\", "$", "↵":
             self.assertEqual(svg.count(f"<text>{label}</text>"), 2, label)  # on both axes
 
+    def test_a_terminal_shows_the_maps_as_text(self):
+        result = self.attention("--layer", 1, "--head", 2, "--format", "terminal", PATH=os.fspath(self.folder))
+        self.assertEqual(result.code, 0, result)
+        picture = result.out[result.out.index("decoder attention, layer 1, head 2"):].splitlines()
+        (maps,) = self.weights()["maps"]
+        for line, row in zip(picture[2:7], maps["weights"][1][2], strict=True):
+            self.assertEqual(line.split()[1:], [f"{weight:.2f}" for weight in row])
+        self.assert_one_error(self.attention("--json", "--format", "terminal"), 2, "--format")
+
     def test_faults_name_the_flag(self):
         self.assert_one_error(self.attention(text="a" * 49), 1, "--text", "49 tokens", "48")
         self.assertEqual(self.attention(text="a" * 48).code, 0)

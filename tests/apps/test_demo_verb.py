@@ -129,6 +129,24 @@ class Demo(CommandTest):
         for printed in PRINTED.values():
             self.assertIn(printed, result.out)
 
+    def test_a_terminal_needs_neither_gnuplot_nor_a_folder(self):
+        result = self.demo("ambiguous", "--format", "terminal", PATH=self.folder.name)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        printed, _, picture = result.out.partition("\n\nAttention weights for 'iron man'")
+        self.assertEqual(printed + "\n", PRINTED["ambiguous"])
+        first_row = picture.splitlines()[2].split()  # below the title's rest and the columns' names
+        self.assertEqual(first_row[0], "iron")
+        self.assertAlmostEqual(sum(map(float, first_row[1:])), 1, delta=0.011)
+        self.assertNotIn("\x1b", result.out)
+        self.assertFalse(self.out.exists())
+
+    def test_one_format_alone(self):
+        for kind, other in ("png", "svg"), ("svg", "png"):
+            self.assertEqual(self.demo("disagreement", "--epochs", 1, "--format", kind).code, 0)
+            self.assertTrue((self.out / f"disagreement.{kind}").exists())
+            self.assertFalse((self.out / f"disagreement.{other}").exists())
+            (self.out / f"disagreement.{kind}").unlink()
+
     def test_an_unknown_demo_names_the_near_one(self):
         self.assert_one_error(run("demo", "embedings"), 2, "'embedings'", "did you mean 'embeddings'")
 

@@ -29,6 +29,12 @@ constexpr std::array kDemos{
     Verb{"model-size", "Demos", "parameters and training memory of known models", demo_model_size},
     Verb{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
          demo_feed_forwards},
+    Verb{"efficient-attention", "Demos", "windows, strides, sums and mixtures beside full attention",
+         demo_efficient_attention},
+    Verb{"rnn-vs-transformer", "Demos", "an LSTM beside a transformer: time, and a word to remember",
+         demo_rnn_vs_transformer},
+    Verb{"explore-embeddings", "Demos", "nearest neighbours and analogies, of a model's words too",
+         demo_explore_embeddings},
 };
 
 int list(const Arguments& arguments) {

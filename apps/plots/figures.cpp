@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "apps/command/display_width.h"
 #include "apps/plots/gnuplot.h"
 #include "apps/plots/text_plots.h"
 
@@ -112,21 +113,62 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
   return lines;
 }
 
+struct Box {
+  double x, y, width, height;  // the middle and the sides
+
+  bool meets(const Box& other) const {
+    return std::abs(x - other.x) * 2 < width + other.width &&
+           std::abs(y - other.y) * 2 < height + other.height;
+  }
+};
+
+// Where the words stand, in the axes' units: above their points or, where that would hide another word,
+// below, beside, or further away.
+std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
+  // Of a figure's default size, within its margins.
+  const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
+  std::vector<Box> places;
+  for (const WordPoint& point : points) {
+    const double width = letter * (display_width(point.word) + 1);
+    const double beside = width / 2 + letter;
+    const std::array<std::array<double, 2>, 8> tries{{{0, line},
+                                                      {0, -line},
+                                                      {beside, 0},
+                                                      {-beside, 0},
+                                                      {beside, line},
+                                                      {-beside, -line},
+                                                      {0, 2 * line},
+                                                      {0, -2 * line}}};
+    Box place{point.x, point.y + line, width, line};
+    for (const auto& [right, up] : tries) {
+      const Box tried{point.x + right, point.y + up, width, line};
+      const auto hides = [&](const Box& other) { return tried.meets(other); };
+      if (std::any_of(places.begin(), places.end(), hides)) continue;
+      place = tried;
+      break;
+    }
+    places.push_back(place);
+  }
+  return places;
+}
+
 }  // namespace
 
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
-  std::string lines;
-  for (const WordPoint& point : points) {
-    const std::string rgb = "0x" + colour(static_cast<std::size_t>(point.group)).substr(1);
-    lines +=
-        number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " " + rgb + "\n";
-  }
   const Extent x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
   const Extent y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
+  const std::vector<Box> places = label_places(points, x, y);
+  std::string lines;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const WordPoint& point = points[i];
+    lines += number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " 0x" +
+             colour(static_cast<std::size_t>(point.group)).substr(1) + " " + number_text(places[i].x) + " " +
+             number_text(places[i].y) + "\n";
+  }
   return {data_block("points", lines) + frame(axes) + range("x", x.low, x.high) + range("y", y.low, y.high) +
               "set grid lc rgb '#e4e4e4'\nset key off\n"
-              "plot $points using 1:2:4 with points pt 7 ps 1.2 lc rgb variable, "
-              "$points using 1:2:3:4 with labels offset 0,0.9 font ',13' tc rgb variable\n",
+              "plot $points using 1:2:4 with points pt 7 ps 1.0 lc rgb variable, "
+              "$points using 5:6:3:4 with labels font ',13' tc rgb variable\n",
           [=](const TextStyle& style) { return text_word_scatter(axes, points, style); }};
 }
 

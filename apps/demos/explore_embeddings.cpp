@@ -54,10 +54,13 @@ Space imported(const ExploreFlags& flags) {
     return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));
   };
   space.ids = [model](const std::string& word) {
-    auto ids = model->tokenizer->encode(word);
     // In the middle of a text a word begins with a space, which many vocabularies count to it.
-    const auto inside = model->tokenizer->encode(" " + word);
-    if (inside.size() < ids.size() || (ids.size() > 1 && inside.size() == 1)) ids = inside;
+    std::vector<TokenId> ids;
+    try {
+      ids = model->tokenizer->encode(" " + word);
+    } catch (const Error&) {  // a vocabulary without spaces
+    }
+    if (ids.size() != 1) ids = model->tokenizer->encode(word);
     if (ids.empty()) throw UsageError("the word '", word, "' has no tokens");
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };

@@ -21,7 +21,7 @@ constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoida
                                    PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
                                    PositionKind::kAlibi};
 constexpr std::int64_t kTrained = 24, kLengths[] = {24, 48, 96, 192};
-constexpr std::int64_t kLetters = 6, kOthers = 6, kUpdates = 250, kBatch = 32, kTested = 64;
+constexpr std::int64_t kLetters = 6, kOthers = 6, kUpdates = 200, kBatch = 24, kTested = 64;
 constexpr double kShare = 0.2;  // of the words that are letters
 
 std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {

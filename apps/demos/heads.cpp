@@ -130,7 +130,7 @@ int demo_heads(const Arguments& arguments) {
   }
   for (Figure& panel : show_trained_heads(seed)) panels.push_back(std::move(panel));
   show(options, "heads",
-       grid("Four of eight untrained heads on one sentence, and four trained ones", panels, 4));
+       grid("Four of eight untrained heads on one sentence, and two trained ones", panels, 3));
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace zoo {
 namespace {
 
 constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kTested = 512;
-constexpr std::int64_t kTaskLengths[] = {4, 16, 64};
+constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
 constexpr std::int64_t kTimedLengths[] = {16, 32, 64, 128, 256, 512};
 
 // Reads word after word and classifies from its last state.

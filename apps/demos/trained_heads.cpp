@@ -16,7 +16,7 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 4, kUpdates = 250, kBatch = 32;
+constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 2, kUpdates = 250, kBatch = 32;
 
 // One layer of attention between words with learned positions and two answers.
 class TwoQuestions : public torch::nn::Module {

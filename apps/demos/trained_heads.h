@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// Trains four heads to say, at each position, the word before and the word that came first; prints what each
+/// Trains two heads to say, at each position, the word before and the word that came first; prints what each
 /// head looks at and what is lost without it. Returns their maps on one sequence.
 std::vector<Figure> show_trained_heads(std::uint64_t seed);
 

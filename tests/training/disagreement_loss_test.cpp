@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/layers/disagreement.h"
+#include "models/layers/norm.h"
 #include "tests/models/support.h"
 
 using namespace zoo;

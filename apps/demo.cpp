@@ -6,6 +6,7 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/demos/demos.h"
+#include "apps/pictures.h"
 #include "apps/verbs.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
@@ -28,6 +29,12 @@ constexpr std::array kDemos{
     Verb{"model-size", "Demos", "parameters and training memory of known models", demo_model_size},
     Verb{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
          demo_feed_forwards},
+    Verb{"efficient-attention", "Demos", "windows, strides, sums and mixtures beside full attention",
+         demo_efficient_attention},
+    Verb{"rnn-vs-transformer", "Demos", "an LSTM beside a transformer: time, and a word to remember",
+         demo_rnn_vs_transformer},
+    Verb{"explore-embeddings", "Demos", "nearest neighbours and analogies, of a model's words too",
+         demo_explore_embeddings},
 };
 
 int list(const Arguments& arguments) {
@@ -42,8 +49,10 @@ int list(const Arguments& arguments) {
 // One demo that fails does not keep the others from running.
 int run_all(const Arguments& arguments) {
   std::filesystem::path out_dir = "runs/demo";
+  std::string format = "both";
   Flags flags(arguments.command, "Runs every demo, one after the other.");
   flags.add("out_dir", out_dir, "where the pictures go").placeholder("DIR");
+  add_format_flag(flags, format);
   flags.example("tzoo demo all --out_dir runs/demo");
   if (!flags.parse(arguments)) return 0;
   std::string faults;
@@ -51,7 +60,7 @@ int run_all(const Arguments& arguments) {
     const std::string name(demo.name);
     std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
     try {
-      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string()}});
+      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string(), "--format", format}});
     } catch (const Error& error) {
       faults += (faults.empty() ? "" : "\n") + name + ": " + error.what();
     }

@@ -23,6 +23,7 @@ constexpr std::array kVerbs{
     Verb{"inspect", "Models", "what a checkpoint holds and what is missing from it", run_inspect},
     Verb{"forward", "Models", "run a model on ids and write all its tensors, to compare it with another",
          run_forward},
+    Verb{"attention", "Models", "what the heads look at in a text: numbers, pictures, a page", run_attention},
     Verb{"data", "Text", "corpora: list, fetch, generate, turn into token files", run_data},
     Verb{"tokenizer", "Text", "learn a vocabulary; text to ids and back", run_tokenizer},
     Verb{"train", "Training", "train a model, from scratch or from a checkpoint", run_train},

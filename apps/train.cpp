@@ -165,6 +165,8 @@ TrainerOptions trainer_options(const TrainFlags& flags) {
   options.dtype = dtype_of(flags.compute);
   if (options.dtype == at::kHalf)
     throw UsageError("--dtype: training is in float32 or bfloat16, not float16");
+  options.disagreement = disagreement_named(flags.disagreement);
+  options.disagreement_weight = flags.disagreement_weight;
   options.schedule = {.kind = flags.decay_lr ? schedule_named(flags.lr_schedule) : ScheduleKind::kConstant,
                       .peak = flags.learning_rate,
                       .floor = flags.min_lr,

@@ -1,5 +1,6 @@
 #include "apps/train_options.h"
 
+#include "apps/training/disagreement_loss.h"
 #include "apps/training/schedule.h"
 
 namespace zoo {
@@ -51,6 +52,10 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("beta1", v.beta1, "AdamW: decay of the first moment").between(0, 0.999999);
   flags.add("beta2", v.beta2, "AdamW: decay of the second moment").between(0, 0.999999);
   flags.add("weight_decay", v.weight_decay, "AdamW: of matrices and embeddings").at_least(0);
+  flags.choice(
+      "disagreement", v.disagreement, disagreement_names(),
+      "a penalty on heads that are alike in what they attend to, in their values or in their outputs");
+  flags.add("disagreement_weight", v.disagreement_weight, "of that penalty beside the loss").at_least(0);
   flags.add("grad_clip", v.grad_clip, "largest norm of the gradient; 0: not clipped").at_least(0);
 }
 

@@ -24,6 +24,8 @@ struct TrainFlags {
   std::optional<std::int64_t> lr_decay_iters;
   std::string lr_schedule = "cosine";
   bool decay_lr = true;
+  std::string disagreement = "none";
+  double disagreement_weight = 0.1;
   double beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1, grad_clip = 1.0;
 
   std::int64_t eval_interval = 250, eval_iters = 200, log_interval = 10, keep_checkpoints = 3;

@@ -9,6 +9,7 @@ int run_models(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
+int run_attention(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
 int run_train(const Arguments& arguments);

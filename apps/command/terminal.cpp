@@ -34,6 +34,10 @@ int standard_output_width() {
   return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0;
 }
 
+bool standard_output_has_colours() {
+  return ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb" && environment("NO_COLOR").empty();
+}
+
 Terminal standard_error() {
   Terminal terminal;
   terminal.out = &std::cerr;

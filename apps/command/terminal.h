@@ -20,6 +20,9 @@ Terminal standard_error();
 /// Columns of the terminal on standard output, 0 (no limit) where it is a pipe or file.
 int standard_output_width();
 
+/// True if standard output is a terminal that may be given colours (no-color.org).
+bool standard_output_has_colours();
+
 /// Columns of the terminal behind `descriptor`, else of $COLUMNS, else 80.
 int terminal_width(int descriptor);
 

@@ -10,10 +10,9 @@
 
 #include <ATen/Parallel.h>
 
-#include "apps/plots/gnuplot.h"
+#include "apps/pictures.h"
 #include "apps/torch_options.h"
 #include "apps/training/adamw.h"
-#include "data/base/atomic_file.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -21,6 +20,7 @@ namespace zoo {
 void add_demo_flags(Flags& flags, DemoOptions& options) {
   flags.group("Output");
   flags.add("out_dir", options.out_dir, "where the pictures go").placeholder("DIR");
+  add_format_flag(flags, options.format);
   flags.add_compute(options.compute);
 }
 
@@ -32,15 +32,7 @@ void begin_demo(const DemoOptions& options) {
 }
 
 void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
-  std::cout.flush();
-  make_directories(options.out_dir);
-  try {
-    for (const auto& path : draw(figure, options.out_dir / name)) {
-      std::cerr << "picture: " << path.string() << "\n";
-    }
-  } catch (const GnuplotMissing& missing) {
-    std::cerr << "warning: " << missing.what() << "\n";
-  }
+  show_figure(figure, options.out_dir / name, options.format);
 }
 
 std::vector<std::string> split_list(const std::string& flag, const std::string& text) {

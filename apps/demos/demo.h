@@ -17,17 +17,16 @@ namespace zoo {
 struct DemoOptions {
   ComputeOptions compute{.device = "cpu"};  // most are too small for anything else
   std::filesystem::path out_dir = "runs/demo";
+  std::string format = "both";
 };
 
-/// Declares --out_dir and the flags of everything that computes.
+/// Declares --out_dir, --format and the flags of everything that computes.
 void add_demo_flags(Flags& flags, DemoOptions& options);
 
 /// Takes over --threads; refuses, by Error naming the flag, what demos do not have.
 void begin_demo(const DemoOptions& options);
 
-/// Draws the figure as NAME.png and NAME.svg in out_dir and names the files on standard error. Without
-/// gnuplot that is said there and the demo goes on; a folder that cannot be written throws Error. What was
-/// printed before has then been written.
+/// Draws the figure as NAME in out_dir, as show_figure does.
 void show(const DemoOptions& options, const std::string& name, const Figure& figure);
 
 /// "a, b,c" is {"a", "b", "c"}. Throws UsageError naming the flag for a text without a word between commas.

@@ -16,5 +16,8 @@ int demo_heads(const Arguments& arguments);
 int demo_norms(const Arguments& arguments);
 int demo_model_size(const Arguments& arguments);
 int demo_feed_forwards(const Arguments& arguments);
+int demo_efficient_attention(const Arguments& arguments);
+int demo_rnn_vs_transformer(const Arguments& arguments);
+int demo_explore_embeddings(const Arguments& arguments);
 
 }  // namespace zoo

@@ -1,46 +1,19 @@
 #include <iostream>
 
 #include <ATen/ops/cosine_similarity.h>
-#include <ATen/ops/tensor.h>
 
-#include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "models/registry.h"
+#include "apps/demos/word_pairs.h"
 
 namespace zoo {
 namespace {
 
 struct EmbeddingsFlags {
   DemoOptions demo;
-  std::string pairs =
-      "cat strolls,cat eats,cat walks,cat runs,dog runs,dog eats,dog likes,dog walks,apple fruit,apple sweet,"
-      "apple kitchen,banana fruit,banana ripe,banana kitchen";
+  std::string pairs = kTutorialPairs;
   std::string words = "cat,dog,apple,banana";
-  std::int64_t width = 2, epochs = 300;
-  double learning_rate = 0.02;
+  WordTraining training;
 };
-
-// Each word is to predict the other of its pair.
-struct Pairs {
-  WordIds ids;
-  at::Tensor inputs, targets;  // [2 * pairs, 1]
-};
-
-Pairs read_pairs(const std::string& text) {
-  std::vector<std::string> words, shown = split_list("pairs", text);
-  for (const std::string& pair : shown) {
-    const auto two = split_words(pair);
-    if (two.size() != 2) throw UsageError("--pairs: expected two words, got '", pair, "'");
-    words.insert(words.end(), two.begin(), two.end());
-  }
-  const WordIds ids(words);
-  std::vector<std::int64_t> from, to;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    from.push_back(ids.id(words[i]));
-    to.push_back(ids.id(words[i ^ 1]));
-  }
-  return {ids, at::tensor(from).unsqueeze(1), at::tensor(to).unsqueeze(1)};
-}
 
 void print_vectors(const at::Tensor& table, const WordIds& ids, const std::vector<std::string>& words) {
   const std::string rule(40, '=');
@@ -92,34 +65,23 @@ int demo_embeddings(const Arguments& arguments) {
   Flags flags(arguments.command, "Learns word vectors from which words stand together, and measures them.");
   flags.add("pairs", v.pairs, "words that stand together, \"cat runs,dog runs\"").placeholder("LIST");
   flags.add("words", v.words, "whose vectors are shown, two that belong together each").placeholder("LIST");
-  flags.add("width", v.width, "dimensions; the picture shows the first two").between(1, 4096);
-  flags.add("epochs", v.epochs, "updates").at_least(1);
-  flags.add("learning_rate", v.learning_rate, "of Adam").above(0);
+  flags.add("width", v.training.width, "dimensions; the picture shows the first two").between(1, 4096);
+  flags.add("epochs", v.training.epochs, "updates").at_least(1);
+  flags.add("learning_rate", v.training.learning_rate, "of Adam").above(0);
   add_demo_flags(flags, v.demo);
   flags.example("tzoo demo embeddings --seed 7");
   if (!flags.parse(arguments)) return 0;
   begin_demo(v.demo);
 
-  const Pairs data = read_pairs(v.pairs);
+  const WordPairs data = read_word_pairs(v.pairs);
   const auto words = split_list("words", v.words);
   for (const std::string& word : words) static_cast<void>(data.ids.id(word));
 
-  auto [family, preset] = find_preset("tutorial-embeddings");
-  TransformerConfig config = preset.config;
-  config.vocab_size = data.ids.size();
-  config.hidden_size = v.width;
-  const auto model =
-      build_model(family, config, Head::kCausalLm, static_cast<std::uint64_t>(v.demo.compute.seed));
-
   std::cout << "Training...\n";
-  fit(*model, {v.epochs, v.learning_rate}, [&](std::int64_t epoch) {
-    const at::Tensor loss = model->forward({.input_ids = data.inputs, .targets = data.targets}).loss;
-    if (epoch % 100 == 0) {
-      std::cout << "Epoch " << epoch << format_text(": Loss %.4f\n", loss.item<double>());
-    }
-    return loss;
+  v.training.seed = static_cast<std::uint64_t>(v.demo.compute.seed);
+  const at::Tensor table = learn_word_vectors(data, v.training, [](std::int64_t epoch, double loss) {
+    if (epoch % 100 == 0) std::cout << "Epoch " << epoch << format_text(": Loss %.4f\n", loss);
   });
-  const at::Tensor table = model->named_parameters()["embed.weight"].detach();
   print_vectors(table, data.ids, words);
   print_similarities(table, data.ids, words);
   show(v.demo, "embeddings", picture(table, data.ids, words));

@@ -54,10 +54,8 @@ Figure curves() {
   for (const Activation kind : {Activation::kRelu, Activation::kGelu, Activation::kSilu}) {
     lines.push_back({std::string(name_of(kind)), numbers_of(x), numbers_of(activate(x, kind))});
   }
-  return line_chart({.title = "Activations (a gated unit multiplies one by a second projection)",
-                     .x = "x",
-                     .y = "activation(x)"},
-                    lines);
+  return line_chart(
+      {.title = "Activations: a gated unit multiplies one by x V", .x = "x", .y = "activation(x)"}, lines);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
+#include "apps/demos/trained_heads.h"
+#include "apps/plots/attention_maps.h"
 #include "models/layers/attention.h"
 #include "models/layers/disagreement.h"
 
@@ -22,15 +24,11 @@ TransformerConfig config_of(std::int64_t heads) {
   return config;
 }
 
-// How a map [T, T] spreads, and along which line it lies.
-struct Pattern {
-  double entropy, diagonal, previous, next, first;  // entropy in bits; the others mean weights
-};
-
-Pattern pattern_of(const at::Tensor& map) {
-  const double entropy = -(map * map.clamp_min(1e-20).log2()).sum(-1).mean().item<double>();
-  const auto along = [&](std::int64_t offset) { return map.diagonal(offset).mean().item<double>(); };
-  return {entropy, along(0), along(-1), along(1), map.select(1, 0).mean().item<double>()};
+HeadPattern pattern_of_map(const at::Tensor& map) {
+  const at::Tensor whole = map.contiguous();
+  const auto size = static_cast<std::size_t>(whole.numel());
+  return pattern_of({whole.const_data_ptr<float>(), size}, static_cast<std::size_t>(whole.size(1)),
+                    /*square=*/true);
 }
 
 // The output without what this head adds to it, against the output: how much is lost.
@@ -55,8 +53,8 @@ void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor
   Table table({number("head"), number("entropy, bits"), number("itself"), number("previous"), number("next"),
                number("first"), number("importance")});
   for (std::int64_t head = 0; head < maps.size(1); ++head) {
-    const Pattern p = pattern_of(maps[0][head]);
-    table.row({std::to_string(head + 1), format_text("%.3f", p.entropy), format_text("%.3f", p.diagonal),
+    const HeadPattern p = pattern_of_map(maps[0][head]);
+    table.row({std::to_string(head + 1), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
                format_text("%.3f", p.previous), format_text("%.3f", p.next), format_text("%.3f", p.first),
                format_text("%.3f", importance(attention, x, head, maps.size(1)))});
   }
@@ -106,7 +104,7 @@ int demo_heads(const Arguments& arguments) {
     std::int64_t count = 0;
     for (const auto& parameter : attention->parameters()) count += parameter.numel();
     double entropy = 0;
-    for (std::int64_t head = 0; head < heads; ++head) entropy += pattern_of(maps[0][head]).entropy;
+    for (std::int64_t head = 0; head < heads; ++head) entropy += pattern_of_map(maps[0][head]).entropy;
     table.row({std::to_string(heads), std::to_string(kWidth / heads), with_separators(count),
                format_text("%.3f", entropy / static_cast<double>(heads)),
                format_text("%.3f", position_similarity(maps).item<double>())});
@@ -122,7 +120,7 @@ int demo_heads(const Arguments& arguments) {
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < 4; ++head) {
     panels.push_back(
-        heat_map({.axes = {.title = "Head " + std::to_string(head + 1), .x = "key", .y = "query"},
+        heat_map({.axes = {.title = "Untrained head " + std::to_string(head + 1), .x = "key", .y = "query"},
                   .rows = words,
                   .columns = words,
                   .cells = matrix_of(shown[0][head]),
@@ -130,7 +128,9 @@ int demo_heads(const Arguments& arguments) {
                   .low = 0,
                   .high = 1}));
   }
-  show(options, "heads", grid("Four of eight heads on one sentence", panels, 2));
+  for (Figure& panel : show_trained_heads(seed)) panels.push_back(std::move(panel));
+  show(options, "heads",
+       grid("Four of eight untrained heads on one sentence, and two trained ones", panels, 3));
   return 0;
 }
 

@@ -54,6 +54,31 @@ Line line_of(std::int64_t depth, const std::vector<double>& norms) {
   return line;
 }
 
+// The same vectors, far from 0, through both kinds of norm.
+void print_kinds(std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = 3 + 2 * at::randn({kBatch * kLength, kWidth}, at::detail::createCPUGenerator(seed));
+  Table table(
+      {{"norm"}, number("mean"), number("deviation"), number("root mean square"), number("parameters")});
+  const auto row = [&](const std::string& name, const at::Tensor& y, const std::string& parameters) {
+    table.row({name, format_text("%.3f", y.mean(-1).mean().item<double>()),
+               format_text("%.3f", y.std(-1, /*unbiased=*/false).mean().item<double>()),
+               format_text("%.3f", y.square().mean(-1).sqrt().mean().item<double>()), parameters});
+  };
+  row("none", x, "0");
+  for (const NormKind kind : {NormKind::kLayerNorm, NormKind::kRmsNorm}) {
+    TransformerConfig config = config_of(1, NormPlacement::kPre);
+    config.norm = kind;
+    Norm norm(config);
+    const std::int64_t count = (kind == NormKind::kLayerNorm ? 2 : 1) * kWidth;
+    row(std::string(name_of(kind)), norm(x), std::to_string(count));
+  }
+  std::cout
+      << "\nLayerNorm takes the mean away and divides by the deviation; RMSNorm (Zhang and Sennrich, 2019) "
+         "divides alone\n";
+  table.print(std::cout);
+}
+
 }  // namespace
 
 int demo_norms(const Arguments& arguments) {
@@ -88,6 +113,7 @@ int demo_norms(const Arguments& arguments) {
          "post-norm its "
          "gradient stays\nlarge however deep the stack is, which is why such a training needs a warm-up; "
          "with pre-norm it falls with the depth.\n";
+  print_kinds(static_cast<std::uint64_t>(options.compute.seed));
   const auto panel = [](const char* title, const std::vector<Line>& lines) {
     return line_chart({.title = title, .x = "layer", .y = "norm of the gradient", .log_y = true}, lines);
   };

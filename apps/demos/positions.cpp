@@ -13,6 +13,8 @@
 #include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
+#include "apps/demos/extrapolation.h"
+#include "models/layers/attention.h"
 #include "models/layers/relative_positions.h"
 
 namespace zoo {
@@ -31,6 +33,27 @@ at::Tensor shift(const at::Tensor& table, std::int64_t by) {
     shifted.select(1, i + 1).copy_(cosine * std::cos(angle) - sine * std::sin(angle));
   }
   return shifted;
+}
+
+// What attention without a mask makes of the words in reverse order, beside its own output reversed.
+void print_order(const at::Generator& generator) {
+  TransformerConfig config;
+  config.hidden_size = kWidth;
+  config.num_heads = 4;
+  SelfAttention attention(config);
+  draw_xavier(*attention, generator);
+  const at::NoGradGuard no_grad;
+  const at::Tensor words = at::randn({1, 6, kWidth}, generator), places = sinusoidal_positions(6, kWidth);
+  const auto difference = [&](const at::Tensor& positions) {
+    const auto attend = [&](const at::Tensor& x) {
+      return attention(x + positions, SelfAttentionContext{}).output;
+    };
+    return (attend(words.flip(1)) - attend(words).flip(1)).abs().max().item<double>();
+  };
+  std::cout << "Words in reverse order: the outputs are the same in reverse order without positions (they "
+               "differ by "
+            << format_text("%.0e), and others with them (by %.1f)\n\n", difference(at::zeros_like(places)),
+                           difference(places));
 }
 
 void print_shift_property() {
@@ -105,10 +128,10 @@ void print_relative() {
 
 void print_decisions() {
   Table rows({{"positions"}, {"parameters"}, {"longer than trained"}, {"choose it for"}});
-  rows.row({"sinusoidal", "none", "defined, rarely learnt", "a fixed table without training"});
+  rows.row({"sinusoidal", "none", "defined, not learnt", "a fixed table without training"});
   rows.row({"learned", "max_positions x C", "impossible", "inputs of bounded length (BERT, GPT-2)"});
   rows.row({"Shaw", "2 (2k + 1) D a layer", "yes: clipped distances", "short texts where order is all"});
-  rows.row({"T5 buckets", "buckets x H", "yes: a last bucket", "encoder-decoders"});
+  rows.row({"T5 buckets", "buckets x H", "somewhat: a last bucket", "encoder-decoders"});
   rows.row({"rotary", "none", "with lowered frequencies", "decoders today (Llama)"});
   rows.row({"ALiBi", "none", "yes: it fades out", "training short, reading long"});
   std::cout << "\n";
@@ -165,14 +188,16 @@ int demo_positions(const Arguments& arguments) {
 
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
   const at::Tensor q = at::randn({kWidth}, generator), k = at::randn({kWidth}, generator);
+  print_order(generator);
   print_shift_property();
   print_rotary(q, k, at::randn({kPositions, kWidth}, generator));
   print_relative();
+  const Figure longer = show_extrapolation(static_cast<std::uint64_t>(options.compute.seed));
   print_decisions();
   std::cout << "\nSee that M_k errs by rounding only, and that rotary scores do not change along a row while "
                "a learned "
                "table's do.\n";
-  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases()}, 2));
+  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases(), longer}, 3));
   return 0;
 }
 

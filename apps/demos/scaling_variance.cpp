@@ -8,6 +8,7 @@
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/attention.h"
+#include "models/layers/positions.h"
 
 namespace zoo {
 namespace {
@@ -36,6 +37,25 @@ struct Curves {
     raw.y.push_back(without), scaled.y.push_back(with);
   }
 };
+
+// Token embeddings drawn from normal(0, 0.02) or normal(0, 1 / C) beside sinusoidal positions.
+void print_embeddings(const at::Generator& generator) {
+  Table table({number("C"), number("position"), number("token, 0.02"), number("… times √C"),
+               number("token, 1/√C"), number("… times √C")});
+  for (const std::int64_t width : {64, 512, 768}) {
+    const auto root = std::sqrt(static_cast<double>(width));
+    const auto length = [](const at::Tensor& rows) { return rows.norm(2, {-1}).mean().item<double>(); };
+    const double drawn = length(at::randn({1000, width}, generator));
+    const double position = length(sinusoidal_positions(512, width));
+    table.row({std::to_string(width), format_text("%.2f", position), format_text("%.2f", 0.02 * drawn),
+               format_text("%.2f", 0.02 * drawn * root), format_text("%.2f", drawn / root),
+               format_text("%.2f", drawn)});
+  }
+  std::cout
+      << "\nLengths of the vectors that are added at the bottom: without the factor √C positions drown the "
+         "tokens\n";
+  table.print(std::cout);
+}
 
 }  // namespace
 
@@ -68,6 +88,7 @@ int demo_scaling_variance(const Arguments& arguments) {
       << "\nThe variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " << kKeys
       << " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
          "√D it is 1 at every D.\n";
+  print_embeddings(generator);
   const auto panel = [](const char* title, const char* y, const Curves& curves, bool log_y) {
     return line_chart({.title = title, .x = "head dimension D", .y = y, .log_x = true, .log_y = log_y},
                       {curves.raw, curves.scaled});

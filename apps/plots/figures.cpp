@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <string_view>
 
+#include "apps/command/display_width.h"
 #include "apps/plots/gnuplot.h"
+#include "apps/plots/text_plots.h"
 
 namespace zoo {
 namespace {
@@ -45,15 +47,25 @@ std::string frame(const Axes& axes) {
   return script;
 }
 
-// "set xtics ('iron' 0, 'man' 1)"
+// gnuplot takes a tic's label for a format of the number there.
+std::string as_format(const std::string& label) {
+  std::string format;
+  for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
+  return format;
+}
+
+// set xtics ("iron" 0, "man" 1)
 std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
   if (labels.empty()) return "";
   const auto longest = std::max_element(labels.begin(), labels.end(),
                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  const bool slanted = axis == "x" && longest->size() > 10;
-  std::string script = "set " + axis + "tics " + (slanted ? "rotate by -25 " : "") + "(";
+  // Long labels beside one another stand upright; a few are readable slanted.
+  const bool upright = labels.size() > (longest->size() > 10 ? 5 : 12) && longest->size() > 3;
+  const bool slanted = longest->size() > 10 && !upright;
+  std::string script = "set " + axis + "tics ";
+  if (axis == "x" && (slanted || upright)) script += upright ? "rotate by 90 right " : "rotate by -25 ";
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    script += (i > 0 ? ", " : "") + gnuplot_quote(labels[i]) + " " + std::to_string(i);
+    script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
   }
   return script + ")\n";
 }
@@ -101,21 +113,63 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
   return lines;
 }
 
+struct Box {
+  double x, y, width, height;  // the middle and the sides
+
+  bool meets(const Box& other) const {
+    return std::abs(x - other.x) * 2 < width + other.width &&
+           std::abs(y - other.y) * 2 < height + other.height;
+  }
+};
+
+// Where the words stand, in the axes' units: above their points or, where that would hide another word,
+// below, beside, or further away.
+std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
+  // Of a figure's default size, within its margins.
+  const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
+  std::vector<Box> places;
+  for (const WordPoint& point : points) {
+    const double width = letter * (display_width(point.word) + 1);
+    const double beside = width / 2 + letter;
+    const std::array<std::array<double, 2>, 8> tries{{{0, line},
+                                                      {0, -line},
+                                                      {beside, 0},
+                                                      {-beside, 0},
+                                                      {beside, line},
+                                                      {-beside, -line},
+                                                      {0, 2 * line},
+                                                      {0, -2 * line}}};
+    Box place{point.x, point.y + line, width, line};
+    for (const auto& [right, up] : tries) {
+      const Box tried{point.x + right, point.y + up, width, line};
+      const auto hides = [&](const Box& other) { return tried.meets(other); };
+      if (std::any_of(places.begin(), places.end(), hides)) continue;
+      place = tried;
+      break;
+    }
+    places.push_back(place);
+  }
+  return places;
+}
+
 }  // namespace
 
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
-  std::string lines;
-  for (const WordPoint& point : points) {
-    const std::string rgb = "0x" + colour(static_cast<std::size_t>(point.group)).substr(1);
-    lines +=
-        number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " " + rgb + "\n";
-  }
   const Extent x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
   const Extent y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
+  const std::vector<Box> places = label_places(points, x, y);
+  std::string lines;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const WordPoint& point = points[i];
+    lines += number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " 0x" +
+             colour(static_cast<std::size_t>(point.group)).substr(1) + " " + number_text(places[i].x) + " " +
+             number_text(places[i].y) + "\n";
+  }
   return {data_block("points", lines) + frame(axes) + range("x", x.low, x.high) + range("y", y.low, y.high) +
-          "set grid lc rgb '#e4e4e4'\nset key off\n"
-          "plot $points using 1:2:4 with points pt 7 ps 1.2 lc rgb variable, "
-          "$points using 1:2:3:4 with labels offset 0,0.9 font ',13' tc rgb variable\n"};
+              "set grid lc rgb '#e4e4e4'\nset key off\n"
+              "plot $points using 1:2:4 with points pt 7 ps 1.0 lc rgb variable, "
+              "$points using 5:6:3:4 with labels font ',13' tc rgb variable\n",
+          [=](const TextStyle& style) { return text_word_scatter(axes, points, style); }};
 }
 
 Figure heat_map(const HeatMap& map) {
@@ -136,7 +190,7 @@ Figure heat_map(const HeatMap& map) {
   } else {
     script += "plot $cells using 1:2:3 with image\n";
   }
-  return {script};
+  return {script, [=](const TextStyle& style) { return text_heat_map(map, style); }};
 }
 
 Figure bar_chart(const BarChart& chart) {
@@ -144,17 +198,34 @@ Figure bar_chart(const BarChart& chart) {
   for (std::size_t i = 0; i < chart.values.size(); ++i) {
     lines += std::to_string(i) + " " + number_text(chart.values[i]) + "\n";
   }
-  const std::string top = chart.top > 0 ? number_text(chart.top) : "*";
-  std::string script = data_block("bars", lines) + frame(chart.axes) + tics("x", chart.labels);
-  script += range("x", -0.6, static_cast<double>(chart.values.size()) - 0.4) + "set yrange [0:" + top + "]\n";
-  script += "set boxwidth 0.7\nset style fill solid 0.85\nset grid ytics lc rgb '#e4e4e4'\nset key off\n";
-  script += "plot $bars using 1:2 with boxes lc rgb '" + colour(static_cast<std::size_t>(chart.group)) +
-            "', " + "$bars using 1:2:(sprintf('%.2f', $2)) with labels offset 0,0.7\n";
-  return {script};
+  // Long labels are read where the bars lie.
+  const bool lie =
+      std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
+  const std::string top = chart.top > 0 ? number_text(chart.top) : "*", values = lie ? "x" : "y";
+  const std::string fill = " lc rgb '" + colour(static_cast<std::size_t>(chart.group)) + "'";
+  const auto last = static_cast<double>(chart.values.size()) - 0.4;
+  Axes axes = chart.axes;
+  if (lie) std::swap(axes.x, axes.y);
+  std::string script = data_block("bars", lines) + frame(axes) + tics(lie ? "y" : "x", chart.labels);
+  script += lie ? range("y", last, -0.6) : range("x", -0.6, last);
+  script += "set " + values + "range [0:" + top + "]\nset grid " + values + "tics lc rgb '#e4e4e4'\n";
+  script += "set boxwidth 0.7\nset style fill solid 0.85\nset key off\n";
+  if (lie) {
+    script += "plot $bars using ($2/2):1:($2/2):(0.35) with boxxyerror" + fill +
+              ", $bars using 2:1:(sprintf('%.2f', $2)) with labels left offset 0.7,0\n";
+  } else {
+    script += "plot $bars using 1:2 with boxes" + fill +
+              ", $bars using 1:2:(sprintf('%.2f', $2)) with labels offset 0,0.7\n";
+  }
+  return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
 }
 
 Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
-  std::string script = frame(axes) + "set grid lc rgb '#e4e4e4'\nset key below\n", plot;
+  // An empty line keeps the names away from what stands below the axis.
+  Axes spaced = axes;
+  spaced.x += "\n ";
+  std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot;
+  script += lines.size() > 1 ? "set key below samplen 2\n" : "set key off\n";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string name = "line" + std::to_string(i);
     std::string data;
@@ -167,31 +238,31 @@ Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
     plot += (i > 0 ? ", $" : "plot $") + name + " using 1:2 with " + style + " lw 2 lc rgb '" + colour(i) +
             "' title " + gnuplot_quote(lines[i].title);
   }
-  return {script + plot + "\n"};
+  return {script + plot + "\n", [=](const TextStyle& style) { return text_line_chart(axes, lines, style); }};
 }
 
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns) {
   const int rows = (static_cast<int>(figures.size()) + columns - 1) / columns;
+  const auto text = [=](const TextStyle& style) {
+    std::string all = title + "\n";
+    for (const Figure& figure : figures) all += "\n" + figure.text(style);
+    return all;
+  };
   Figure all{"set multiplot layout " + std::to_string(rows) + "," + std::to_string(columns) + " title " +
                  gnuplot_quote(title) + " font ',15'\n",
-             560 * columns, 60 + 460 * rows};
+             text, 560 * columns, 60 + 460 * rows};
   for (const Figure& figure : figures) all.script += "reset\n" + figure.script;
   all.script += "unset multiplot\n";
   return all;
 }
 
-std::vector<std::filesystem::path> draw(const Figure& figure, const std::filesystem::path& stem) {
+void draw(const Figure& figure, const std::filesystem::path& path) {
   const std::string size = std::to_string(figure.width) + "," + std::to_string(figure.height);
-  std::vector<std::filesystem::path> written;
-  for (const std::string& kind : {std::string("png"), std::string("svg")}) {
-    const std::filesystem::path path = stem.string() + "." + kind;
-    gnuplot("set terminal " + (kind == "png" ? "pngcairo" : kind) + " noenhanced size " + size +
-                (kind == "svg" ? " dynamic" : "") + " font 'sans,12' background rgb 'white'\n" +
-                "set output OUTPUT\n" + figure.script,
-            path);
-    written.push_back(path);
-  }
-  return written;
+  const bool svg = path.extension() == ".svg";
+  gnuplot("set terminal " + std::string(svg ? "svg" : "pngcairo") + " noenhanced size " + size +
+              (svg ? " dynamic" : "") + " font 'sans,12' background rgb 'white'\n" + "set output OUTPUT\n" +
+              figure.script,
+          path);
 }
 
 }  // namespace zoo

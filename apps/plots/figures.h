@@ -1,14 +1,22 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace zoo {
 
-/// A picture as gnuplot's commands, without terminal and output file; sizes in pixels.
+/// How a figure is written as text.
+struct TextStyle {
+  int width = 80;  // columns
+  bool colour = false;
+};
+
+/// A picture as gnuplot's commands, without terminal and output file, and as text; sizes in pixels.
 struct Figure {
   std::string script;
+  std::function<std::string(const TextStyle&)> text;
   int width = 900, height = 640;
 };
 
@@ -36,8 +44,8 @@ struct HeatMap {
 };
 Figure heat_map(const HeatMap& map);
 
-/// A bar for each label, its value above it; `group` chooses the colour, `top` the end of the axis (0: by the
-/// values).
+/// A bar for each label, its value at its end, standing or, where a label is long, lying; `group` chooses the
+/// colour, `top` the end of the axis (0: by the values).
 struct BarChart {
   Axes axes;
   std::vector<std::string> labels;
@@ -56,7 +64,7 @@ Figure line_chart(const Axes& axes, const std::vector<Line>& lines);
 /// Figures side by side in rows of `columns`, under one title.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);
 
-/// Writes `stem`.png and `stem`.svg and returns their paths. Throws GnuplotMissing, or Error naming the file.
-std::vector<std::filesystem::path> draw(const Figure& figure, const std::filesystem::path& stem);
+/// Writes the picture, a PNG or SVG by its name's end. Throws GnuplotMissing, or Error naming the file.
+void draw(const Figure& figure, const std::filesystem::path& path);
 
 }  // namespace zoo

@@ -1,5 +1,8 @@
 #include "apps/plots/gnuplot.h"
 
+#include <cctype>
+#include <string_view>
+
 #include <unistd.h>
 
 #include "data/base/atomic_file.h"
@@ -19,9 +22,20 @@ std::string first_line(const std::string& text) {
 }  // namespace
 
 std::string gnuplot_quote(const std::string& text) {
-  std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? std::string("''") : std::string(1, letter);
-  return quoted + "'";
+  // In single quotes gnuplot loses a quote that comes first; in double quotes it runs what stands in
+  // backquotes.
+  constexpr std::string_view kPlain = " !#&()*+,-./:;<=>?@[]^_{|}~%";
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (std::isalnum(code) != 0 || code >= 0x80 || kPlain.find(letter) != std::string_view::npos) {
+      quoted += letter;
+    } else {
+      for (const int shift : {6, 3, 0})
+        quoted += (shift == 6 ? "\\" : "") + std::to_string(code >> shift & 7);
+    }
+  }
+  return quoted + "\"";
 }
 
 void gnuplot(const std::string& script, const fs::path& output) {

@@ -17,7 +17,7 @@ struct GnuplotMissing : Error {
 /// cannot be written or gnuplot refuses the script.
 void gnuplot(const std::string& script, const std::filesystem::path& output);
 
-/// `text` as a gnuplot string in single quotes.
+/// `text` as a gnuplot string, whatever it holds.
 std::string gnuplot_quote(const std::string& text);
 
 }  // namespace zoo

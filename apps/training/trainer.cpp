@@ -40,6 +40,7 @@ class Trainer::Clock {
 Trainer::Trainer(std::shared_ptr<Model> model, Batches& batches, RunDirectory run, SaveModel save_model,
                  const TrainerOptions& options)
     : model_(std::move(model)),
+      disagreement_(model_, options.disagreement, options.disagreement_weight),
       batches_(batches),
       run_(std::move(run)),
       save_model_(std::move(save_model)),
@@ -114,7 +115,7 @@ double Trainer::update(std::int64_t iteration, bool wants_loss) {
     at::Tensor loss;
     {
       const AutocastScope autocast(options_.dtype, options_.device);
-      loss = model_->forward(batch).loss;
+      loss = disagreement_.forward(batch).loss;
     }
     if (steps > 1) loss = loss / steps;
     loss.backward();

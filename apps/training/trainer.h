@@ -5,6 +5,7 @@
 
 #include "apps/training/adamw.h"
 #include "apps/training/batches.h"
+#include "apps/training/disagreement_loss.h"
 #include "apps/training/metrics_log.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/schedule.h"
@@ -22,6 +23,8 @@ struct TrainerOptions {
   std::uint64_t seed = 1337;
   at::ScalarType dtype = at::kFloat;  // kBFloat16: autocast
   c10::Device device = c10::kCPU;
+  Disagreement disagreement = Disagreement::kNone;  // added to the loss of training, not of evaluation
+  double disagreement_weight = 0.1;
   Schedule schedule;
   AdamW::Options adamw;
 };
@@ -80,6 +83,7 @@ class Trainer {
   Metrics metrics(std::int64_t iteration, double loss, Clock& clock) const;
 
   std::shared_ptr<Model> model_;
+  DisagreementLoss disagreement_;
   Batches& batches_;
   RunDirectory run_;
   SaveModel save_model_;

@@ -93,11 +93,15 @@ void DecoderModel::initialize(at::Generator generator) {
   const double residual_std = scaled ? std / std::sqrt(2.0 * static_cast<double>(config_.num_layers)) : std;
   draw_normal(*token_embedding, std, generator);
   if (position_embedding) draw_normal(*position_embedding, std, generator);
+  if (stack->position_bias) draw_normal(*stack->position_bias, std, generator);
   for (const auto& module : *stack->blocks) {
     auto& block = *module->as<BlockImpl>();
     block.attention_norm->reset();
     draw_normal(*block.attention->qkv, std, generator);
     draw_normal(*block.attention->out, residual_std, generator);
+    for (Embedding table : {block.attention->relative_keys, block.attention->relative_values}) {
+      if (table) draw_normal(*table, std, generator);
+    }
     block.feed_forward_norm->reset();
     draw_normal(*block.feed_forward->up, std, generator);
     draw_normal(*block.feed_forward->down, residual_std, generator);

@@ -9,6 +9,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include "models/layers/efficient_attention.h"
 #include "models/layers/relative_positions.h"
 #include "models/layers/short_attention.h"
 
@@ -77,12 +78,21 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
     : num_heads_(config.num_heads),
       num_kv_heads_(config.kv_heads()),
       head_dim_(config.head_size()),
+      kind_(config.attention),
+      window_(config.attention_window),
       dropout_(config.attention_dropout),
       scale_(config.attention_scale) {
   const std::int64_t width = num_heads_ * head_dim_;
   const std::int64_t kv_width = num_kv_heads_ * head_dim_;
   qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.attention_bias));
   out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+  if (kind_ == AttentionKind::kLinformer) {
+    const auto projection = [&] {
+      return Linear(config.max_positions, config.attention_projection, /*with_bias=*/false);
+    };
+    key_projection = register_module("key_projection", projection());
+    value_projection = register_module("value_projection", projection());
+  }
   if (config.position == PositionKind::kShaw) {
     const std::int64_t distances = 2 * config.relative_max_distance + 1;
     relative_keys = register_module("relative_keys", Embedding(distances, head_dim_));
@@ -123,15 +133,36 @@ AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttent
     k = std::move(seen.keys);
     v = std::move(seen.values);
   }
-  AttentionOutput result = scaled_dot_product_attention(q, k, v, context.mask, options_for(context, q, k));
+  AttentionOutput result = attend(q, k, v, context);
+  if (records != nullptr) records->push_back({v, result.output});
   result.output = out(merge_heads(result.output));
   return result;
+}
+
+AttentionOutput SelfAttentionImpl::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                          const SelfAttentionContext& context) const {
+  if (kind_ == AttentionKind::kFull)
+    return scaled_dot_product_attention(q, k, v, context.mask, options_for(context, q, k));
+  const EfficientAttentionOptions options{.kind = kind_,
+                                          .window = window_,
+                                          .causal = context.mask.causal,
+                                          .key_mask = context.mask.key_mask,
+                                          .dropout = is_training() ? dropout_ : 0.0,
+                                          .scale = scale_,
+                                          .need_weights = context.need_weights};
+  const std::int64_t group = num_heads_ / num_kv_heads_;
+  const at::Tensor keys = group == 1 ? k : k.repeat_interleave(group, 1);
+  const at::Tensor values = group == 1 ? v : v.repeat_interleave(group, 1);
+  if (kind_ == AttentionKind::kLinear) return linear_attention(q, keys, values, options);
+  if (kind_ != AttentionKind::kLinformer) return sparse_attention(q, keys, values, options);
+  return linformer_attention(q, keys, values, key_projection->weight, value_projection->weight, options);
 }
 
 bool SelfAttentionImpl::is_plain(const SelfAttentionContext& context) const {
   const bool drops = is_training() && dropout_ > 0;
   return context.mask.causal && context.rotary == nullptr && context.cache == nullptr &&
-         !context.need_weights && !drops && num_kv_heads_ == num_heads_ && scale_ == 0 && !relative_keys;
+         !context.need_weights && !drops && num_kv_heads_ == num_heads_ && scale_ == 0 && !relative_keys &&
+         kind_ == AttentionKind::kFull && records == nullptr;
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <vector>
+
+#include "models/layers/attention_output.h"
 #include "models/layers/key_value_cache.h"
 #include "models/layers/linear.h"
 #include "models/layers/masks.h"
@@ -14,11 +17,6 @@ struct AttentionOptions {
   bool need_weights = false;
   /// What is added to key s and value s as query t sees them (Shaw et al., 2018): [T, S, D], both or none.
   at::Tensor relative_keys, relative_values;
-};
-
-struct AttentionOutput {
-  at::Tensor output;   // [B, H, T, D] of scaled_dot_product_attention, [B, T, C] of a module
-  at::Tensor weights;  // [B, H, T, S], only when asked for
 };
 
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
@@ -36,10 +34,16 @@ struct SelfAttentionContext {
   bool need_weights = false;
 };
 
+/// What the heads of one call make, for a loss on them: [B, H, T, D], [B, Hkv, T, D] the values.
+struct HeadRecord {
+  at::Tensor values, outputs;
+};
+
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
 /// al., 2023). x [B, T, C] to [B, T, C]. One projection makes queries, keys and values: qkv.weight [(H + 2
 /// Hkv) D, C]. With Shaw et al.'s (2018) positions, tables of 2 k + 1 distances, k = relative_max_distance,
-/// serve all heads.
+/// serve all heads. With an attention other than AttentionKind::kFull see efficient_attention.h; its
+/// context's mask says no more than causal and key_mask.
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const TransformerConfig& config);
@@ -47,16 +51,23 @@ class SelfAttentionImpl : public torch::nn::Module {
   AttentionOutput forward(const at::Tensor& x, const SelfAttentionContext& context);
 
   Linear qkv{nullptr}, out{nullptr};
+  Linear key_projection{nullptr}, value_projection{nullptr};   // [projection, max_positions]; only kLinformer
   Embedding relative_keys{nullptr}, relative_values{nullptr};  // [2 k + 1, D]; empty unless kShaw
+  std::vector<HeadRecord>* records = nullptr;                  // where each call adds its own; null: nowhere
 
  private:
   AttentionOptions options_for(const SelfAttentionContext& context, const at::Tensor& q,
                                const at::Tensor& k) const;
 
+  AttentionOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const SelfAttentionContext& context) const;
+
   /// Causal over the whole sequence and nothing else: what causal_self_attention does.
   bool is_plain(const SelfAttentionContext& context) const;
 
   std::int64_t num_heads_, num_kv_heads_, head_dim_;
+  AttentionKind kind_;
+  std::int64_t window_;
   double dropout_, scale_;
 };
 TORCH_MODULE(SelfAttention);

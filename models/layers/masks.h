@@ -13,6 +13,9 @@ struct AttentionMask {
   /// [B or 1, 1, T, 1], true where a query has no key to see; its output is zero. Undefined: no such row.
   /// In those rows `bias` hides nothing, so that no softmax meets a row of -inf only.
   at::Tensor hidden_rows;
+  /// [B, S] bool, true where a key may be seen, for attentions that add no bias (AttentionKind other than
+  /// kFull), whose queries are the last of the keys' positions when `causal`. Undefined: every key.
+  at::Tensor key_mask;
 };
 
 /// The lengths of one attention: `queries` (T) are the last ones of `keys` (S) positions when a cache holds

@@ -10,7 +10,6 @@ namespace zoo {
 namespace {
 
 void check_supported(const TransformerConfig& config) {
-  TORCH_CHECK(config.attention == AttentionKind::kFull, "the stack has no attention but full attention yet");
   TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
   TORCH_CHECK(!config.cross_attention || config.shape == Shape::kDecoder,
               "only a decoder has cross-attention");
@@ -33,6 +32,11 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
 AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::int64_t past) const {
   const at::Tensor& x = inputs.embeddings;
   const bool causal = config_.shape == Shape::kDecoder;
+  if (config_.attention != AttentionKind::kFull) {
+    AttentionMask mask{.causal = causal};
+    if (inputs.attention_mask.defined()) mask.key_mask = inputs.attention_mask.to(x.device()).ne(0);
+    return mask;
+  }
   const MaskShape shape{.queries = x.size(1), .keys = past + x.size(1), .causal = causal};
   AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
   if (config_.position == PositionKind::kT5Buckets) {

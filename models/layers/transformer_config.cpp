@@ -101,6 +101,31 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
   }
 }
 
+void check_attention(const TransformerConfig& c, Faults& faults) {
+  if (c.attention == AttentionKind::kFull) return;
+  const std::string_view kind = name_of(c.attention);
+  const bool biased = c.position == PositionKind::kShaw || c.position == PositionKind::kT5Buckets ||
+                      c.position == PositionKind::kAlibi;
+  faults.check(!biased, kind, " attention cannot have ", name_of(c.position),
+               " positions, which say something of every pair");
+  switch (c.attention) {
+    case AttentionKind::kLinear:
+      faults.check(c.attention_dropout == 0,
+                   "linear attention has no weights to drop: attention_dropout must be 0, got ",
+                   c.attention_dropout);
+      break;
+    case AttentionKind::kLinformer:
+      faults.check(c.attention_projection > 0 && c.attention_projection <= kLargestSize,
+                   "attention_projection must be positive, got ", c.attention_projection);
+      faults.check(c.shape == Shape::kEncoder,
+                   "linformer attention mixes all positions: only an encoder has it");
+      break;
+    default:
+      faults.check(c.attention_window > 0 && c.attention_window <= kLargestSize,
+                   "attention_window must be positive, got ", c.attention_window);
+  }
+}
+
 void check_rates(const TransformerConfig& c, Faults& faults) {
   const auto rate = [&](const char* name, double value) {
     faults.check(value >= 0 && value < 1, name, " must be in [0, 1), got ", value);
@@ -142,6 +167,7 @@ void TransformerConfig::validate() const {
   check_sizes(*this, faults);
   check_heads(*this, faults);
   check_positions(*this, faults);
+  check_attention(*this, faults);
   check_embeddings(*this, faults);
   check_rates(*this, faults);
   faults.report();
@@ -191,6 +217,22 @@ std::string_view name_of(PositionKind position) {
 
 std::string_view name_of(NormKind norm) {
   return norm == NormKind::kLayerNorm ? "layer_norm" : "rms_norm";
+}
+
+std::string_view name_of(AttentionKind attention) {
+  switch (attention) {
+    case AttentionKind::kFull:
+      return "full";
+    case AttentionKind::kSlidingWindow:
+      return "sliding_window";
+    case AttentionKind::kStridedSparse:
+      return "strided_sparse";
+    case AttentionKind::kLinear:
+      return "linear";
+    case AttentionKind::kLinformer:
+      return "linformer";
+  }
+  return "?";
 }
 
 bool is_gated(Activation activation) {

@@ -91,8 +91,10 @@ struct TransformerConfig {
   std::int64_t relative_max_distance = 128;  // T5: from there on one bucket; Shaw: the farthest told apart
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
-  double attention_scale = 0.0;  // of the scores; 0: 1 / sqrt(D)
-  bool cross_attention = false;  // every block of a decoder attends to a memory too
+  std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
+  std::int64_t attention_projection = 0;  // kLinformer: mixtures that the keys become
+  double attention_scale = 0.0;           // of the scores; 0: 1 / sqrt(D)
+  bool cross_attention = false;           // every block of a decoder attends to a memory too
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
   double logits_scale = 1.0;  // of the hidden state before the output projection (T5: 1 / sqrt(C) when tied)
@@ -139,6 +141,7 @@ struct TransformerConfig {
 std::string_view name_of(Activation activation);
 std::string_view name_of(PositionKind position);
 std::string_view name_of(NormKind norm);
+std::string_view name_of(AttentionKind attention);
 
 /// True for the gated linear units, whose up projection is twice as wide.
 bool is_gated(Activation activation);

@@ -71,6 +71,8 @@ std::string with_heads(std::string_view text, const TransformerConfig& config) {
 }  // namespace
 
 ScriptPart self_attention_part(const SelfAttentionImpl& attention, const TransformerConfig& config) {
+  TORCH_CHECK(config.attention == AttentionKind::kFull, "TorchScript has no text for ",
+              name_of(config.attention), " attention");
   TORCH_CHECK(!attention.relative_keys, "TorchScript has no text for ", name_of(config.position),
               " positions");
   ScriptPart part;

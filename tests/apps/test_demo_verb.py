@@ -1,13 +1,16 @@
 """tzoo demo: the tutorials' figures and pictures."""
 
+import math
 import os
 import pathlib
+import re
 import struct
 import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 import zlib
 
+import tiny_checkpoint
 from tzoo_runner import CommandTest, run
 
 # What the tutorial prints below each of its three programs.
@@ -118,6 +121,68 @@ class Demo(CommandTest):
         self.assertAlmostEqual(loss() - loss("--weight", 0), 0.5 * 4 / 3, delta=0.2)
         self.assertAlmostEqual(loss("--weight", 1) - loss(), loss() - loss("--weight", 0), places=3)
 
+    def test_efficient_attention_is_exact_where_nothing_is_left_out(self):
+        out = self.demo("efficient-attention", "--longest", 256, "--format", "png").out
+        table = out.splitlines()[1 : out.splitlines().index("")]
+        error = {" ".join(line.split()[:-1]): float(line.split()[-1]) for line in table[1:]}
+        for name in "sliding window window 512", "strided sparse stride 1", "Linformer every key its own mixture":
+            self.assertLess(error[name], 1e-5, name)
+        windows = [error[f"sliding window window {width}"] for width in (16, 64, 256, 512)]
+        self.assertEqual(windows, sorted(windows, reverse=True))
+        self.assertGreater(windows[0], 0.01)
+        self.assertEqual(len(re.findall(r"^linear +n D² +[\d.]+ +[\d.]+$", out, re.MULTILINE)), 2)
+
+    def test_the_transformer_reaches_back_further_than_the_lstm(self):
+        out = self.demo("rnn-vs-transformer", "--updates", 1, "--format", "png").out
+        lstm, transformer = (re.search(rf"^{name} .*%$", out, re.MULTILINE)[0] for name in ("LSTM", "transformer"))
+        for line in lstm, transformer:
+            for share in re.findall(r"([\d.]+)%", line):
+                self.assertTrue(5 <= float(share) <= 60, line)  # nothing is learnt in one update
+
+    def test_neighbours_of_learnt_words(self):
+        out = self.demo("explore-embeddings", "--words", "cat,apple", "--neighbours", 2, "--format", "terminal").out
+        self.assertRegex(out, r"\ncat +1 +strolls 0\.\d{3}, dog 0\.766\n")  # the tutorial's own cosine
+        self.assertRegex(out, r"\napple +1 +banana 0\.792, ")
+        self.assertRegex(out, r"\ndog - cat \+ apple ≈ banana 0\.\d{3}, ")
+
+    def test_neighbours_in_a_checkpoint(self):
+        model = pathlib.Path(self.folder.name) / "model"
+        model.mkdir()
+        chars = "abcdefgh"
+        config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": len(chars),
+                  "n_positions": 8, "n_embd": 2, "n_layer": 1, "n_head": 1}
+        tensors = tiny_checkpoint.gpt2_tensors(config)
+        # On a circle, 45 degrees from one to the next.
+        circle = [value for i in range(8) for value in (math.cos(math.pi * i / 4), math.sin(math.pi * i / 4))]
+        tensors["transformer.wte.weight"] = ([8, 2], circle)
+        tiny_checkpoint.write_json(model, "config.json", config)
+        tiny_checkpoint.write_safetensors(model / "model.safetensors", tensors)
+        tiny_checkpoint.write_char_tokenizer(model, chars)
+        words = ["explore-embeddings", "--model", model, "--format", "terminal"]
+        out = self.demo(*words, "--words", "c", "--neighbours", 3, "--analogy", "b + d - c").out
+        self.assertRegex(out, r"\nc +1 +(b 0\.707, d|d 0\.707, b) 0\.707, [ae] -?0\.000\n")
+        # b + d is √2 of c; less c it is still c, which may not be said: 45 degrees away are b and d, not either.
+        self.assertRegex(out, r"\nb \+ d - c ≈ [ae] ")
+        self.assert_one_error(self.demo(*words, "--words", "c", "--analogy", "b d"), 2, "--analogy", "'b d'")
+        self.assert_one_error(self.demo(*words, "--words", "c", "--analogy", "b +"), 2, "--analogy", "'b +'")
+        self.assert_one_error(self.demo("explore-embeddings", "--words", "dgo"), 2, "'dgo'", "did you mean 'dog'")
+
+    def assert_trained_heads_matter(self, out):
+        right = re.search(r"\(right: (\d+)% and (\d+)%\)", out)
+        self.assertGreater(min(map(int, right.groups())), 95)
+        table = out.split("of a head by ablation")[1].splitlines()[2:4]
+        left = [[int(share[:-1]) for share in line.split()[-2:]] for line in table]
+        self.assertLess(min(before for before, _ in left), 50)  # some head says the word before
+        self.assertLess(min(first for _, first in left), 50)  # and some head the first
+
+    def assert_positions_measured_beyond_the_trained_length(self, out):
+        table = out.split("at the end of longer ones\n")[1].split("\n\n")[0].splitlines()[1:]
+        right = {line.split()[0]: [float(share[:-1]) for share in line.split()[1:]] for line in table}
+        self.assertEqual(set(right), {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi"})
+        self.assertGreater(right["alibi"][0], 90)
+        self.assertGreater(right["alibi"][-1], 90)  # 8 times the trained length
+        self.assertLess(right["learned"][-1], right["learned"][0] - 20)
+
     def test_all_runs_what_list_names(self):
         names = [line.split()[0] for line in self.succeed("demo", "list").splitlines()[1:]]
         self.assertLessEqual(set(PRINTED), set(names))
@@ -128,6 +193,27 @@ class Demo(CommandTest):
             self.assert_pictures(name, result)
         for printed in PRINTED.values():
             self.assertIn(printed, result.out)
+        outputs = dict(part.split("\n", 1) for part in ("\n" + result.out).split("\n# tzoo demo ")[1:])
+        self.assert_trained_heads_matter(outputs["heads"])
+        self.assert_positions_measured_beyond_the_trained_length(outputs["positions"])
+
+    def test_a_terminal_needs_neither_gnuplot_nor_a_folder(self):
+        result = self.demo("ambiguous", "--format", "terminal", PATH=self.folder.name)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        printed, _, picture = result.out.partition("\n\nAttention weights for 'iron man'")
+        self.assertEqual(printed + "\n", PRINTED["ambiguous"])
+        first_row = picture.splitlines()[2].split()  # below the title's rest and the columns' names
+        self.assertEqual(first_row[0], "iron")
+        self.assertAlmostEqual(sum(map(float, first_row[1:])), 1, delta=0.011)
+        self.assertNotIn("\x1b", result.out)
+        self.assertFalse(self.out.exists())
+
+    def test_one_format_alone(self):
+        for kind, other in ("png", "svg"), ("svg", "png"):
+            self.assertEqual(self.demo("disagreement", "--epochs", 1, "--format", kind).code, 0)
+            self.assertTrue((self.out / f"disagreement.{kind}").exists())
+            self.assertFalse((self.out / f"disagreement.{other}").exists())
+            (self.out / f"disagreement.{kind}").unlink()
 
     def test_an_unknown_demo_names_the_near_one(self):
         self.assert_one_error(run("demo", "embedings"), 2, "'embedings'", "did you mean 'embeddings'")

@@ -110,7 +110,11 @@ TEST_CASE("the stack refuses what it does not have") {
     const char* message;
   };
   const std::vector<Case> cases{
-      {[](auto& c) { c.attention = AttentionKind::kLinear; }, "no attention but full"},
+      {[](auto& c) {
+         c.attention = AttentionKind::kLinformer;
+         c.attention_projection = 4;
+       },
+       "only an encoder has it"},
       {[](auto& c) {
          c.shape = Shape::kEncoder;
          c.cross_attention = true;

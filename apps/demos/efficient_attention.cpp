@@ -1,0 +1,199 @@
+#include "models/layers/efficient_attention.h"
+
+#include <cmath>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "apps/demos/measure.h"
+#include "models/layers/attention.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kHeads = 2, kSize = 32, kShortest = 128, kCompared = 512;
+constexpr std::int64_t kWindow = 64, kMixtures = 64;
+// Beyond it the weights of full attention alone take a gigabyte and more.
+constexpr std::int64_t kMostWeights = std::int64_t{1} << 26;
+
+struct Heads {
+  at::Tensor q, k, v;  // [1, H, T, D]
+};
+
+// Positions that are near resemble one another, as the words of a text do: a walk that forgets.
+Heads draw_heads(std::int64_t length, const at::Generator& generator) {
+  const at::Tensor noise = at::randn({length, kHeads, kSize}, generator);
+  at::Tensor walk = noise.clone();
+  for (std::int64_t t = 1; t < length; ++t) walk[t].copy_(walk[t - 1] * 0.95 + noise[t] * 0.31);
+  const at::Tensor x = walk.permute({1, 0, 2}).unsqueeze(0).contiguous();
+  return {x * 1.5, x * 1.5, at::randn(x.sizes(), generator)};
+}
+
+struct Method {
+  std::string name, complexity;
+  std::function<at::Tensor(const Heads&)> attend;  // [1, H, T, D]
+};
+
+at::Tensor full(const Heads& h, bool explicit_weights) {
+  return scaled_dot_product_attention(h.q, h.k, h.v, {}, {.need_weights = explicit_weights}).output;
+}
+
+at::Tensor sparse(const Heads& h, AttentionKind kind, std::int64_t window) {
+  return sparse_attention(h.q, h.k, h.v, {.kind = kind, .window = window}).output;
+}
+
+// Untrained projections are random: rows of variance 1 / mixtures keep lengths on average (Johnson and
+// Lindenstrauss).
+at::Tensor linformer(const Heads& h, std::int64_t mixtures) {
+  auto generator = at::detail::createCPUGenerator(1);
+  const at::Tensor projection =
+      at::randn({mixtures, h.k.size(2)}, generator) / std::sqrt(static_cast<double>(mixtures));
+  return linformer_attention(h.q, h.k, h.v, projection, projection, {.kind = AttentionKind::kLinformer})
+      .output;
+}
+
+std::int64_t root(std::int64_t length) {
+  return static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(length))));
+}
+
+std::vector<Method> methods() {
+  return {
+      {"full, weights kept", "n² D", [](const Heads& h) { return full(h, true); }},
+      {"full, fused", "n² D", [](const Heads& h) { return full(h, false); }},
+      {"sliding window 64", "n w D",
+       [](const Heads& h) { return sparse(h, AttentionKind::kSlidingWindow, kWindow); }},
+      {"strided, √n", "n √n D",
+       [](const Heads& h) { return sparse(h, AttentionKind::kStridedSparse, root(h.q.size(2))); }},
+      {"linear", "n D²",
+       [](const Heads& h) {
+         return linear_attention(h.q, h.k, h.v, {.kind = AttentionKind::kLinear}).output;
+       }},
+      {"Linformer 64", "n k D", [](const Heads& h) { return linformer(h, kMixtures); }},
+  };
+}
+
+bool too_large(const Method& method, std::int64_t length) {
+  return method.name == "full, weights kept" && kHeads * length * length > kMostWeights;
+}
+
+double difference(const at::Tensor& output, const at::Tensor& exact) {
+  return ((output - exact).norm() / exact.norm()).item<double>();
+}
+
+void print_differences(const Heads& h) {
+  const at::Tensor exact = full(h, true);
+  Table table({{"attention"}, {"the same but for"}, number("difference to full")});
+  const auto row = [&](const std::string& name, const std::string& choice, const at::Tensor& output) {
+    table.row({name, choice, format_text("%.1e", difference(output, exact))});
+  };
+  row("fused", "the order of sums", full(h, false));
+  for (const std::int64_t window : {16, 64, 256, 512})
+    row("sliding window", "window " + std::to_string(window),
+        sparse(h, AttentionKind::kSlidingWindow, window));
+  for (const std::int64_t stride : {128, 23, 4, 1})
+    row("strided sparse", "stride " + std::to_string(stride),
+        sparse(h, AttentionKind::kStridedSparse, stride));
+  row("linear", "another kernel", linear_attention(h.q, h.k, h.v, {.kind = AttentionKind::kLinear}).output);
+  for (const std::int64_t mixtures : {16, 64, 256})
+    row("Linformer", std::to_string(mixtures) + " random mixtures", linformer(h, mixtures));
+  const at::Tensor same = at::eye(kCompared);
+  row("Linformer", "every key its own mixture",
+      linformer_attention(h.q, h.k, h.v, same, same, {.kind = AttentionKind::kLinformer}).output);
+  std::cout << "Relative difference of the outputs, " << kCompared << " positions, untrained\n";
+  table.print(std::cout);
+}
+
+struct Measured {
+  std::vector<Line> times, memory;  // a line for each method
+};
+
+Measured measure(std::int64_t longest, const at::Generator& generator) {
+  Measured measured;
+  std::vector<Table::Column> columns{{"attention"}, {"operations"}};
+  std::vector<std::vector<std::string>> times, memory;
+  for (const Method& method : methods()) {
+    measured.times.push_back({method.name, {}, {}});
+    measured.memory.push_back({method.name, {}, {}});
+    times.push_back({method.name, method.complexity});
+    memory.push_back({method.name, method.complexity});
+  }
+  for (std::int64_t length = kShortest; length <= longest; length *= 2) {
+    columns.push_back(number(std::to_string(length)));
+    const Heads heads = draw_heads(length, generator);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const Method method = methods()[i];
+      if (too_large(method, length)) {
+        times[i].push_back("-");
+        memory[i].push_back("-");
+        continue;
+      }
+      const Cost cost = cost_of([&] { static_cast<void>(method.attend(heads)); });
+      times[i].push_back(format_text("%.2f", 1000 * cost.seconds));
+      memory[i].push_back(format_text("%.1f", static_cast<double>(cost.peak_bytes) / 1e6));
+      const auto at = static_cast<double>(length);
+      measured.times[i].x.push_back(at), measured.times[i].y.push_back(1000 * cost.seconds);
+      measured.memory[i].x.push_back(at);
+      measured.memory[i].y.push_back(static_cast<double>(cost.peak_bytes) / 1e6);
+    }
+  }
+  for (const auto& [title, rows] : {std::pair("\nTime, ms", times), std::pair("\nPeak memory, MB", memory)}) {
+    std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << "\n";
+    Table table(columns);
+    for (const auto& row : rows) table.row(row);
+    table.print(std::cout, standard_output_width());
+  }
+  return measured;
+}
+
+Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window) {
+  const at::Tensor visible = visible_keys({.kind = kind, .window = window, .causal = true}, 36, 36, at::kCPU);
+  return heat_map({.axes = {.title = title, .x = "key", .y = "query"},
+                   .cells = matrix_of(visible.to(at::kFloat)),
+                   .values = false,
+                   .low = 0,
+                   .high = 1});
+}
+
+}  // namespace
+
+int demo_efficient_attention(const Arguments& arguments) {
+  DemoOptions options;
+  std::int64_t longest = 8192;
+  Flags flags(arguments.command,
+              "Compares attentions that do not compare every pair with the one that does.");
+  flags.add("longest", longest, "sequence that is measured").between(kShortest, 65536);
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const at::NoGradGuard no_grad;
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  print_differences(draw_heads(kCompared, generator));
+  const Measured measured = measure(longest, generator);
+  std::cout
+      << "\nThe weights of full attention are not kept where they would take more than "
+      << human_bytes(4 * kMostWeights) << ": its line ends there.\nDouble the length: full attention takes "
+      << "four times as long, fused too, but without the memory; a window, sums and\nmixtures take twice as "
+      << "long. What they leave out is the difference above: a window as wide as the sequence leaves\n"
+      << "out nothing.\n";
+  const auto panel = [](const char* title, const char* y, const std::vector<Line>& lines) {
+    return line_chart({.title = title, .x = "positions", .y = y, .log_x = true, .log_y = true}, lines);
+  };
+  show(options, "efficient-attention",
+       grid("Attention over long sequences",
+            {panel("Time of a forward pass", "ms", measured.times),
+             panel("Peak memory", "MB", measured.memory),
+             pattern("Sliding window 4, causal", AttentionKind::kSlidingWindow, 4),
+             pattern("Strided 6, causal", AttentionKind::kStridedSparse, 6)},
+            2));
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/linalg_svd.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/demos/demos.h"
+#include "apps/demos/word_pairs.h"
+#include "apps/plots/attention_maps.h"
+#include "apps/text_model.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+struct ExploreFlags {
+  DemoOptions demo;
+  std::filesystem::path model;
+  std::string words, analogy;
+  std::int64_t neighbours = 5;
+};
+
+// Words with their vectors, however they came about.
+struct Space {
+  at::Tensor unit;  // [V, C], rows of length 1
+  std::function<std::string(std::int64_t)> name;
+  std::function<std::vector<std::int64_t>(const std::string&)> ids;
+};
+
+Space space_of(const at::Tensor& table) {
+  return {table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12), {}, {}};
+}
+
+// The first matrix with a row for each token is what turns ids into vectors.
+at::Tensor embedding_of(const Model& model) {
+  for (const auto& entry : model.named_parameters()) {
+    const at::Tensor& weight = entry.value();
+    if (weight.dim() == 2 && weight.size(0) == model.config().vocab_size)
+      return weight.detach().to(at::kFloat);
+  }
+  throw Error("--model: no matrix with a row for each token");
+}
+
+Space imported(const ExploreFlags& flags) {
+  const auto model = std::make_shared<TextModel>(load_text_model(flags.model, flags.demo.compute));
+  const std::int64_t known = model->tokenizer->vocab_size();
+  Space space = space_of(embedding_of(*model->model).slice(0, 0, known));
+  space.name = [model](std::int64_t id) {
+    return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));
+  };
+  space.ids = [model](const std::string& word) {
+    // In the middle of a text a word begins with a space, which many vocabularies count to it.
+    std::vector<TokenId> ids;
+    try {
+      ids = model->tokenizer->encode(" " + word);
+    } catch (const Error&) {  // a vocabulary without spaces
+    }
+    if (ids.size() != 1) ids = model->tokenizer->encode(word);
+    if (ids.empty()) throw UsageError("the word '", word, "' has no tokens");
+    return std::vector<std::int64_t>(ids.begin(), ids.end());
+  };
+  return space;
+}
+
+Space learnt(const ExploreFlags& flags) {
+  const WordPairs pairs = read_word_pairs(kTutorialPairs);
+  Space space =
+      space_of(learn_word_vectors(pairs, {.seed = static_cast<std::uint64_t>(flags.demo.compute.seed)}));
+  space.name = [ids = pairs.ids](std::int64_t id) { return ids.word(id); };
+  space.ids = [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; };
+  return space;
+}
+
+// A word of several tokens is their mean.
+at::Tensor vector_of(const Space& space, const std::vector<std::int64_t>& ids) {
+  const at::Tensor mean = space.unit.index_select(0, at::tensor(ids)).mean(0);
+  return mean / mean.norm().clamp_min(1e-12);
+}
+
+struct Neighbour {
+  std::int64_t id;
+  double cosine;
+};
+
+std::vector<Neighbour> nearest(const Space& space, const at::Tensor& vector,
+                               const std::vector<std::int64_t>& without, std::int64_t count) {
+  at::Tensor cosines = space.unit.matmul(vector);
+  for (const std::int64_t id : without) cosines[id].fill_(-2);
+  const auto [values, ids] =
+      cosines.topk(std::min(count, cosines.size(0) - static_cast<std::int64_t>(without.size())));
+  std::vector<Neighbour> found;
+  for (std::int64_t i = 0; i < values.size(0); ++i)
+    found.push_back({ids[i].item<std::int64_t>(), values[i].item<double>()});
+  return found;
+}
+
+std::string listed(const Space& space, const std::vector<Neighbour>& neighbours) {
+  std::string text;
+  for (const Neighbour& one : neighbours) {
+    text += (text.empty() ? "" : ", ") + space.name(one.id) + format_text(" %.3f", one.cosine);
+  }
+  return text;
+}
+
+// "king - man + woman": the words with their signs.
+void print_analogy(const Space& space, const ExploreFlags& flags) {
+  at::Tensor sum;
+  std::vector<std::int64_t> used;
+  double sign = 1;
+  bool expects_word = true;
+  for (const std::string& part : split_words(flags.analogy)) {
+    const bool is_sign = part == "+" || part == "-";
+    if (is_sign == expects_word) {
+      throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
+    }
+    expects_word = is_sign;
+    if (is_sign) {
+      sign = part == "+" ? 1 : -1;
+      continue;
+    }
+    const auto ids = space.ids(part);
+    used.insert(used.end(), ids.begin(), ids.end());
+    const at::Tensor vector = vector_of(space, ids) * sign;
+    sum = sum.defined() ? sum + vector : vector;
+  }
+  if (expects_word)
+    throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
+  std::cout << "\n"
+            << flags.analogy << " ≈ "
+            << listed(space, nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours))
+            << "\n";
+}
+
+// The words and their neighbours along the two directions in which they differ most.
+Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>& groups) {
+  std::vector<at::Tensor> rows;
+  std::vector<WordPoint> points;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::int64_t id : groups[group]) {
+      rows.push_back(space.unit[id]);
+      points.push_back({0, 0, space.name(id), static_cast<int>(group)});
+    }
+  }
+  const at::Tensor centred = at::stack(rows) - at::stack(rows).mean(0);
+  const at::Tensor directions = std::get<2>(at::linalg_svd(centred, /*full_matrices=*/false));  // [min, C]
+  const at::Tensor places = centred.matmul(directions.slice(0, 0, 2).t());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const at::Tensor place = places[static_cast<std::int64_t>(i)];
+    points[i].x = place[0].item<double>();
+    points[i].y = place.size(0) > 1 ? place[1].item<double>() : 0;
+  }
+  return word_scatter({.title = "Words and their neighbours: a colour for each word's company",
+                       .x = "first principal direction",
+                       .y = "second"},
+                      points);
+}
+
+// What a table says before anything has been learnt: the tutorial's experiment.
+void print_untrained(std::int64_t seed) {
+  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
+  const Space space = space_of(at::randn({1000, 64}, generator));
+  const auto cosine = [&](int a, int b) { return (space.unit[a] * space.unit[b]).sum().item<double>(); };
+  std::cout << "Untrained, 1000 tokens in 64 dimensions: "
+            << format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100))
+            << ": nobody is near anybody\n\n";
+}
+
+}  // namespace
+
+int demo_explore_embeddings(const Arguments& arguments) {
+  ExploreFlags v;
+  v.demo.compute.seed = 123;
+  Flags flags(arguments.command, "Finds the nearest neighbours of words, and analogies, in an embedding.");
+  flags.add("model", v.model, "checkpoint directory; without it the tutorial's words are learnt")
+      .placeholder("DIR");
+  flags.add("words", v.words, "whose neighbours are shown").placeholder("LIST");
+  flags.add("analogy", v.analogy, "as 'king - man + woman'").placeholder("SUM");
+  flags.add("neighbours", v.neighbours, "of each word").between(1, 50);
+  add_demo_flags(flags, v.demo);
+  flags.example(
+      "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "
+      "--analogy 'king - man + woman'");
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(v.demo);
+  if (v.words.empty()) v.words = v.model.empty() ? "cat,dog,apple,banana" : "king,cat,red";
+  if (v.analogy.empty()) v.analogy = v.model.empty() ? "dog - cat + apple" : "king - man + woman";
+
+  if (v.model.empty()) print_untrained(v.demo.compute.seed);
+  const Space space = v.model.empty() ? learnt(v) : imported(v);
+  Table table({{"word"}, number("tokens"), {"nearest, by cosine"}});
+  std::vector<std::vector<std::int64_t>> groups;
+  for (const std::string& word : split_list("words", v.words)) {
+    const auto ids = space.ids(word);
+    const auto found = nearest(space, vector_of(space, ids), ids, v.neighbours);
+    table.row({word, std::to_string(ids.size()), listed(space, found)});
+    groups.push_back(ids);
+    for (const Neighbour& one : found) groups.back().push_back(one.id);
+  }
+  table.print(std::cout, standard_output_width());
+  print_analogy(space, v);
+  std::cout
+      << "\nWords of the same company are near one another. Analogies are sums: what tells one word from "
+         "another is\na direction, if the embedding is large and has read enough.\n";
+  show(v.demo, "explore-embeddings", picture(space, groups));
+  return 0;
+}
+
+}  // namespace zoo

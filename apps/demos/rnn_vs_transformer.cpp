@@ -1,0 +1,184 @@
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/randint.h>
+#include <torch/nn/modules/rnn.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "apps/demos/measure.h"
+#include "models/layers/linear.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kTested = 512;
+constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
+constexpr std::int64_t kTimedLengths[] = {16, 32, 64, 128, 256, 512};
+
+// Reads word after word and classifies from its last state.
+class Recurrent : public torch::nn::Module {
+ public:
+  Recurrent() {
+    embedding = register_module("embedding", Embedding(kWords + 1, kWidth));
+    lstm = register_module("lstm",
+                           torch::nn::LSTM(torch::nn::LSTMOptions(kWidth, 2 * kWidth).batch_first(true)));
+    classifier = register_module("classifier", Linear(2 * kWidth, kWords));
+    const at::NoGradGuard no_grad;
+    embedding->weight.normal_(0.0, 1.0);
+    classifier->weight.normal_(0.0, 0.1);
+    classifier->bias.zero_();
+  }
+
+  at::Tensor forward(const at::Tensor& ids) {
+    return classifier(std::get<0>(lstm->forward(embedding->forward(ids))).select(1, -1));
+  }
+
+  Embedding embedding{nullptr};
+  torch::nn::LSTM lstm{nullptr};
+  Linear classifier{nullptr};
+};
+
+std::shared_ptr<Model> transformer(std::int64_t positions, std::uint64_t seed) {
+  TransformerConfig config;
+  config.vocab_size = kWords + 1;
+  config.pad_token_id = kWords;  // no sequence holds it
+  config.hidden_size = kWidth;
+  config.num_layers = 2;
+  config.num_heads = 2;
+  config.max_positions = positions;
+  config.num_labels = kWords;
+  config.problem_type = ProblemType::kSingleLabel;
+  config.initializer_range = 0.1;
+  return build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed);
+}
+
+std::int64_t count(const torch::nn::Module& module) {
+  std::int64_t sum = 0;
+  for (const auto& parameter : module.parameters()) sum += parameter.numel();
+  return sum;
+}
+
+using Logits = std::function<at::Tensor(const at::Tensor& ids)>;
+
+struct Learner {
+  std::string name;
+  std::function<std::pair<std::shared_ptr<torch::nn::Module>, Logits>(std::int64_t positions)> make;
+};
+
+std::vector<Learner> learners(std::uint64_t seed) {
+  return {{"LSTM",
+           [](std::int64_t) {
+             const auto model = std::make_shared<Recurrent>();
+             return std::pair<std::shared_ptr<torch::nn::Module>, Logits>(
+                 model, [model](const at::Tensor& ids) { return model->forward(ids); });
+           }},
+          {"transformer", [seed](std::int64_t positions) {
+             const auto model = transformer(positions, seed);
+             return std::pair<std::shared_ptr<torch::nn::Module>, Logits>(
+                 model, [model](const at::Tensor& ids) { return model->forward({.input_ids = ids}).logits; });
+           }}};
+}
+
+// The share of sequences whose first word is said at their end, after a training of so many updates.
+double accuracy(const Learner& learner, std::int64_t length, std::int64_t updates, std::uint64_t seed) {
+  at::manual_seed(seed);
+  auto generator = at::detail::createCPUGenerator(seed);
+  const auto draw = [&](std::int64_t rows) {
+    return at::randint(kWords, {rows, length}, generator, at::kLong);
+  };
+  const auto [model, logits] = learner.make(length);
+  fit(*model, {updates, 0.003}, [&, logits = logits](std::int64_t) {
+    const at::Tensor ids = draw(kBatch);
+    return at::cross_entropy_loss(logits(ids), ids.select(1, 0));
+  });
+  const at::NoGradGuard no_grad;
+  const at::Tensor ids = draw(kTested);
+  return logits(ids).argmax(-1).eq(ids.select(1, 0)).to(at::kFloat).mean().item<double>();
+}
+
+double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t seed) {
+  auto generator = at::detail::createCPUGenerator(seed);
+  const at::Tensor ids = at::randint(kWords, {kTimedBatch, length}, generator, at::kLong);
+  const auto [model, logits] = learner.make(length);
+  const auto step = [&, logits = logits] {
+    at::cross_entropy_loss(logits(ids), ids.select(1, 0)).backward();
+  };
+  step();  // the first one also makes the gradients' memory
+  return 1000 * cost_of(step).seconds;
+}
+
+}  // namespace
+
+int demo_rnn_vs_transformer(const Arguments& arguments) {
+  DemoOptions options;
+  std::int64_t updates = 200;
+  Flags flags(arguments.command,
+              "Sets an LSTM beside a transformer: time over length, and a word to remember.");
+  flags.add("updates", updates, "of each training, " + std::to_string(kBatch) + " sequences each")
+      .at_least(1);
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
+  const auto both = learners(seed);
+  std::vector<Table::Column> columns{{"model"}, number("parameters")};
+  for (const std::int64_t length : kTaskLengths)
+    columns.push_back(number("length " + std::to_string(length)));
+  Table learnt(columns);
+  std::vector<Line> right, times;
+  for (const Learner& learner : both) {
+    std::vector<std::string> cells{learner.name,
+                                   with_separators(count(*learner.make(kTaskLengths[2]).first))};
+    Line line{learner.name, {}, {}};
+    for (const std::int64_t length : kTaskLengths) {
+      line.x.push_back(static_cast<double>(length));
+      line.y.push_back(accuracy(learner, length, updates, seed));
+      cells.push_back(format_text("%.1f%%", 100 * line.y.back()));
+    }
+    learnt.row(cells);
+    right.push_back(std::move(line));
+  }
+  std::cout << "Say at the end which word came first, after " << updates
+            << " updates (by chance: " << format_text("%.1f%%", 100.0 / kWords) << ")\n";
+  learnt.print(std::cout);
+
+  std::vector<Table::Column> lengths{{"ms"}};
+  for (const std::int64_t length : kTimedLengths) lengths.push_back(number(std::to_string(length)));
+  Table timed(lengths);
+  for (const Learner& learner : both) {
+    std::vector<std::string> cells{learner.name};
+    Line line{learner.name, {}, {}};
+    for (const std::int64_t length : kTimedLengths) {
+      line.x.push_back(static_cast<double>(length));
+      line.y.push_back(milliseconds(learner, length, seed));
+      cells.push_back(format_text("%.2f", line.y.back()));
+    }
+    timed.row(cells);
+    times.push_back(std::move(line));
+  }
+  std::cout << "\nTime of a training step over length, " << kTimedBatch << " sequences, one thread\n";
+  timed.print(std::cout);
+  std::cout << "\nBetween the first word and the last lie as many steps of the LSTM as there are words, and "
+               "each may "
+               "lose it;\nattention goes there in one. On one thread the LSTM's time grows with the length "
+               "alone, the "
+               "transformer's with\nits square. But the LSTM's steps must wait for one another: what a "
+               "transformer does "
+               "for all words at once,\nmany cores or a GPU share among them.\n";
+  show(options, "rnn-vs-transformer",
+       grid("LSTM and transformer",
+            {line_chart({.title = "The first word remembered", .x = "length", .y = "accuracy", .log_x = true},
+                        right),
+             line_chart(
+                 {.title = "Time of a training step", .x = "length", .y = "ms", .log_x = true, .log_y = true},
+                 times)},
+            2));
+  return 0;
+}
+
+}  // namespace zoo

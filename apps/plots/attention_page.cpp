@@ -1,0 +1,113 @@
+#include "apps/plots/attention_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/plots/embedded_page.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string base64(const std::string& bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      text += i + j <= bytes.size() ? kLetters[group >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+// 0 … 65535 for 0 … 1, the low byte first.
+std::string packed(const std::vector<float>& weights) {
+  std::string bytes;
+  bytes.reserve(2 * weights.size());
+  for (const float weight : weights) {
+    const auto level = static_cast<std::uint32_t>(std::lround(std::clamp(weight, 0.0F, 1.0F) * 65535.0F));
+    bytes += static_cast<char>(level & 255);
+    bytes += static_cast<char>(level >> 8);
+  }
+  return base64(bytes);
+}
+
+std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
+  std::vector<std::string> labels;
+  for (const std::string& token : tokens) labels.push_back(token_label(token));
+  return labels;
+}
+
+Json patterns_of(const AttentionMaps& maps) {
+  Json patterns = Json::array();
+  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
+    for (std::size_t head = 0; head < maps.heads; ++head) {
+      const HeadPattern p = pattern_of(maps, layer, head);
+      Json row = Json::array();
+      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first}) {
+        row.push_back(std::isnan(value) ? Json() : Json(std::round(value * 1e4) / 1e4));
+      }
+      patterns.push_back(std::move(row));
+    }
+  }
+  return patterns;
+}
+
+Json json_of(const AttentionMaps& maps) {
+  Json json;
+  json["name"] = maps.name;
+  json["queries"] = labels_of(maps.queries);
+  json["keys"] = labels_of(maps.keys);
+  json["layers"] = maps.layers;
+  json["heads"] = maps.heads;
+  json["patterns"] = patterns_of(maps);
+  json["weights"] = packed(maps.weights);
+  return json;
+}
+
+// In a script element "</script" would end it and "<!--" begin a comment, whatever the quotes around them
+// say.
+std::string inside_script(const Json& json) {
+  std::string text;
+  for (const char letter : json.dump(-1, ' ', /*ensure_ascii=*/true)) {
+    if (letter == '<') {
+      text += "\\u003c";
+    } else {
+      text += letter;
+    }
+  }
+  return text;
+}
+
+std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  return std::string(text.substr(0, at)).append(by).append(text.substr(at + mark.size()));
+}
+
+}  // namespace
+
+std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps) {
+  Json data;
+  data["model"] = page.model;
+  data["text"] = page.text;
+  data["layer"] = page.layer;
+  data["head"] = page.head;
+  data["opensWithHead"] = page.opens_with_head;
+  data["maps"] = Json::array();
+  for (const AttentionMaps& each : maps) data["maps"].push_back(json_of(each));
+  std::string html = replaced(embedded::kPageHtml, "/*STYLE*/", embedded::kPageStyle);
+  html = replaced(html, "/*SCRIPT*/", embedded::kPageScript);
+  return replaced(html, "/*DATA*/", inside_script(data));
+}
+
+}  // namespace zoo

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo {
+
+struct AttentionOutput {
+  at::Tensor output;   // [B, H, T, D] of the functions on heads, [B, T, C] of a module
+  at::Tensor weights;  // [B, H, T, S], only when asked for
+};
+
+}  // namespace zoo

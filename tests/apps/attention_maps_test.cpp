@@ -1,0 +1,82 @@
+#include "apps/plots/attention_maps.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "apps/plots/attention_page.h"
+#include "apps/plots/gnuplot.h"
+
+using namespace zoo;
+
+namespace {
+
+// Two layers of one head over three tokens; the second layer's rows are even.
+AttentionMaps example() {
+  const float third = 1.0F / 3;
+  AttentionMaps maps{.name = "encoder", .queries = {"a", "b", "c"}, .keys = {"a", "b", "c"}};
+  maps.layers = 2;
+  maps.heads = 1;
+  maps.weights = {0.5F, 0.5F, 0, 0.25F, 0.25F, 0.5F, 0, 1, 0};
+  maps.weights.insert(maps.weights.end(), 9, third);
+  return maps;
+}
+
+}  // namespace
+
+TEST_CASE("a head's pattern: entropy in bits, and the mean weight along each line") {
+  const HeadPattern pattern = pattern_of(example(), 0, 0);
+  // Rows of 1, 1.5 and 0 bits.
+  CHECK(pattern.entropy == Approx(2.5 / 3));
+  CHECK(pattern.itself == Approx((0.5 + 0.25 + 0) / 3));
+  CHECK(pattern.previous == Approx((0.25 + 1) / 2));
+  CHECK(pattern.next == Approx((0.5 + 0.5) / 2));
+  CHECK(pattern.first == Approx((0.5 + 0.25 + 0) / 3));
+  const HeadPattern even = pattern_of(example(), 1, 0);
+  CHECK(even.entropy == Approx(std::log2(3.0)));
+  CHECK(even.previous == Approx(1.0 / 3));
+}
+
+TEST_CASE("from one text to another nothing is itself, previous or next") {
+  AttentionMaps maps{.name = "cross", .queries = {"x"}, .keys = {"a", "b"}, .layers = 1, .heads = 1};
+  maps.weights = {0.25F, 0.75F};
+  const HeadPattern pattern = pattern_of(maps, 0, 0);
+  CHECK(std::isnan(pattern.itself));
+  CHECK(std::isnan(pattern.previous));
+  CHECK(std::isnan(pattern.next));
+  CHECK(pattern.first == 0.25);
+  CHECK(pattern.entropy == Approx(0.811278).epsilon(1e-6));
+  CHECK(maps.strongest_key(0, 0, 0) == 1);
+  // One token alone has no neighbours.
+  maps = {.name = "encoder", .queries = {"x"}, .keys = {"x"}, .layers = 1, .heads = 1, .weights = {1.0F}};
+  CHECK(std::isnan(pattern_of(maps, 0, 0).previous));
+  CHECK(pattern_of(maps, 0, 0).itself == 1);
+}
+
+TEST_CASE("the strongest key of a row, the first of equals") {
+  CHECK(example().strongest_key(0, 0, 0) == 0);
+  CHECK(example().strongest_key(0, 0, 1) == 2);
+  CHECK(example().strongest_key(0, 0, 2) == 1);
+  CHECK(example().weight(1, 0, 2, 0) == Approx(1.0 / 3));
+}
+
+TEST_CASE("a label shows the characters that have no shape") {
+  CHECK(token_label(" a\n\t\x01") == "␣a↵⇥\uFFFD");
+  CHECK(token_label("Ġthe 北京") == "Ġthe␣北京");
+}
+
+TEST_CASE("the page holds each weight in two bytes, low one first, in base64") {
+  AttentionMaps maps{.name = "cross", .queries = {"x"}, .keys = {"a", "b"}, .layers = 1, .heads = 1};
+  maps.weights = {1.0F, 0.0F};
+  // FF FF 00 00
+  CHECK(attention_page({.model = "m"}, {&maps, 1}).find(R"("weights":"//8AAA==")") != std::string::npos);
+  maps.weights = {0.5F, 1.0F / 65535};
+  // 0.5 * 65535 rounds to 0x8000: 00 80 01 00
+  CHECK(attention_page({.model = "m"}, {&maps, 1}).find(R"("weights":"AIABAA==")") != std::string::npos);
+}
+
+TEST_CASE("gnuplot reads every text as it is: no quote ends it, nothing in it is run") {
+  CHECK(gnuplot_quote("The cat 100%") == "\"The cat 100%\"");
+  CHECK(gnuplot_quote("'`\"\\$\n") == R"("\047\140\042\134\044\012")");
+  CHECK(gnuplot_quote("é") == "\"é\"");
+}

@@ -1,0 +1,99 @@
+#include "apps/plots/text_plots.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+using namespace zoo;
+
+namespace {
+
+HeatMap two_by_two() {
+  return {.axes = {.title = "T", .x = "key", .y = "query"},
+          .rows = {"iron", "man"},
+          .columns = {"iron", "man"},
+          .cells = {{0, 1}, {0.874, 0.126}},
+          .low = 0,
+          .high = 1};
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a heat map as text has its values in the cells where they fit") {
+  CHECK(text_heat_map(two_by_two(), {.width = 80}) == R"(T
+      iron   man
+iron  0.00  1.00
+ man  0.87  0.13
+rows: query, columns: key
+)");
+}
+
+TEST_CASE("a heat map too wide for its values has shades, two characters a cell") {
+  // 4 for the labels and 6 for each value make 16.
+  CHECK(text_heat_map(two_by_two(), {.width = 15}) == R"(T
+      0 1
+iron   ██
+ man ██  
+rows: query, columns: key
+)");
+}
+
+TEST_CASE("a heat map wider than the terminal shows the largest of the cells that share a character") {
+  HeatMap map{.axes = {.title = "T", .x = "x", .y = "y"}, .cells = {std::vector<double>(32, 0.0)}};
+  map.cells[0][17] = 1;
+  map.high = 1;
+  map.values = false;
+  // 16 places behind the label "0" and a space: cells 16 and 17 are the ninth.
+  const std::string text = text_heat_map(map, {.width = 18});
+  CHECK(text == "T\n0 " + std::string(8, ' ') + "█" + std::string(7, ' ') + "\nrows: y, columns: x\n");
+}
+
+TEST_CASE("a gap in a heat map is empty") {
+  HeatMap map{.axes = {.title = "T", .x = "x", .y = "y"}, .cells = {{1, std::nan(""), 1}}};
+  map.high = 1;
+  map.values = false;
+  CHECK(text_heat_map(map, {.width = 40}) == "T\n   0 1 2\n0 ██  ██\nrows: y, columns: x\n");
+}
+
+TEST_CASE("colours come only where they are asked for, and end on each cell") {
+  CHECK(count(text_heat_map(two_by_two(), {.width = 80}), "\x1b[") == 0);
+  const std::string text = text_heat_map(two_by_two(), {.width = 80, .colour = true});
+  CHECK(count(text, "\x1b[48;5;") == 4);
+  CHECK(count(text, "\x1b[0m") == 4);
+  CHECK(count(text, "\x1b[48;5;52;38;5;231m  1.00\x1b[0m") == 1);
+  CHECK(count(text, "\x1b[48;5;231;38;5;16m  0.00\x1b[0m") == 1);
+}
+
+TEST_CASE("bars as text: as long as their part of the top, to an eighth of a character") {
+  // Of 20 columns 10 are for the label and the number; 8 are left at least: 0.5 is 4 of them, 0.28125 2 1/4.
+  const BarChart chart{.axes = {.title = "T", .x = "word", .y = "weight"},
+                       .labels = {"a", "北"},
+                       .values = {0.5, 0.28125},
+                       .top = 1};
+  CHECK(text_bar_chart(chart, {.width = 20}) == "T\na  ████ 0.5\n北 ██▎ 0.2812\nbars: weight, each a word\n");
+}
+
+TEST_CASE("lines as text: the ends of the axes, a mark for each line") {
+  const std::vector<Line> lines{{"up", {0, 1}, {1, 100}}, {"level", {0, 1}, {1, 1}}};
+  const std::string text =
+      text_line_chart({.title = "T", .x = "x", .y = "y", .log_y = true}, lines, {.width = 32});
+  const std::string first = text.substr(text.find('\n') + 1, text.find('\n', 2) - 2);
+  CHECK(first == "      100 │" + std::string(19, ' ') + "*");
+  CHECK(count(text, "        1 │oooooooooooooooooooo\n") == 1);
+  CHECK(count(text, "across: x, up: y (logarithmic)\n* up   o level\n") == 1);
+  CHECK(count(text, "\n           0                  1\n") == 1);
+}
+
+TEST_CASE("words as text stand at their places, and where two meet the first is whole") {
+  const std::vector<WordPoint> points{{0, 0, "low", 0}, {1, 1, "high", 1}, {0, 0, "hidden", 1}};
+  const std::string text = text_word_scatter({.title = "T", .x = "x", .y = "y"}, points, {.width = 40});
+  CHECK(count(text, "low") == 1);
+  CHECK(count(text, "hidden") == 0);
+  CHECK(text.find("high") < text.find("low"));
+}

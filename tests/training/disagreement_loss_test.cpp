@@ -1,0 +1,105 @@
+#include "apps/training/disagreement_loss.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/layers/disagreement.h"
+#include "models/layers/norm.h"
+#include "tests/models/support.h"
+
+using namespace zoo;
+
+namespace {
+
+ModelInputs inputs_for(const Model& model) {
+  const at::Tensor ids = test::random_ids(model.config(), 2, 7, 3);
+  return {.input_ids = ids, .labels = ids};
+}
+
+double loss_with(const std::shared_ptr<Model>& model, Disagreement kind, double weight) {
+  DisagreementLoss loss(model, kind, weight);
+  return loss.forward(inputs_for(*model)).loss.item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("the penalty is a weight times the heads' similarity, the mean over the layers") {
+  const at::NoGradGuard no_grad;
+  const auto model = test::random_gpt(test::small_config(), 4);
+  ModelInputs inputs = inputs_for(*model);
+  inputs.output_attentions = true;
+  const ModelOutput plain = model->forward(inputs);
+  double similarity = 0;
+  for (const at::Tensor& weights : plain.attentions)
+    similarity += position_similarity(weights).item<double>() / 3;
+  CHECK(loss_with(model, Disagreement::kPositions, 0.5) ==
+        Approx(plain.loss.item<double>() + 0.5 * similarity).epsilon(1e-5));
+  CHECK(loss_with(model, Disagreement::kNone, 0.5) == Approx(plain.loss.item<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("subspaces and outputs: the values and what the heads make of them") {
+  const at::NoGradGuard no_grad;
+  TransformerConfig config = test::small_config();
+  config.num_layers = 1;
+  const auto model = test::random_gpt(config, 5);
+  const double plain = model->forward(inputs_for(*model)).loss.item<double>();
+  // The heads' values, from the model's own parts: the last third of its one projection.
+  const auto parts = model->named_modules("");
+  const auto find = [&](const std::string& end) {
+    for (const auto& part : parts) {
+      if (part.key().ends_with(end)) return part.value();
+    }
+    throw std::runtime_error("the model has no " + end);
+  };
+  ModelInputs inputs = inputs_for(*model);
+  inputs.output_hidden_states = inputs.output_attentions = true;
+  const ModelOutput output = model->forward(inputs);
+  auto* attention = find("attention")->as<SelfAttentionImpl>();
+  auto* norm = find("attention_norm")->as<NormImpl>();
+  REQUIRE(attention != nullptr);
+  REQUIRE(norm != nullptr);
+  const at::Tensor qkv = attention->qkv->forward(norm->forward(output.hidden_states[0]));
+  const at::Tensor values = qkv.slice(-1, 24).unflatten(-1, {2, 6}).transpose(1, 2);
+  const at::Tensor heads = output.attentions[0].matmul(values);
+  CHECK(loss_with(model, Disagreement::kSubspaces, 2) ==
+        Approx(plain + 2 * subspace_similarity(values).item<double>()).epsilon(1e-5));
+  CHECK(loss_with(model, Disagreement::kOutputs, 2) ==
+        Approx(plain + 2 * subspace_similarity(heads).item<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("every kind gives the projections a gradient, in a second pass the same") {
+  const auto kind = GENERATE(Disagreement::kPositions, Disagreement::kSubspaces, Disagreement::kOutputs);
+  const auto model = test::random_gpt(test::small_config(), 6);
+  const auto gradient = [&](double weight) {
+    model->zero_grad();
+    DisagreementLoss loss(model, kind, weight);
+    loss.forward(inputs_for(*model)).loss.backward();
+    model->zero_grad();
+    loss.forward(inputs_for(*model)).loss.backward();
+    return model->named_parameters()["stack.blocks.0.attention.qkv.weight"].grad().clone();
+  };
+  const at::Tensor once = gradient(1), none = gradient(0), twice = gradient(2);
+  CHECK(test::largest_difference(once, none) > 1e-4);
+  CHECK(test::relative_error(twice - none, 2 * (once - none)) < 1e-3);
+}
+
+TEST_CASE("after a pass the model is as it was") {
+  const auto model = test::random_gpt(test::small_config(), 7);
+  loss_with(model, Disagreement::kOutputs, 1);
+  for (const auto& module : model->modules()) {
+    if (const auto* attention = module->as<SelfAttentionImpl>()) CHECK(attention->records == nullptr);
+  }
+}
+
+TEST_CASE("a model without heads to tell apart is refused") {
+  TransformerConfig config = test::small_config();
+  config.num_heads = 1;
+  const auto one_head = test::random_gpt(config, 8);
+  CHECK(test::error_of([&] { DisagreementLoss(one_head, Disagreement::kOutputs, 1); }).find("one head") !=
+        std::string::npos);
+  const auto [family, preset] = find_preset("tutorial-embeddings");
+  const auto no_attention = build_model(family, preset.config, Head::kCausalLm, 1);
+  CHECK(test::error_of([&] {
+          DisagreementLoss(no_attention, Disagreement::kPositions, 1);
+        }).find("no attention") != std::string::npos);
+  CHECK(test::error_of([] { disagreement_named("nothing"); }).find("--disagreement") != std::string::npos);
+}

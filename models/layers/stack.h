@@ -53,6 +53,9 @@ class TransformerStackImpl : public torch::nn::Module {
   /// The block of a layer in [0, num_layers).
   BlockImpl& block(std::int64_t layer) const;
 
+  /// In training without outputs of the layers, keep no activations inside of blocks (see recompute()).
+  void recompute_blocks(bool recomputes) { recomputes_blocks_ = recomputes; }
+
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
   /// From now on `engine` answers what it can; of an encoder alone.
@@ -66,9 +69,12 @@ class TransformerStackImpl : public torch::nn::Module {
   std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
   void check_memory(const StackInputs& inputs) const;
   bool engine_answers(const StackInputs& inputs) const;
+  at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
+                            const CrossAttentionContext& cross) const;
 
   TransformerConfig config_;
   std::shared_ptr<StackEngine> engine_;
+  bool recomputes_blocks_ = false;
 };
 TORCH_MODULE(TransformerStack);
 

@@ -122,32 +122,29 @@ struct Box {
   }
 };
 
-// Where the words stand, in the axes' units: above their points or, where that would hide another word,
-// below, beside, or further away.
+// Where the words stand, in the axes' units: the nearest place around the point that hides no point and no
+// word before it, the first of those that hide the fewest.
 std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
   // Of a figure's default size, within its margins.
   const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
+  std::vector<Box> taken;
+  for (const WordPoint& point : points) taken.push_back({point.x, point.y, letter, line / 2});
   std::vector<Box> places;
   for (const WordPoint& point : points) {
-    const double width = letter * (display_width(point.word) + 1);
-    const double beside = width / 2 + letter;
-    const std::array<std::array<double, 2>, 8> tries{{{0, line},
-                                                      {0, -line},
-                                                      {beside, 0},
-                                                      {-beside, 0},
-                                                      {beside, line},
-                                                      {-beside, -line},
-                                                      {0, 2 * line},
-                                                      {0, -2 * line}}};
-    Box place{point.x, point.y + line, width, line};
-    for (const auto& [right, up] : tries) {
-      const Box tried{point.x + right, point.y + up, width, line};
-      const auto hides = [&](const Box& other) { return tried.meets(other); };
-      if (std::any_of(places.begin(), places.end(), hides)) continue;
-      place = tried;
-      break;
+    const double width = letter * display_width(point.word), beside = width / 2 + letter;
+    Box best{};
+    auto fewest = static_cast<std::ptrdiff_t>(taken.size()) + 1;
+    for (const double up : {1.0, -1.0, 0.0, 2.0, -2.0, 3.0, -3.0}) {
+      for (const double right : {0.0, beside, -beside}) {
+        if (up == 0 && right == 0) continue;
+        const Box tried{point.x + right, point.y + up * line, width, line};
+        const auto hides = [&](const Box& other) { return tried.meets(other); };
+        const auto hidden = std::count_if(taken.begin(), taken.end(), hides);
+        if (hidden < fewest) best = tried, fewest = hidden;
+      }
     }
-    places.push_back(place);
+    places.push_back(best);
+    taken.push_back(best);
   }
   return places;
 }

@@ -125,6 +125,21 @@ class TrainTest(CommandTest):
         self.finish("train", *words, "--init_from", "resume")
         self.assertEqual(self.weights(folder), self.weights(self.train("other", max_iters=40, lr_decay_iters=40)))
 
+    def test_a_penalty_on_like_heads_adds_to_the_loss_of_training_alone(self):
+        short = {"max_iters": 2, "eval_interval": 2, "dropout": 0.0}
+        plain = self.metrics(self.train("none", **short))
+        for kind in ("positions", "subspaces", "outputs"):
+            weighed = [self.metrics(self.train(f"{kind}{weight}", disagreement=kind, disagreement_weight=weight, **short))
+                       for weight in (0, 1, 2)]
+            first = [metrics[0]["train_loss"] for metrics in weighed]
+            self.assertAlmostEqual(first[0], plain[0]["train_loss"], places=4)
+            self.assertAlmostEqual(first[2] - first[1], first[1] - first[0], places=4)
+            self.assertGreater(first[1] - first[0], 0.05)
+            self.assertLessEqual(first[1] - first[0], 1.0001)
+            self.assertAlmostEqual(weighed[2][0]["val_loss"], plain[0]["val_loss"], places=4)
+        alone = run("train", *flags(self.folder / "alone", self.text), "--n_head", 1, "--disagreement", "outputs")
+        self.assert_one_error(alone, 1, "--disagreement", "one head")
+
     def test_it_starts_from_a_checkpoint(self):
         folder = self.train("first")
         result = run("train", *flags(self.folder / "second", self.text), "--init_from", folder / "final")

@@ -84,16 +84,19 @@ int get(const Arguments& arguments) {
 int make(const Arguments& arguments) {
   std::string name;
   std::int64_t count = 1000, seed = 1337;
+  bool pairs = false;
   std::optional<fs::path> output;
   Flags flags(arguments.command,
               "Writes the lines of a toy set; the same name, seed and count give the same lines.");
   flags.positional("name", name, "a toy set of 'tzoo data list'").required();
   flags.add("count", count, "lines").at_least(1);
   flags.add("seed", seed, "another seed gives other lines").at_least(0);
+  flags.add("pairs", pairs, "a tab between question and answer: a table for tzoo train --task seq2seq");
   flags.add("output", output, "the file to write; without it, standard output");
   flags.example("tzoo data make addition --count 10000 --output addition.txt");
   if (!flags.parse(arguments)) return 0;
-  const std::string lines = make_toy_set(name, count, static_cast<std::uint64_t>(seed));
+  const auto number = static_cast<std::uint64_t>(seed);
+  const std::string lines = pairs ? make_toy_pairs(name, count, number) : make_toy_set(name, count, number);
   if (output) {
     write_file(*output, lines);
   } else {

@@ -4,18 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
-#include "apps/command/tokenizer_choice.h"
 #include "apps/torch_options.h"
+#include "apps/train_data.h"
+#include "apps/train_model.h"
 #include "apps/train_options.h"
+#include "apps/training/model_objective.h"
 #include "apps/training/stop_signal.h"
+#include "apps/training/trainer.h"
 #include "apps/training_reporter.h"
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "data/corpora.h"
-#include "data/text_file.h"
 #include "models/io/checkpoint.h"
-#include "models/registry.h"
 
 namespace zoo {
 namespace {
@@ -83,97 +83,39 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
   return {fs::path(flags.init_from), std::nullopt};
 }
 
-struct Data {
-  std::shared_ptr<const Tokenizer> tokenizer;  // empty for token files without one
-  TokenDataset dataset;
-};
-
-Data read_token_folder(const fs::path& folder, const Start& start) {
-  Data data{nullptr, load_token_dataset(folder)};
-  const fs::path source = start.checkpoint && has_tokenizer(*start.checkpoint) ? *start.checkpoint : folder;
-  if (has_tokenizer(source)) data.tokenizer = load_tokenizer(source);
-  return data;
-}
-
-Data read_data(const TrainFlags& flags, const Start& start) {
-  if (is_token_dataset(flags.dataset)) return read_token_folder(flags.dataset, start);
-  const std::string text = read_text(resolve_dataset(flags.dataset));
-  std::shared_ptr<const Tokenizer> tokenizer;
-  if (start.checkpoint && has_tokenizer(*start.checkpoint)) {
-    tokenizer = load_tokenizer(*start.checkpoint);
-  } else {
-    tokenizer = choose_tokenizer(flags.tokenizer, text, flags.vocab_size);
-  }
-  return {tokenizer, tokenize_dataset(text, *tokenizer)};
-}
-
-TransformerConfig config_of(const TrainFlags& flags, const Family& family, std::int64_t vocab_size) {
-  // Through the family's own reader, which knows what its names mean.
-  const nlohmann::json json{{"vocab_size", vocab_size},    {"n_positions", flags.block_size},
-                            {"n_layer", flags.n_layer},    {"n_head", flags.n_head},
-                            {"n_embd", flags.n_embd},      {"activation_function", flags.activation},
-                            {"bias", flags.bias},          {"embd_pdrop", flags.dropout},
-                            {"attn_pdrop", flags.dropout}, {"resid_pdrop", flags.dropout}};
-  return family.read_config(json, "the flags");
-}
-
-std::int64_t vocab_size_of(const Data& data) {
-  if (data.tokenizer) return data.tokenizer->vocab_size();
-  if (data.dataset.vocab_size) return *data.dataset.vocab_size;
-  throw Error(
-      "the token files do not say how large their vocabulary is; a meta.json or a tokenizer beside them "
-      "does");
-}
-
-LoadedModel make_model(const TrainFlags& flags, const Start& start, const Data& data) {
-  LoadedModel loaded;
-  if (start.checkpoint) {
-    loaded = load_model(*start.checkpoint, {.trainable = true, .head = Head::kCausalLm});
-  } else {
-    loaded.family = &find_family(flags.model_type);
-    loaded.head = Head::kCausalLm;
-    check_head(*loaded.family, loaded.head);
-    const TransformerConfig config = config_of(flags, *loaded.family, vocab_size_of(data));
-    loaded.model =
-        build_model(*loaded.family, config, loaded.head, static_cast<std::uint64_t>(flags.compute.seed));
-  }
-  const TransformerConfig& config = loaded.model->config();
-  if (flags.block_size > config.max_positions) {
-    throw Error("--block_size ", flags.block_size, " is longer than the model's ", config.max_positions,
-                " positions");
-  }
-  if (data.tokenizer && data.tokenizer->vocab_size() > config.vocab_size) {
-    throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary ",
-                config.vocab_size);
-  }
-  data.dataset.train.require_ids_below(config.vocab_size);
-  data.dataset.val.require_ids_below(config.vocab_size);
-  loaded.model->to(device_of(flags.compute));
-  return loaded;
+Schedule schedule_of(const TrainFlags& flags) {
+  const std::int64_t end = flags.lr_decay_iters.value_or(flags.max_iters);
+  return {.kind = flags.decay_lr ? schedule_named(flags.lr_schedule) : ScheduleKind::kConstant,
+          .peak = flags.learning_rate,
+          .floor = flags.min_lr,
+          .warmup_iters = flags.decay_lr ? flags.warmup_iters : 0,
+          .decay_iters = end,
+          .cooldown_iters = flags.cooldown_iters.value_or(end / 10),
+          .cycles = flags.lr_cycles};
 }
 
 TrainerOptions trainer_options(const TrainFlags& flags) {
   TrainerOptions options;
   options.max_iters = flags.max_iters;
-  options.gradient_accumulation_steps = flags.gradient_accumulation_steps;
   options.eval_interval = flags.eval_interval;
   options.eval_iters = flags.eval_iters;
   options.log_interval = flags.log_interval;
   options.always_save_checkpoint = flags.always_save_checkpoint;
+  options.patience = flags.early_stopping_patience;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.device = device_of(flags.compute);
-  options.dtype = dtype_of(flags.compute);
-  if (options.dtype == at::kHalf)
-    throw UsageError("--dtype: training is in float32 or bfloat16, not float16");
-  options.schedule = {.kind = flags.decay_lr ? schedule_named(flags.lr_schedule) : ScheduleKind::kConstant,
-                      .peak = flags.learning_rate,
-                      .floor = flags.min_lr,
-                      .warmup_iters = flags.decay_lr ? flags.warmup_iters : 0,
-                      .decay_iters = flags.lr_decay_iters.value_or(flags.max_iters)};
-  options.adamw = {.beta1 = flags.beta1,
-                   .beta2 = flags.beta2,
-                   .weight_decay = flags.weight_decay,
-                   .grad_clip = flags.grad_clip};
+  options.schedule = schedule_of(flags);
+  options.updater.accumulation = flags.gradient_accumulation_steps;
+  options.updater.device = device_of(flags.compute);
+  options.updater.dtype = dtype_of(flags.compute);
+  options.updater.scaler.initial_scale = flags.loss_scale;
+  options.updater.ema_decay = flags.ema_decay;
+  options.updater.optimizer = {.kind = optimizer_named(flags.optimizer),
+                               .beta1 = flags.beta1,
+                               .beta2 = flags.beta2,
+                               .eps = flags.adam_eps,
+                               .momentum = flags.momentum,
+                               .weight_decay = flags.weight_decay,
+                               .grad_clip = flags.grad_clip};
   return options;
 }
 
@@ -184,6 +126,12 @@ Trainer::SaveModel saver(const LoadedModel& loaded, std::shared_ptr<const Tokeni
     save_model(*loaded.model, *loaded.family, loaded.head, directory, options);
     if (tokenizer) tokenizer->save(directory);
   };
+}
+
+// Of a checkpoint its own, which decides what its texts need.
+std::string model_type(const TrainFlags& flags, const Start& start) {
+  return start.checkpoint ? read_checkpoint_config(*start.checkpoint).family->model_type
+                          : model_type_of(flags);
 }
 
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
@@ -221,21 +169,26 @@ int run_train(const Arguments& arguments) {
 
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
-  const Data data = read_data(flags, start);
-  const LoadedModel loaded = make_model(flags, start, data);
   const TrainerOptions options = trainer_options(flags);
+  const c10::Device device = options.updater.device;
+  const Task task = flags.data.kind();
+  const KnownModel known = known_model(start.checkpoint, task);
+  TaskData data = read_task_data(flags.data, model_type(flags, start), known);
+  const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is at iteration ", *start.resumed, " already");
   }
-  LanguageModelBatches batches(data.dataset, {flags.batch_size, flags.block_size}, options.seed,
-                               options.device);
+  const BatchPlan plan{.batch_size = flags.batch_size, .accumulation = flags.gradient_accumulation_steps};
+  const auto batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
+  if (data.loss.class_weights.defined()) data.loss.class_weights = data.loss.class_weights.to(device);
 
   make_directories(run.path());
   run.clean();
   if (flags.init_from != "resume") discard_old_run(run);
   write_run_config(run, parsed->resolved);
 
-  Trainer trainer(loaded.model, batches, run, saver(loaded, data.tokenizer), options);
+  ModelObjective objective(loaded.model, *batches, make_meter(task, data.label_names), data.loss);
+  Trainer trainer(objective, run, saver(loaded, data.tokenizer), options);
   if (start.resumed) trainer.resume(*start.resumed);
   std::cerr << "number of parameters: " << human_count(loaded.model->parameter_count()) << "\n";
 

@@ -38,15 +38,20 @@ void append_spaced(const std::string& digits, std::string& text) {
   }
 }
 
-void append_line(const std::string& name, LineRandom random, std::string& text) {
+// What stands between a line's question and its answer.
+struct Separators {
+  const char *sum, *others;
+};
+
+void append_line(const std::string& name, const Separators& between, LineRandom random, std::string& text) {
   if (name == "addition") {
     const std::uint64_t a = random.below(kAddendsBelow), b = random.below(kAddendsBelow);
-    text += std::to_string(a) + "+" + std::to_string(b) + "=" + std::to_string(a + b) + "\n";
+    text += std::to_string(a) + "+" + std::to_string(b) + between.sum + std::to_string(a + b) + "\n";
     return;
   }
   std::string digits = random_digits(random);
   append_spaced(digits, text);
-  text += " > ";
+  text += between.others;
   if (name == "reverse") std::reverse(digits.begin(), digits.end());
   if (name == "sort") std::sort(digits.begin(), digits.end());
   append_spaced(digits, text);
@@ -65,19 +70,41 @@ const std::vector<ToySet>& toy_sets() {
   return kToySets;
 }
 
-std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
+namespace {
+
+std::vector<std::string> toy_names() {
   std::vector<std::string> names;
   for (const ToySet& set : toy_sets()) names.push_back(set.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
+  return names;
+}
+
+std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
+                       std::uint64_t seed) {
+  if (!is_toy_set(name)) {
     throw Error("unknown toy set '", name, "'; there are copy, reverse, sort, addition",
-                did_you_mean(name, names));
+                did_you_mean(name, toy_names()));
   }
   if (count < 1 || count > kMostLines) {
     throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
   }
   std::string text;
-  for (std::int64_t line = 0; line < count; ++line) append_line(name, LineRandom(seed, line), text);
+  for (std::int64_t line = 0; line < count; ++line) append_line(name, between, LineRandom(seed, line), text);
   return text;
+}
+
+}  // namespace
+
+bool is_toy_set(const std::string& name) {
+  const std::vector<std::string> names = toy_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  return make_lines(name, {.sum = "=", .others = " > "}, count, seed);
+}
+
+std::string make_toy_pairs(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  return make_lines(name, {.sum = "\t", .others = "\t"}, count, seed);
 }
 
 }  // namespace zoo

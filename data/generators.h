@@ -17,4 +17,9 @@ const std::vector<ToySet>& toy_sets();
 /// platform. Throws Error for an unknown name or a count outside [1, 10,000,000].
 std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed);
 
+/// The same with a tab between the question and its answer, "3 1 2\t2 1 3": pairs to learn with seq2seq.
+std::string make_toy_pairs(const std::string& name, std::int64_t count, std::uint64_t seed);
+
+bool is_toy_set(const std::string& name);
+
 }  // namespace zoo

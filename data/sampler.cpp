@@ -32,11 +32,18 @@ std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) cons
 void RandomBlockSampler::fill(std::int64_t step, std::span<std::int64_t> inputs,
                               std::span<std::int64_t> targets) const {
   const auto width = static_cast<std::size_t>(block_size_), rows = static_cast<std::size_t>(batch_size_);
-  const bool fits =
-      inputs.size() == targets.size() && inputs.size() % width == 0 && inputs.size() / width == rows;
+  const bool fits = inputs.size() % width == 0 && inputs.size() / width == rows;
   if (!fits) throw std::invalid_argument("the sampler's spans must hold batch_size * block_size tokens");
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t begin = offset(step, static_cast<std::int64_t>(row));
+  fill_rows(step, 0, inputs, targets);
+}
+
+void RandomBlockSampler::fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
+                                   std::span<std::int64_t> targets) const {
+  const auto width = static_cast<std::size_t>(block_size_);
+  const bool fits = inputs.size() == targets.size() && inputs.size() % width == 0;
+  if (!fits) throw std::invalid_argument("the sampler's spans must hold whole rows of block_size tokens");
+  for (std::size_t row = 0; row < inputs.size() / width; ++row) {
+    const std::size_t begin = offset(step, first_row + static_cast<std::int64_t>(row));
     tokens_.copy(begin, inputs.subspan(row * width, width));
     tokens_.copy(begin + 1, targets.subspan(row * width, width));
   }

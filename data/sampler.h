@@ -32,6 +32,10 @@ class RandomBlockSampler {
   /// Throws std::invalid_argument if a span has another size than B * T or step is out of range.
   void fill(std::int64_t step, std::span<std::int64_t> inputs, std::span<std::int64_t> targets) const;
 
+  /// The same for the rows [first_row, first_row + inputs.size() / T) of the batch alone.
+  void fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
+                 std::span<std::int64_t> targets) const;
+
  private:
   TokenFile tokens_;
   std::int64_t block_size_, batch_size_;

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "models/heads/losses.h"
 #include "models/layers/key_value_cache.h"
 #include "models/layers/transformer_config.h"
 
@@ -21,6 +22,10 @@ struct ModelInputs {
   at::Tensor memory;   // [B, S, C], what the encoder gave for input_ids before; undefined: it is computed
   at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
   at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored
+  /// [N], which of the B T labels are not ignored, in ascending order: a masked-lm head then makes logits
+  /// [N, V] of these alone, and a loss that is the same. Undefined: of all.
+  at::Tensor label_positions;
+  LossOptions loss;
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs
   bool output_hidden_states = false;
@@ -29,7 +34,8 @@ struct ModelInputs {
 
 /// What a model gives; fields that do not apply are undefined or empty.
 struct ModelOutput {
-  at::Tensor logits;                      // [B, T, V]; [B, labels] of a head that classifies sequences
+  at::Tensor logits;                      // [B, T, V]; [B, labels] of a head that classifies sequences;
+                                          // [N, V] where label_positions were given
   at::Tensor start_logits, end_logits;    // [B, T], of question answering
   at::Tensor pooler_output;               // [B, C], of a bare encoder that has a pooler
   at::Tensor loss;                        // [], mean over the labels that are not ignored, in nats, float32

@@ -49,7 +49,9 @@ void MetricsLog::write(const Metrics& metrics) {
                                 {"ms_per_iter", metrics.ms_per_iter},
                                 {"tokens_per_second", metrics.tokens_per_second}};
   if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;
+  if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
   if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;
+  for (const Score& score : metrics.val_scores) object["val_" + score.name] = score.value;
   const std::string line = object.dump() + "\n";
   const ssize_t written = ::write(descriptor_, line.data(), line.size());
   if (written != static_cast<ssize_t>(line.size())) {

@@ -3,8 +3,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace zoo {
+
+/// A figure of an evaluation: "accuracy", 0.93.
+struct Score {
+  std::string name;
+  double value = 0;
+};
 
 /// What is known of an iteration.
 struct Metrics {
@@ -13,8 +21,10 @@ struct Metrics {
   double lr = 0;
   double ms_per_iter = 0;  // mean since the last logged iteration, evaluation and checkpoints left out
   double tokens_per_second = 0;
-  std::optional<double> grad_norm;  // before clipping
-  std::optional<double> val_loss;   // where it was evaluated, before the iteration's update
+  std::optional<double> grad_norm;   // before clipping
+  std::optional<double> loss_scale;  // of float16
+  std::optional<double> val_loss;    // where it was evaluated, before the iteration's update
+  std::vector<Score> val_scores;     // the same; written as "val_NAME"
 };
 
 /// metrics.jsonl: one JSON object a line for each logged iteration, on disk as soon as it is written.

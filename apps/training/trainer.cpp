@@ -1,8 +1,10 @@
 #include "apps/training/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "apps/training/precision.h"
 #include "apps/training/trainer_state.h"
@@ -16,16 +18,25 @@ class Trainer::Clock {
   Clock() { go_on(); }
   void pause() { elapsed_ += seconds() - started_; }
   void go_on() { started_ = seconds(); }
-  void count() { ++iterations_; }
+  void count(std::int64_t tokens) {
+    ++iterations_;
+    tokens_ += tokens;
+  }
 
-  /// Mean milliseconds since the last call.
-  double lap() {
+  struct Lap {
+    double ms_per_iteration = 0, tokens_per_second = 0;
+  };
+  /// Since the last call.
+  Lap lap() {
     pause();
-    const double mean = iterations_ > 0 ? 1000 * elapsed_ / static_cast<double>(iterations_) : 0;
-    iterations_ = 0;
+    Lap lap;
+    if (iterations_ > 0 && elapsed_ > 0) {
+      lap = {1000 * elapsed_ / static_cast<double>(iterations_), static_cast<double>(tokens_) / elapsed_};
+    }
+    iterations_ = tokens_ = 0;
     elapsed_ = 0;
     go_on();
-    return mean;
+    return lap;
   }
 
  private:
@@ -34,19 +45,42 @@ class Trainer::Clock {
   }
 
   double started_ = 0, elapsed_ = 0;
-  std::int64_t iterations_ = 0;
+  std::int64_t iterations_ = 0, tokens_ = 0;
 };
 
-Trainer::Trainer(std::shared_ptr<Model> model, Batches& batches, RunDirectory run, SaveModel save_model,
-                 const TrainerOptions& options)
-    : model_(std::move(model)),
-      batches_(batches),
+SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
+                               const UpdaterOptions& precision,
+                               const std::function<void(std::int64_t)>& on_step) {
+  const at::NoGradGuard no_grad;
+  objective.module().eval();
+  at::Tensor sum;
+  double targets = 0;
+  const std::int64_t count = std::min(batches, objective.evaluation_batches(split));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Batch batch = objective.evaluation(split, i);
+    if (batch.targets > 0) {
+      const AutocastScope autocast(precision.dtype, precision.device);
+      const at::Tensor loss = batch.loss().to(at::kDouble) * batch.targets;
+      sum = sum.defined() ? sum + loss : loss;
+      targets += batch.targets;
+    }
+    on_step(i + 1);
+  }
+  SplitEvaluation evaluation{.loss = targets > 0 ? sum.item<double>() / targets : 0};
+  evaluation.scores = objective.take_scores(evaluation.loss);
+  return evaluation;
+}
+
+Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options)
+    : objective_(objective),
       run_(std::move(run)),
       save_model_(std::move(save_model)),
       options_(options),
-      optimizer_(*model_, options.adamw),
+      updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
-  seed_generators(options_.seed, options_.device);
+  // Ranks draw different dropout.
+  const auto rank = static_cast<std::uint64_t>(options_.ranks != nullptr ? options_.ranks->rank() : 0);
+  seed_generators(options_.seed + rank, options_.updater.device);
 }
 
 void Trainer::resume(std::int64_t iteration) {
@@ -55,14 +89,17 @@ void Trainer::resume(std::int64_t iteration) {
   if (state.iteration != iteration) {
     throw Error(directory, ": trainer_state.json says iteration ", state.iteration, ", expected ", iteration);
   }
-  optimizer_.load_state(SafetensorsFile(directory / kOptimizerFile));
-  load_generators(directory, options_.device);
+  updater_.load(directory, state.micro_steps);
+  load_generators(directory, options_.updater.device);
   first_iteration_ = iteration;
   best_val_loss_ = state.best_val_loss;
+  stale_evaluations_ = state.stale_evaluations;
+  counted_evaluation_ = state.counted_evaluation;
 }
 
 Trainer::Result Trainer::train(TrainingObserver& observer) {
-  MetricsLog log(run_.metrics_path(), first_iteration_);
+  std::optional<MetricsLog> log;
+  if (writes()) log.emplace(run_.metrics_path(), first_iteration_);
   Clock clock;
   for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {
     const bool last = iteration == options_.max_iters;
@@ -72,64 +109,91 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       evaluate(iteration, observer);
       clock.go_on();
     }
-    if (last) break;
+    const bool gives_up = options_.patience > 0 && stale_evaluations_ >= options_.patience;
+    if (last || gives_up) return finish(iteration, log ? &*log : nullptr, clock, observer);
 
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
-    const double loss = update(iteration, logs);
-    clock.count();
+    const auto outcome =
+        updater_.run(iteration, options_.schedule.at(iteration), [&] { return observer.stop(); });
+    if (outcome == Updater::Outcome::kInterrupted) {
+      checkpoint(iteration, observer);
+      return {.finished = false, .iterations = iteration, .best_val_loss = best_val_loss_};
+    }
+    clock.count(updater_.tokens());
     if (logs) {
-      if (!std::isfinite(loss)) {
-        throw Error("the loss of iteration ", iteration, " is ", loss,
-                    "; the last checkpoint is whole (a lower --learning_rate may help)");
-      }
-      Metrics now = metrics(iteration, loss, clock);
+      Metrics now = metrics(iteration, last_loss(), clock);
       if (evaluates) now.val_loss = last_evaluation_.val_loss;
-      log.write(now);
+      if (evaluates) now.val_scores = last_evaluation_.val_scores;
+      if (log) log->write(now);
       observer.on_metrics(now);
     }
     observer.on_iteration(iteration + 1);
-    if (observer.stop()) {
+    if (stopped(observer)) {
       checkpoint(iteration + 1, observer);
       return {.finished = false, .iterations = iteration + 1, .best_val_loss = best_val_loss_};
     }
   }
+  throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
+}
+
+Trainer::Result Trainer::finish(std::int64_t iteration, MetricsLog* log, Clock& clock,
+                                TrainingObserver& observer) {
   // The record of the end: what the last update has come to.
-  Metrics end = metrics(options_.max_iters, last_evaluation_.train_loss, clock);
+  Metrics end = metrics(iteration, last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
-  log.write(end);
-  run_.write_final(save_model_);
-  observer.on_checkpoint(run_.path() / "final");
+  end.val_scores = last_evaluation_.val_scores;
+  if (log != nullptr) {
+    log->write(end);
+    const AverageScope average(updater_.average());
+    run_.write_final(save_model_);
+    observer.on_checkpoint(run_.path() / "final");
+  }
   return {.finished = true,
-          .iterations = options_.max_iters,
+          .iterations = iteration,
           .best_val_loss = best_val_loss_,
           .final_val_loss = last_evaluation_.val_loss};
 }
 
-double Trainer::update(std::int64_t iteration, bool wants_loss) {
-  model_->train();
-  at::Tensor sum;
-  const auto steps = options_.gradient_accumulation_steps;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const ModelInputs batch = batches_.training(iteration * steps + step);
-    at::Tensor loss;
-    {
-      const AutocastScope autocast(options_.dtype, options_.device);
-      loss = model_->forward(batch).loss;
-    }
-    if (steps > 1) loss = loss / steps;
-    loss.backward();
-    const at::Tensor detached = loss.detach();
-    sum = sum.defined() ? sum + detached : detached;
+bool Trainer::stopped(TrainingObserver& observer) const {
+  const bool stop = observer.stop();
+  return options_.ranks != nullptr ? options_.ranks->sum(stop ? 1 : 0) > 0 : stop;
+}
+
+double Trainer::last_loss() const {
+  if (!updater_.loss().defined()) return 0;
+  const double loss = updater_.loss().item<double>();
+  // Every rank's part is weighed by all ranks' targets, times their number.
+  const double mean = options_.ranks != nullptr
+                          ? options_.ranks->sum(loss) / static_cast<double>(options_.ranks->size())
+                          : loss;
+  if (!std::isfinite(mean) && updater_.scaler() == nullptr) {
+    throw Error("the loss is ", mean, "; the last checkpoint is whole (a lower --learning_rate may help)");
   }
-  optimizer_.step(options_.schedule.at(iteration));
-  optimizer_.zero_grad();
-  return wants_loss ? sum.item<double>() : 0;
+  return mean;
 }
 
 void Trainer::evaluate(std::int64_t iteration, TrainingObserver& observer) {
-  last_evaluation_ = {.iter = iteration,
-                      .train_loss = mean_loss(Split::kTrain, observer),
-                      .val_loss = mean_loss(Split::kVal, observer)};
+  evaluate_weights(iteration, observer);
+  const bool due = iteration == options_.max_iters ||
+                   (iteration > 0 && (options_.always_save_checkpoint || last_evaluation_.best));
+  if (due && iteration != first_iteration_) checkpoint(iteration, observer);
+}
+
+void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observer) {
+  const AverageScope average(updater_.average());
+  std::int64_t all = 0, before = 0;
+  for (const Split split : {Split::kTrain, Split::kVal})
+    all += std::min(options_.eval_iters, objective_.evaluation_batches(split));
+  const auto evaluated = [&](Split split) {
+    auto result = evaluate_split(objective_, split, options_.eval_iters, options_.updater,
+                                 [&](std::int64_t done) { observer.on_evaluation_step(before + done, all); });
+    before += std::min(options_.eval_iters, objective_.evaluation_batches(split));
+    return result;
+  };
+  last_evaluation_ = {.iter = iteration, .train_loss = evaluated(Split::kTrain).loss};
+  SplitEvaluation validation = evaluated(Split::kVal);
+  last_evaluation_.val_loss = validation.loss;
+  last_evaluation_.val_scores = std::move(validation.scores);
   const double val_loss = last_evaluation_.val_loss;
   if (!std::isfinite(val_loss)) {
     throw Error("the validation loss before iteration ", iteration, " is ", val_loss,
@@ -139,49 +203,41 @@ void Trainer::evaluate(std::int64_t iteration, TrainingObserver& observer) {
   last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;
   if (last_evaluation_.best) {
     best_val_loss_ = val_loss;
-    run_.write_best(save_model_);
+    if (writes()) run_.write_best(save_model_);
   }
+  // A resumed run evaluates anew where its checkpoint was written, which may have counted it.
+  if (iteration > counted_evaluation_)
+    stale_evaluations_ = last_evaluation_.best ? 0 : stale_evaluations_ + 1;
+  counted_evaluation_ = std::max(counted_evaluation_, iteration);
   observer.on_evaluation(last_evaluation_);
-  const bool end = iteration == options_.max_iters;
-  const bool due = end || (iteration > 0 && (options_.always_save_checkpoint || last_evaluation_.best));
-  if (due && iteration != first_iteration_) checkpoint(iteration, observer);
-}
-
-double Trainer::mean_loss(Split split, TrainingObserver& observer) {
-  const at::NoGradGuard no_grad;
-  model_->eval();
-  at::Tensor sum;
-  for (std::int64_t i = 0; i < options_.eval_iters; ++i) {
-    const AutocastScope autocast(options_.dtype, options_.device);
-    const at::Tensor loss = model_->forward(batches_.evaluation(split, i)).loss.to(at::kDouble);
-    sum = sum.defined() ? sum + loss : loss;
-    observer.on_evaluation_step((split == Split::kVal ? options_.eval_iters : 0) + i + 1,
-                                2 * options_.eval_iters);
-  }
-  return sum.item<double>() / static_cast<double>(options_.eval_iters);
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
+  if (!writes()) return;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
     save_model_(directory);
-    save_state(iteration, directory);
+    updater_.save(directory);
+    save_generators(directory, options_.updater.device);
+    write_trainer_state(directory, {.iteration = iteration,
+                                    .micro_steps = updater_.micro_steps(),
+                                    .best_val_loss = best_val_loss_,
+                                    .stale_evaluations = stale_evaluations_,
+                                    .counted_evaluation = counted_evaluation_});
   });
   observer.on_checkpoint(run_.step_path(iteration));
 }
 
-void Trainer::save_state(std::int64_t iteration, const std::filesystem::path& directory) const {
-  write_safetensors(directory / kOptimizerFile, optimizer_.state());
-  save_generators(directory, options_.device);
-  write_trainer_state(directory, {.iteration = iteration, .best_val_loss = best_val_loss_});
-}
-
 Metrics Trainer::metrics(std::int64_t iteration, double loss, Clock& clock) const {
-  const double ms = clock.lap();
-  const auto tokens = static_cast<double>(batches_.tokens_per_batch() * options_.gradient_accumulation_steps);
-  Metrics now{
-      .iter = iteration, .train_loss = loss, .lr = options_.schedule.at(iteration), .ms_per_iter = ms};
-  now.tokens_per_second = ms > 0 ? 1000 * tokens / ms : 0;
-  if (optimizer_.gradient_norm().defined()) now.grad_norm = optimizer_.gradient_norm().item<double>();
+  const Clock::Lap lap = clock.lap();
+  Metrics now{.iter = iteration,
+              .train_loss = loss,
+              .lr = options_.schedule.at(iteration),
+              .ms_per_iter = lap.ms_per_iteration,
+              .tokens_per_second = lap.tokens_per_second};
+  if (options_.ranks != nullptr) now.tokens_per_second *= static_cast<double>(options_.ranks->size());
+  const at::Tensor& norm = updater_.optimizer().gradient_norm();
+  if (norm.defined()) now.grad_norm = norm.item<double>();
+  if (updater_.scaler() != nullptr) now.loss_scale = updater_.scaler()->scale();
   return now;
 }
 

@@ -3,33 +3,32 @@
 #include <functional>
 #include <memory>
 
-#include "apps/training/adamw.h"
-#include "apps/training/batches.h"
 #include "apps/training/metrics_log.h"
+#include "apps/training/objective.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/schedule.h"
-#include "models/model.h"
+#include "apps/training/updater.h"
 
 namespace zoo {
 
 struct TrainerOptions {
   std::int64_t max_iters = 2000;
-  std::int64_t gradient_accumulation_steps = 1;
   std::int64_t eval_interval = 250;
-  std::int64_t eval_iters = 200;
+  std::int64_t eval_iters = 200;  // batches of a split; fewer where there are not so many
   std::int64_t log_interval = 10;
   bool always_save_checkpoint = true;  // false: a step checkpoint only where the validation loss improves
+  std::int64_t patience = 0;  // evaluations in a row without a better loss that end the training; 0: none do
   std::uint64_t seed = 1337;
-  at::ScalarType dtype = at::kFloat;  // kBFloat16: autocast
-  c10::Device device = c10::kCPU;
   Schedule schedule;
-  AdamW::Options adamw;
+  UpdaterOptions updater;
+  Ranks* ranks = nullptr;  // who trains along; must outlive the trainer
 };
 
-/// The mean losses of an evaluation, before the update of `iter`.
+/// The mean losses of an evaluation, before the update of `iter`, and the figures of the validation split.
 struct Evaluation {
   std::int64_t iter = 0;
   double train_loss = 0, val_loss = 0;
+  std::vector<Score> val_scores;
   bool best = false;
 };
 
@@ -42,21 +41,31 @@ class TrainingObserver {
   virtual void on_metrics(const Metrics&) {}
   virtual void on_evaluation(const Evaluation&) {}
   virtual void on_checkpoint(const std::filesystem::path&) {}
-  /// Asked after each iteration; true ends the training with a checkpoint.
+  /// Asked after each micro step; true ends the training with a checkpoint.
   virtual bool stop() { return false; }
 };
 
-/// Trains a model: warm-up and decay, accumulation, clipping, fused AdamW, evaluation, checkpoints from which
+/// The mean loss over batches of a split, by their targets, and its scores. `on_step` is told how many are
+/// done.
+struct SplitEvaluation {
+  double loss = 0;
+  std::vector<Score> scores;
+};
+SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
+                               const UpdaterOptions& precision,
+                               const std::function<void(std::int64_t)>& on_step);
+
+/// Trains an objective: schedule, accumulation, clipping, mixed precision, evaluation, checkpoints from which
 /// it continues bit for bit.
 class Trainer {
  public:
   /// Writes what a checkpoint holds beside the optimizer's state: the model itself, its tokenizer.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  Trainer(std::shared_ptr<Model> model, Batches& batches, RunDirectory run, SaveModel save_model,
-          const TrainerOptions& options);
+  /// The objective must outlive it.
+  Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
-  /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The model must
+  /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must
   /// already have the checkpoint's weights. Throws Error naming the file that does not fit.
   void resume(std::int64_t iteration);
 
@@ -66,26 +75,29 @@ class Trainer {
     double best_val_loss = 0, final_val_loss = 0;
   };
 
-  /// Throws Error when the loss is no longer finite, or a checkpoint cannot be written; the last one stays.
+  /// Throws Error when the loss or a gradient is no longer finite, or a checkpoint cannot be written; the
+  /// last one stays.
   Result train(TrainingObserver& observer);
 
  private:
   class Clock;
 
-  double update(std::int64_t iteration, bool wants_loss);
+  bool writes() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
+  bool stopped(TrainingObserver& observer) const;
   void evaluate(std::int64_t iteration, TrainingObserver& observer);
-  double mean_loss(Split split, TrainingObserver& observer);
+  void evaluate_weights(std::int64_t iteration, TrainingObserver& observer);
   void checkpoint(std::int64_t iteration, TrainingObserver& observer);
-  void save_state(std::int64_t iteration, const std::filesystem::path& directory) const;
   Metrics metrics(std::int64_t iteration, double loss, Clock& clock) const;
+  double last_loss() const;
+  Result finish(std::int64_t iteration, MetricsLog* log, Clock& clock, TrainingObserver& observer);
 
-  std::shared_ptr<Model> model_;
-  Batches& batches_;
+  Objective& objective_;
   RunDirectory run_;
   SaveModel save_model_;
   TrainerOptions options_;
-  AdamW optimizer_;
-  std::int64_t first_iteration_ = 0;
+  Updater updater_;
+  // Iteration 0 is not counted: weights that nothing has trained are no standard.
+  std::int64_t first_iteration_ = 0, stale_evaluations_ = 0, counted_evaluation_ = 0;
   double best_val_loss_;
   Evaluation last_evaluation_;
 };

@@ -34,11 +34,18 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   const ConfigReader reader(json, path.string());
   // JSON has no infinity: null stands for it.
   return {.iteration = reader.require_int("iteration"),
-          .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity())};
+          .micro_steps = reader.get_int("micro_steps", 0),
+          .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity()),
+          .stale_evaluations = reader.get_int("stale_evaluations", 0),
+          .counted_evaluation = reader.get_int("counted_evaluation", 0)};
 }
 
 void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state) {
-  nlohmann::json json{{"iteration", state.iteration}, {"best_val_loss", nullptr}};
+  nlohmann::json json{{"iteration", state.iteration},
+                      {"micro_steps", state.micro_steps},
+                      {"best_val_loss", nullptr},
+                      {"stale_evaluations", state.stale_evaluations},
+                      {"counted_evaluation", state.counted_evaluation}};
   if (std::isfinite(state.best_val_loss)) json["best_val_loss"] = state.best_val_loss;
   write_json(directory / kTrainerStateFile, json);
 }

@@ -9,12 +9,17 @@ namespace zoo {
 
 inline constexpr const char* kTrainerStateFile = "trainer_state.json";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kAverageFile = "average.safetensors";
+inline constexpr const char* kGradientsFile = "gradients.safetensors";
 inline constexpr const char* kGeneratorsFile = "rng.safetensors";
 
 /// What a step checkpoint remembers besides tensors.
 struct TrainerState {
-  std::int64_t iteration = 0;  // the next one to do
-  double best_val_loss = 0;    // infinity before the first evaluation
+  std::int64_t iteration = 0;           // the next one to do
+  std::int64_t micro_steps = 0;         // of which so many are done already
+  double best_val_loss = 0;             // infinity before the first evaluation
+  std::int64_t stale_evaluations = 0;   // in a row without a better loss
+  std::int64_t counted_evaluation = 0;  // the last iteration that counts among them
 };
 
 /// Throws Error naming file and key.

@@ -129,11 +129,11 @@ void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& outp
   const at::Tensor& hidden = output.last_hidden_state;
   output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, output_weight());
   if (inputs.targets.defined()) {
-    output.loss = cross_entropy(output.logits, inputs.targets);
+    output.loss = cross_entropy(output.logits, inputs.targets, inputs.loss);
   } else if (inputs.labels.defined()) {
     TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+    output.loss = cross_entropy(output.logits, shift_left(inputs.labels), inputs.loss);
   }
 }
 
@@ -168,7 +168,7 @@ void DecoderForSequenceClassification::apply_head(const ModelInputs& inputs, Mod
   }
   const at::Tensor rows = at::arange(ids.size(0), ids.options());
   output.logits = score(hidden.index({rows, last}));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
 
 void DecoderForSequenceClassification::initialize(at::Generator generator) {

@@ -32,12 +32,18 @@ void MaskedLm::initialize(at::Generator generator) {
 }
 
 void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  const at::Tensor x = prediction_norm(activate(prediction_dense(output.last_hidden_state), activation_));
+  at::Tensor hidden = output.last_hidden_state, labels = inputs.labels;
+  if (inputs.label_positions.defined()) {
+    TORCH_CHECK(labels.defined(), "label_positions are given without labels");
+    hidden = hidden.flatten(0, 1).index_select(0, inputs.label_positions);  // [B, T, C] -> [N, C]
+    labels = labels.flatten().index_select(0, inputs.label_positions);
+  }
+  const at::Tensor x = prediction_norm(activate(prediction_dense(hidden), activation_));
   output.logits = decoder ? decoder(x) : at::linear(x, embeddings->word->weight, prediction_bias);
   if (!inputs.labels.defined()) return;
   TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
               " as input_ids, got ", inputs.labels.sizes());
-  output.loss = cross_entropy(output.logits, inputs.labels);
+  output.loss = cross_entropy(output.logits, labels, inputs.loss);
 }
 
 SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)
@@ -57,7 +63,7 @@ void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& outp
     vector = at::relu(sentence_dense(vector));
   }
   output.logits = sentence_classifier(drop(vector, rate));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
 
 NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(config, /*with_pooler=*/true) {
@@ -82,7 +88,7 @@ void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output)
   if (!inputs.labels.defined()) return;
   TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
               " as input_ids, got ", inputs.labels.sizes());
-  output.loss = cross_entropy(output.logits, inputs.labels);
+  output.loss = cross_entropy(output.logits, inputs.labels, inputs.loss);
 }
 
 QuestionAnswering::QuestionAnswering(const TransformerConfig& config)

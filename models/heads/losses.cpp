@@ -23,8 +23,11 @@ void check_shape(const at::Tensor& labels, at::IntArrayRef expected, const char*
 
 }  // namespace
 
-at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
-  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), labels.flatten());
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const LossOptions& options) {
+  const auto weights =
+      options.class_weights.defined() ? std::optional<at::Tensor>(options.class_weights) : std::nullopt;
+  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), labels.flatten(), weights,
+                                at::Reduction::Mean, /*ignore_index=*/-100, options.label_smoothing);
 }
 
 at::Tensor shift_left(const at::Tensor& labels) {
@@ -33,13 +36,13 @@ at::Tensor shift_left(const at::Tensor& labels) {
   return targets;
 }
 
-at::Tensor sequence_loss(const at::Tensor& logits, const at::Tensor& labels,
-                         const TransformerConfig& config) {
+at::Tensor sequence_loss(const at::Tensor& logits, const at::Tensor& labels, const TransformerConfig& config,
+                         const LossOptions& options) {
   const at::Tensor wide = logits.to(at::kFloat);
   switch (problem_of(labels, config)) {
     case ProblemType::kSingleLabel:
       check_shape(labels, {logits.size(0)}, "single-label classification");
-      return cross_entropy(logits, labels);
+      return cross_entropy(logits, labels, options);
     case ProblemType::kMultiLabel:
       check_shape(labels, logits.sizes(), "multi-label classification");
       return at::binary_cross_entropy_with_logits(wide, labels.to(at::kFloat));

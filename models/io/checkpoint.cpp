@@ -1,5 +1,6 @@
 #include "models/io/checkpoint.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
@@ -86,24 +87,33 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
 }
 
 LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
-  const CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
+  CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
+  if (!options.label_names.empty()) {
+    checkpoint.config.label_names = options.label_names;
+    checkpoint.config.num_labels = static_cast<std::int64_t>(options.label_names.size());
+  }
   const WeightFiles files(directory);
   std::shared_ptr<Model> model;
   try {
-    const ParameterScope scope(ParameterInit::kDeferred);
+    const bool fresh = options.fresh_head_seed.has_value();
+    const ParameterScope scope(fresh ? ParameterInit::kUninitialized : ParameterInit::kDeferred);
     model = checkpoint.family->build(checkpoint.config, checkpoint.head);
+    if (fresh) model->initialize(at::detail::createCPUGenerator(*options.fresh_head_seed));
   } catch (const c10::Error& error) {
     throw Error(directory / kConfigFile, ": ", error.what_without_backtrace());
   }
+  LoadReport report;
   try {
-    load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,
-                 {.dtype = options.dtype, .trainable = options.trainable});
+    report = load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,
+                          {.dtype = options.dtype,
+                           .trainable = options.trainable,
+                           .may_lack_head = options.fresh_head_seed.has_value()});
   } catch (const Error& error) {
     throw Error(directory, ": ", error.what());
   }
   if (options.device != c10::kCPU) model->to(options.device);
   model->eval();
-  return {model, checkpoint.family, checkpoint.head};
+  return {model, checkpoint.family, checkpoint.head, std::move(report)};
 }
 
 LoadReport inspect_weights(const fs::path& directory, const CheckpointConfig& checkpoint) {

@@ -36,12 +36,17 @@ struct LoadOptions {
   c10::Device device = c10::kCPU;
   bool trainable = false;  // see WeightOptions
   std::optional<Head> head;
+  /// Of a head that classifies: other labels than config.json says; empty: those.
+  std::vector<std::string> label_names;
+  /// What the directory lacks of the head is drawn anew from this seed, as fine-tuning needs it. None: Error.
+  std::optional<std::uint64_t> fresh_head_seed;
 };
 
 struct LoadedModel {
   std::shared_ptr<Model> model;
   const Family* family = nullptr;
   Head head = Head::kBase;
+  LoadReport report;
 };
 
 /// A model from a directory in Hugging Face's layout, in evaluation mode.

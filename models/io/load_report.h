@@ -13,6 +13,7 @@ struct LoadReport {
   std::vector<std::string> tied;        // held by another weight, equal to it
   std::vector<std::string> ignored;     // buffers of old checkpoints
   std::vector<std::string> unused;      // of heads that the model does not have
+  std::vector<std::string> fresh;       // of the head, which they lack: see WeightOptions::may_lack_head
   std::vector<std::string> loaded;
 
   bool good() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }

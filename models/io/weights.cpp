@@ -37,9 +37,11 @@ std::vector<std::int64_t> rows_of(const WeightName& name, const at::Tensor& para
 // The matching of one model with one set of files.
 class Matcher {
  public:
-  Matcher(const Model& model, const WeightTable& table, const WeightFiles& files)
+  Matcher(const Model& model, const WeightTable& table, const WeightFiles& files,
+          const WeightOptions& options)
       : table_(table),
         files_(files),
+        options_(options),
         parameters_(model.named_parameters()),
         layers_(model.config().num_layers),
         names_(table, files) {}
@@ -72,10 +74,12 @@ class Matcher {
     std::vector<std::int64_t> expected = parameter.sizes().vec();
     const std::vector<std::int64_t> rows = rows_of(name, parameter);
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
-      const std::string key = stored(name.theirs[i]);
+      const std::string& theirs = name.theirs[i];
+      const std::string key = stored(theirs);
       seen_.insert(key);
       if (!files_.contains(key)) {
-        report_.missing.push_back(key);
+        const bool fresh = options_.may_lack_head && is_of_a_head(table_, theirs);
+        (fresh ? report_.fresh : report_.missing).push_back(key);
         continue;
       }
       const at::ScalarType dtype = files_.entry(key).dtype;
@@ -131,6 +135,7 @@ class Matcher {
 
   const WeightTable& table_;
   const WeightFiles& files_;
+  WeightOptions options_;
   torch::OrderedDict<std::string, at::Tensor> parameters_;
   std::int64_t layers_;
   StoredNames names_;
@@ -175,20 +180,23 @@ std::string StoredNames::stored(const std::string& name) const {
   return stored;
 }
 
-LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files) {
-  return Matcher(model, table, files).match();
+LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files,
+                         const WeightOptions& options) {
+  return Matcher(model, table, files, options).match();
 }
 
 LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,
                         const WeightOptions& options) {
-  Matcher matcher(model, table, files);
+  Matcher matcher(model, table, files, options);
   LoadReport report = matcher.match();
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
   auto parameters = model.named_parameters();
   const at::NoGradGuard no_grad;
   for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor* parameter = parameters.find(name.ours);
-    if (parameter != nullptr) parameter->set_data(read_weight(name, matcher, files, options));
+    // Of a part that the files lack, all is fresh: they hold no half of it.
+    if (parameter == nullptr || !files.contains(matcher.stored(name.theirs.front()))) continue;
+    parameter->set_data(read_weight(name, matcher, files, options));
   }
   return report;
 }

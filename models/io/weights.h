@@ -11,6 +11,8 @@ struct WeightOptions {
   /// The model will be trained: each weight gets contiguous memory of its own. Otherwise a weight whose type
   /// fits stays in the mapped file and is read when it is first used.
   bool trainable = false;
+  /// Weights of heads that the files lack stay as they are in the model, for training to find them.
+  bool may_lack_head = false;
 };
 
 /// What files call the weights of a table: with its prefix, or without it as a bare model writes; by an older
@@ -30,7 +32,8 @@ class StoredNames {
 
 /// Compares the names and shapes of the files with what the model needs; reads no weight but tied copies and
 /// biases that must be zero.
-LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files);
+LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files,
+                         const WeightOptions& options = {});
 
 /// Gives the model the files' weights. Throws Error with all faults of the report unless it is good.
 LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,

@@ -113,7 +113,7 @@ void T5::add_logits(const ModelInputs& inputs, ModelOutput& output) const {
   const at::IntArrayRef expected = output.logits.sizes().slice(0, 2);
   TORCH_CHECK(labels.sizes() == expected, "labels must be ", expected, " as decoder_input_ids, got ",
               labels.sizes());
-  output.loss = cross_entropy(output.logits, labels);
+  output.loss = cross_entropy(output.logits, labels, inputs.loss);
 }
 
 void T5::initialize(at::Generator generator) {

@@ -1,0 +1,345 @@
+#include "apps/train_data.h"
+
+#include <iostream>
+
+#include "apps/command/output.h"
+#include "apps/task_tokenizer.h"
+#include "apps/training/block_batches.h"
+#include "apps/training/encode_examples.h"
+#include "data/base/error.h"
+#include "data/corpora.h"
+#include "data/generators.h"
+#include "data/text_file.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kToyExamples = 20000;
+constexpr std::uint64_t kToySeed = 1;
+constexpr std::int64_t kSentinels = 100;  // as many as T5 has
+
+/// A text with the name that decides how it is read.
+struct Source {
+  std::string text, name;
+  bool is_table() const { return name.ends_with(".jsonl") || name.ends_with(".tsv"); }
+};
+
+Source read_source(const std::string& dataset, Task task) {
+  if (is_toy_set(dataset) && !fs::exists(dataset)) {
+    const bool pairs = task == Task::kSeq2Seq;
+    return {pairs ? make_toy_pairs(dataset, kToyExamples, kToySeed)
+                  : make_toy_set(dataset, kToyExamples, kToySeed),
+            dataset + (pairs ? ".tsv" : ".txt")};
+  }
+  const fs::path path = resolve_dataset(dataset);
+  return {read_text(path), path.string()};
+}
+
+Columns columns_of(Task task) {
+  if (task == Task::kSeq2Seq) return {{"source", "target"}};
+  if (task == Task::kClassification) return {{"text", "label"}, {"text_pair"}};
+  return {{"text"}};
+}
+
+/// The parts of a dataset, of which `V` is a record, a sentence or a question.
+template <class V>
+struct Parts {
+  std::vector<V> train, val;
+  std::string train_name, val_name;
+};
+
+template <class V, class Parse>
+Parts<V> divide(const Source& source, const std::optional<Source>& validation, bool evaluates, Parse parse) {
+  Parts<V> parts{parse(source), {}, source.name, source.name};
+  if (evaluates) {
+    parts.val = parts.train;
+  } else if (validation) {
+    parts.val = parse(*validation);
+    parts.val_name = validation->name;
+  } else {
+    if (parts.train.size() < 2)
+      throw Error(source.name, ": one example is too few to train and to validate on");
+    // Every tenth, and of fewer than ten the last: a file may be sorted by its labels.
+    std::vector<V> kept;
+    for (std::size_t i = 0; i < parts.train.size(); ++i) {
+      const bool last_of_few = parts.train.size() < 10 && i + 1 == parts.train.size();
+      (i % 10 == 9 || last_of_few ? parts.val : kept).push_back(std::move(parts.train[i]));
+    }
+    parts.train = std::move(kept);
+  }
+  return parts;
+}
+
+TextStyle style_of(Task task, const std::string& model_type) {
+  if (task == Task::kLm) return TextStyle::kPlain;
+  if (model_type == "t5") return TextStyle::kEncoderDecoder;
+  return model_type == "gpt2" || model_type == "llama" ? TextStyle::kPadded : TextStyle::kEncoder;
+}
+
+class Reader {
+ public:
+  Reader(const DataFlags& flags, const std::string& model_type, const KnownModel& known, bool evaluates)
+      : flags_(flags),
+        task_(flags.kind()),
+        known_(known),
+        style_(style_of(task_, model_type)),
+        evaluates_(evaluates) {
+    limits_.max_length = static_cast<std::size_t>(flags.block_size);
+    limits_.max_target_length = static_cast<std::size_t>(flags.target_length());
+  }
+
+  TaskData read() {
+    if (is_token_dataset(flags_.dataset)) return read_token_folder();
+    source_ = read_source(flags_.dataset, task_);
+    if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
+    data_.source = source_.name;
+    switch (task_) {
+      case Task::kTokenClassification:
+        read_tagged();
+        break;
+      case Task::kQuestionAnswering:
+        read_questions();
+        break;
+      case Task::kSeq2Seq:
+      case Task::kClassification:
+        read_records();
+        break;
+      default:
+        source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
+    }
+    if (limits_.cut > 0) {
+      std::cerr << "cut to --block_size " << flags_.block_size << ": " << limits_.cut << " of "
+                << data_.examples.train.size() + data_.examples.val.size() << " examples\n";
+    }
+    return std::move(data_);
+  }
+
+ private:
+  TaskData read_token_folder() {
+    if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
+      throw Error("--dataset: token files hold no examples of the task ", flags_.task);
+    data_.source = flags_.dataset;
+    data_.tokens = load_token_dataset(flags_.dataset);
+    data_.tokenizer = known_.tokenizer;
+    if (!data_.tokenizer && has_tokenizer(flags_.dataset)) data_.tokenizer = load_tokenizer(flags_.dataset);
+    if (task_ != Task::kLm) {
+      if (!data_.tokenizer)
+        throw Error("--dataset: ", flags_.dataset, " holds no tokenizer, which this task needs");
+      require_special_tokens(*data_.tokenizer, style_);
+    }
+    return std::move(data_);
+  }
+
+  // `text` makes what a tokenizer is learnt from.
+  template <class Text>
+  const Tokenizer& choose(Text text) {
+    if (known_.tokenizer) {
+      data_.tokenizer = known_.tokenizer;
+      require_special_tokens(*data_.tokenizer, style_);
+    } else {
+      const bool encoder = style_ == TextStyle::kEncoder;
+      data_.tokenizer =
+          choose_task_tokenizer({.choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char"),
+                                 .vocab_size = flags_.vocab_size,
+                                 .style = style_,
+                                 .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
+                                text());
+    }
+    return *data_.tokenizer;
+  }
+
+  void read_tokens() {
+    std::string text = std::move(source_.text);
+    if (source_.is_table()) {
+      std::string joined;
+      for (const Record& record : parse_records(text, source_.name, columns_of(task_)))
+        joined += record.fields[0] + "\n";
+      text = std::move(joined);
+    }
+    const Tokenizer& tokenizer = choose([&] { return text; });
+    if (evaluates_ || validation_) {
+      const auto whole = [&](const std::string& part, const std::string& name) {
+        return TokenFile(tokenizer.encode(part), name);
+      };
+      const std::string& val = validation_ ? validation_->text : text;
+      data_.tokens =
+          TokenDataset{whole(text, source_.name), whole(val, validation_ ? validation_->name : source_.name)};
+    } else {
+      data_.tokens = tokenize_dataset(text, tokenizer);
+    }
+  }
+
+  void choose_labels(std::vector<std::string> found) {
+    data_.label_names = !flags_.labels.empty() ? flags_.labels : known_.label_names;
+    if (data_.label_names.empty()) data_.label_names = std::move(found);
+    if (data_.label_names.size() < 2)
+      throw Error(source_.name, ": a classification needs two labels at least, found ",
+                  data_.label_names.size());
+  }
+
+  void check_labels(const std::string& name) {
+    if (evaluates_) return;
+    require_all_labels(data_.examples.train, data_.label_names, name);
+    if (flags_.class_weights == "balanced") {
+      const auto weights = balanced_weights(data_.examples.train, data_.label_names.size());
+      data_.loss.class_weights = at::tensor(weights, at::kFloat);
+    }
+  }
+
+  void read_records() {
+    const Columns columns = columns_of(task_);
+    const auto parts = divide<Record>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_records(source.text, source.name, columns);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const Record& record : parts.train) {
+        const bool labelled = task_ == Task::kClassification;
+        for (std::size_t i = 0; i < record.fields.size(); ++i) {
+          if (!labelled || i != 1) text += record.fields[i] + "\n";
+        }
+      }
+      return text + flags_.source_prefix;
+    });
+    if (task_ == Task::kClassification) choose_labels(labels_of(parts.train, 1));
+    encode(parts, [&](const std::vector<Record>& records, const std::string& name) {
+      if (task_ == Task::kClassification)
+        return encode_classes(records, tokenizer, data_.label_names, name, limits_);
+      if (task_ == Task::kMlm) return encode_texts(records, tokenizer, name, limits_);
+      return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, name, limits_);
+    });
+    if (task_ == Task::kClassification) check_labels(parts.train_name);
+  }
+
+  void read_tagged() {
+    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [](const Source& source) {
+      return parse_tagged(source.text, source.name);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const TaggedSentence& sentence : parts.train) {
+        for (const std::string& word : sentence.words) text += word + " ";
+        text += "\n";
+      }
+      return text;
+    });
+    choose_labels(labels_of(parts.train));
+    encode(parts, [&](const std::vector<TaggedSentence>& sentences, const std::string& name) {
+      return encode_tagged(sentences, tokenizer, data_.label_names, name, limits_);
+    });
+    check_labels(parts.train_name);
+  }
+
+  void read_questions() {
+    const auto parts = divide<Question>(source_, validation_, evaluates_, [](const Source& source) {
+      return parse_questions(source.text, source.name);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const Question& question : parts.train) text += question.question + "\n" + question.context + "\n";
+      return text;
+    });
+    encode(parts, [&](const std::vector<Question>& questions, const std::string& name) {
+      return encode_questions(questions, tokenizer, name, limits_);
+    });
+  }
+
+  template <class V, class Encode>
+  void encode(const Parts<V>& parts, Encode encode) {
+    data_.examples.train = encode(parts.train, parts.train_name);
+    data_.examples.val = evaluates_ ? data_.examples.train : encode(parts.val, parts.val_name);
+  }
+
+  const DataFlags& flags_;
+  Task task_;
+  const KnownModel& known_;
+  TextStyle style_;
+  bool evaluates_;
+  EncodeLimits limits_;
+  Source source_;
+  std::optional<Source> validation_;
+  TaskData data_;
+};
+
+MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
+  return {.probability = flags.mlm_probability,
+          .whole_words = flags.whole_word,
+          .mask_id = *tokenizer.special_id(SpecialToken::mask),
+          .vocab_size = tokenizer.vocab_size()};
+}
+
+}  // namespace
+
+Head head_of(Task task) {
+  switch (task) {
+    case Task::kLm:
+      return Head::kCausalLm;
+    case Task::kMlm:
+      return Head::kMaskedLm;
+    case Task::kClassification:
+      return Head::kSequenceClassification;
+    case Task::kTokenClassification:
+      return Head::kTokenClassification;
+    case Task::kQuestionAnswering:
+      return Head::kQuestionAnswering;
+    default:
+      return Head::kSeq2SeqLm;
+  }
+}
+
+TaskData read_task_data(const DataFlags& flags, const std::string& model_type, const KnownModel& known,
+                        bool evaluates) {
+  TaskData data = Reader(flags, model_type, known, evaluates).read();
+  data.loss.label_smoothing = flags.label_smoothing;
+  return data;
+}
+
+void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
+  if (data.tokens) {
+    data.tokens->train.require_ids_below(vocab_size);
+    data.tokens->val.require_ids_below(vocab_size);
+  } else if (data.tokenizer->vocab_size() > vocab_size) {
+    throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
+                " tokens, the model's vocabulary ", vocab_size);
+  }
+}
+
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
+  const Task task = flags.kind();
+  if (task == Task::kLm)
+    return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
+  const Tokenizer& tokenizer = *data.tokenizer;
+  if (task == Task::kSpanCorruption) {
+    return std::make_unique<SpanCorruptionBatches>(
+        *data.tokens, flags.block_size,
+        SpanCorruptionOptions{.noise_density = flags.noise_density,
+                              .mean_span_length = flags.mean_noise_span_length,
+                              .sentinels = sentinels_of(tokenizer),
+                              .eos_id = *tokenizer.eos_id()},
+        plan, seed, device);
+  }
+  if (data.tokens) {
+    return std::make_unique<MaskedBlockBatches>(
+        *data.tokens,
+        MaskedBlockBatches::Options{
+            .block_size = flags.block_size,
+            .ends = {tokenizer.special_id(SpecialToken::cls), tokenizer.special_id(SpecialToken::sep)},
+            .masking = masking_of(flags, tokenizer),
+            .begins_word = word_beginnings(tokenizer)},
+        plan, seed, device);
+  }
+  CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
+                         .has_segments = config.type_vocab_size > 0};
+  if (task == Task::kTokenClassification) options.labels = LabelShape::kTokens;
+  if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
+  if (task == Task::kMlm) {
+    options.labels = LabelShape::kMasked;
+    options.masking = masking_of(flags, tokenizer);
+  }
+  return std::make_unique<ExampleBatches>(std::move(data.examples), options, plan, seed, device);
+}
+
+}  // namespace zoo

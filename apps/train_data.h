@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "apps/train_options.h"
+#include "apps/training/example_batches.h"
+#include "data/token_dataset.h"
+#include "models/family.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// What a task learns from, as ids: a sequence of tokens, or examples.
+struct TaskData {
+  std::shared_ptr<const Tokenizer> tokenizer;  // empty for token files without one
+  std::optional<TokenDataset> tokens;
+  Examples examples;  // if there are no tokens
+  std::vector<std::string> label_names;
+  LossOptions loss;
+  std::string source;  // for messages
+};
+
+/// What is known of the model before the data: its tokenizer and labels, of a checkpoint.
+struct KnownModel {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<std::string> label_names;
+};
+
+/// The head that a task trains.
+Head head_of(Task task);
+
+/// Reads, checks and encodes all of the data. With `evaluates` all of it is the validation split. Throws
+/// Error naming file and line of what does not fit.
+TaskData read_task_data(const DataFlags& flags, const std::string& model_type, const KnownModel& known,
+                        bool evaluates = false);
+
+/// Throws Error naming the dataset if an id is not in the vocabulary.
+void require_ids_below(const TaskData& data, std::int64_t vocab_size);
+
+/// The data as batches for this model. Throws Error if the data is too little for a batch.
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device);
+
+}  // namespace zoo

@@ -1,0 +1,52 @@
+#include "apps/training/model_objective.h"
+
+#include <utility>
+
+namespace zoo {
+
+ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter,
+                               LossOptions loss)
+    : model_(std::move(model)), batches_(batches), meter_(std::move(meter)), loss_(std::move(loss)) {}
+
+Batch ModelObjective::training(std::int64_t micro_step) {
+  ModelBatch batch = batches_.training(micro_step);
+  batch.inputs.loss = loss_;
+  if (loss_.class_weights.defined()) {
+    // The loss is the mean by weights, so that its own weight is their sum.
+    const at::Tensor labels = batch.inputs.labels.masked_select(batch.inputs.labels.ge(0));
+    batch.targets = loss_.class_weights.index_select(0, labels).sum().item<double>();
+  }
+  return {batch.targets, batch.tokens,
+          [this, inputs = std::move(batch.inputs)] { return model_->forward(inputs).loss; }};
+}
+
+Batch ModelObjective::evaluation(Split split, std::int64_t index) {
+  ModelBatch batch = batches_.evaluation(split, index);
+  return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
+            const ModelOutput output = model_->forward(inputs);
+            if (meter_) meter_->add(inputs, output);
+            return output.loss;
+          }};
+}
+
+std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
+  const at::NoGradGuard no_grad;
+  ModelInputs inputs = batches_.training(micro_step).inputs;
+  inputs.output_hidden_states = true;
+  const ModelOutput output = model_->forward(inputs);
+  const auto bad = [](const at::Tensor& x) { return x.defined() && !x.isfinite().all().item<bool>(); };
+  for (std::size_t i = 0; i < output.encoder_hidden_states.size(); ++i) {
+    if (bad(output.encoder_hidden_states[i])) return "encoder_hidden_states." + std::to_string(i);
+  }
+  for (std::size_t i = 0; i < output.hidden_states.size(); ++i) {
+    if (bad(output.hidden_states[i])) return "hidden_states." + std::to_string(i);
+  }
+  if (bad(output.logits)) return "logits";
+  return bad(output.loss) ? "loss" : "";
+}
+
+std::vector<Score> ModelObjective::take_scores(double loss) {
+  return meter_ ? meter_->take(loss) : std::vector<Score>();
+}
+
+}  // namespace zoo

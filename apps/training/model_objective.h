@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "apps/training/meters.h"
+#include "apps/training/objective.h"
+#include "models/model.h"
+
+namespace zoo {
+
+/// A model of the zoo on batches. Label smoothing and class weights are of the training alone: what is
+/// evaluated is the loss without them.
+class ModelObjective final : public Objective {
+ public:
+  /// `meter` may be null. The batches must outlive it.
+  ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter = nullptr,
+                 LossOptions loss = {});
+
+  torch::nn::Module& module() override { return *model_; }
+  Batch training(std::int64_t micro_step) override;
+  Batch evaluation(Split split, std::int64_t index) override;
+  std::int64_t evaluation_batches(Split split) const override { return batches_.evaluation_batches(split); }
+  std::string first_bad_tensor(std::int64_t micro_step) override;
+  std::vector<Score> take_scores(double loss) override;
+
+ private:
+  std::shared_ptr<Model> model_;
+  Batches& batches_;
+  std::unique_ptr<Meter> meter_;
+  LossOptions loss_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,149 @@
+#include "apps/training/updater.h"
+
+#include <ATen/ops/zeros.h>
+
+#include "apps/training/precision.h"
+#include "apps/training/trainer_state.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+constexpr const char* kGradient = "gradient.";
+constexpr const char* kLoss = "loss";
+
+bool is_finite(const at::Tensor& x) {
+  return x.isfinite().all().item<bool>();
+}
+
+}  // namespace
+
+Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks)
+    : objective_(objective),
+      options_(options),
+      ranks_(ranks),
+      optimizer_(make_optimizer(objective.module(), options.optimizer)) {
+  if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
+  if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
+}
+
+double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batches) {
+  double targets = 0;
+  tokens_ = 0;
+  for (std::int64_t step = 0; step < options_.accumulation; ++step) {
+    batches.push_back(objective_.training(iteration * options_.accumulation + step));
+    targets += batches.back().targets;
+    tokens_ += batches.back().tokens;
+  }
+  return ranks_ != nullptr ? ranks_->sum(targets) : targets;
+}
+
+Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
+                              const std::function<bool()>& stop) {
+  objective_.module().train();
+  std::vector<Batch> batches;
+  const double targets = count_targets(iteration, batches);
+  const auto ranks = static_cast<double>(ranks_ != nullptr ? ranks_->size() : 1);
+  if (done_ == 0) loss_ = at::Tensor();
+  for (; done_ < options_.accumulation; ++done_) {
+    Batch& batch = batches[static_cast<std::size_t>(done_)];
+    const bool last = done_ + 1 == options_.accumulation;
+    // A rank cannot leave out a batch that the others wait for.
+    if (batch.targets > 0 || ranks_ != nullptr) backward(batch, ranks * batch.targets / targets, last);
+    batch.loss = nullptr;  // what it holds is needed no more
+    // The others would wait for the gradients of a rank that leaves in the middle.
+    if (!last && ranks_ == nullptr && stop()) {
+      ++done_;
+      return Outcome::kInterrupted;
+    }
+  }
+  done_ = 0;
+  if (!loss_.defined()) return Outcome::kSkipped;  // not one target
+  return apply(iteration, learning_rate);
+}
+
+void Updater::backward(const Batch& batch, double share, bool last) {
+  at::Tensor loss;
+  {
+    const AutocastScope autocast(options_.dtype, options_.device);
+    loss = batch.loss();
+  }
+  if (share == 0) {
+    loss = at::where(loss.isfinite(), loss, 0.0) * 0.0;  // the mean over no target is not a number
+  } else if (share != 1) {
+    loss = loss * share;
+  }
+  const at::Tensor part = loss.detach();
+  loss_ = loss_.defined() ? loss_ + part : part;
+  if (ranks_ != nullptr) ranks_->prepare_backward(loss, last);
+  (scaler_ ? scaler_->scaled(loss) : loss).backward();
+}
+
+Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
+  if (scaler_) {
+    const bool good = scaler_->unscale(optimizer_->gradients());
+    scaler_->adjust();
+    if (!good) {
+      optimizer_->zero_grad();
+      return Outcome::kSkipped;
+    }
+  }
+  optimizer_->step(learning_rate);
+  // A GPU is asked only where the loss is, too: until then the optimizer leaves the weights as they are.
+  if (!options_.device.is_cuda() && !is_finite(optimizer_->gradient_norm())) report_fault(iteration);
+  optimizer_->zero_grad();
+  if (average_) average_->update();
+  return Outcome::kDone;
+}
+
+void Updater::report_fault(std::int64_t iteration) const {
+  std::string fault;
+  for (const auto& [name, parameter] : optimizer_->parameters()) {
+    if (!is_finite(parameter)) fault = "the weight '" + name + "'";
+    if (fault.empty() && parameter.grad().defined() && !is_finite(parameter.grad()))
+      fault = "the gradient of '" + name + "'";
+    if (!fault.empty()) break;
+  }
+  std::string forward;
+  for (std::int64_t step = 0; step < options_.accumulation && forward.empty(); ++step)
+    forward = objective_.first_bad_tensor(iteration * options_.accumulation + step);
+  if (!forward.empty()) forward = "; in the forward pass the first such tensor is '" + forward + "'";
+  throw Error("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",
+              loss_.item<float>(), ". The last checkpoint is whole (a lower --learning_rate may help)");
+}
+
+void Updater::save(const std::filesystem::path& directory) const {
+  NamedTensors state = optimizer_->state();
+  if (scaler_) {
+    for (auto& entry : scaler_->state()) state.push_back(std::move(entry));
+  }
+  write_safetensors(directory / kOptimizerFile, state);
+  if (average_) write_safetensors(directory / kAverageFile, average_->state());
+  if (done_ == 0) return;
+  NamedTensors gradients;
+  for (const auto& [name, parameter] : optimizer_->parameters()) {
+    if (parameter.grad().defined()) gradients.emplace_back(kGradient + name, parameter.grad());
+  }
+  if (loss_.defined()) gradients.emplace_back(kLoss, loss_);
+  write_safetensors(directory / kGradientsFile, gradients);
+}
+
+void Updater::load(const std::filesystem::path& directory, std::int64_t micro_steps) {
+  const SafetensorsFile file(directory / kOptimizerFile);
+  optimizer_->load_state(file);
+  if (scaler_) scaler_->load_state(file);
+  if (average_) average_->load_state(SafetensorsFile(directory / kAverageFile));
+  done_ = micro_steps;
+  if (micro_steps == 0) return;
+  const SafetensorsFile gradients(directory / kGradientsFile);
+  for (const auto& [name, parameter] : optimizer_->parameters()) {
+    if (!gradients.contains(kGradient + name)) continue;
+    const at::Tensor gradient = gradients.tensor(kGradient + name);
+    if (gradient.sizes() != parameter.sizes())
+      throw Error(gradients.path(), ": tensor '", kGradient + name, "' has another shape than the parameter");
+    parameter.mutable_grad() = gradient.to(parameter.device(), parameter.scalar_type(), false, /*copy=*/true);
+  }
+  if (gradients.contains(kLoss)) loss_ = gradients.tensor(kLoss).to(options_.device, at::kFloat, false, true);
+}
+
+}  // namespace zoo

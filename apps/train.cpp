@@ -16,6 +16,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
 #include "models/io/checkpoint.h"
+#include "models/layers/recompute.h"
 
 namespace zoo {
 namespace {
@@ -140,7 +141,7 @@ void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
 }
 
 void discard_old_run(const RunDirectory& run) {
-  for (const char* part : {"checkpoints", "best", "final", "metrics.jsonl", "loss.png"}) {
+  for (const char* part : {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard"}) {
     fs::remove_all(run.path() / part);
   }
 }
@@ -178,6 +179,7 @@ int run_train(const Arguments& arguments) {
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is at iteration ", *start.resumed, " already");
   }
+  recompute_blocks(*loaded.model, flags.activation_checkpointing);
   const BatchPlan plan{.batch_size = flags.batch_size, .accumulation = flags.gradient_accumulation_steps};
   const auto batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
   if (data.loss.class_weights.defined()) data.loss.class_weights = data.loss.class_weights.to(device);

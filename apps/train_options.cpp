@@ -57,6 +57,8 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("momentum", v.momentum, "SGD: of the velocity").between(0, 0.999999);
   flags.add("weight_decay", v.weight_decay, "of matrices and embeddings").at_least(0);
   flags.add("grad_clip", v.grad_clip, "largest norm of the gradient; 0: not clipped").at_least(0);
+  flags.add("activation_checkpointing", v.activation_checkpointing,
+            "keep no activations inside of blocks but compute them again: less memory, more time");
   flags
       .add("ema_decay", v.ema_decay,
            "of an average of the weights, which is then evaluated and saved; 0: none")

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "apps/training/event_file.h"
 #include "apps/training/precision.h"
 #include "apps/training/trainer_state.h"
 #include "data/base/error.h"
@@ -46,6 +47,22 @@ class Trainer::Clock {
 
   double started_ = 0, elapsed_ = 0;
   std::int64_t iterations_ = 0, tokens_ = 0;
+};
+
+// What a run leaves for people to look at.
+class Trainer::Record {
+ public:
+  Record(const RunDirectory& run, std::int64_t first_iteration)
+      : log_(run.metrics_path(), first_iteration), events_(run.path() / "tensorboard", first_iteration) {}
+
+  void write(const Metrics& metrics) {
+    log_.write(metrics);
+    events_.write(metrics);
+  }
+
+ private:
+  MetricsLog log_;
+  EventFile events_;
 };
 
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
@@ -98,8 +115,8 @@ void Trainer::resume(std::int64_t iteration) {
 }
 
 Trainer::Result Trainer::train(TrainingObserver& observer) {
-  std::optional<MetricsLog> log;
-  if (writes()) log.emplace(run_.metrics_path(), first_iteration_);
+  std::optional<Record> record;
+  if (writes()) record.emplace(run_, first_iteration_);
   Clock clock;
   for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {
     const bool last = iteration == options_.max_iters;
@@ -110,7 +127,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       clock.go_on();
     }
     const bool gives_up = options_.patience > 0 && stale_evaluations_ >= options_.patience;
-    if (last || gives_up) return finish(iteration, log ? &*log : nullptr, clock, observer);
+    if (last || gives_up) return finish(iteration, record ? &*record : nullptr, clock, observer);
 
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
     const auto outcome =
@@ -124,7 +141,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       Metrics now = metrics(iteration, last_loss(), clock);
       if (evaluates) now.val_loss = last_evaluation_.val_loss;
       if (evaluates) now.val_scores = last_evaluation_.val_scores;
-      if (log) log->write(now);
+      if (record) record->write(now);
       observer.on_metrics(now);
     }
     observer.on_iteration(iteration + 1);
@@ -136,14 +153,14 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
   throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
 }
 
-Trainer::Result Trainer::finish(std::int64_t iteration, MetricsLog* log, Clock& clock,
+Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
   // The record of the end: what the last update has come to.
   Metrics end = metrics(iteration, last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
-  if (log != nullptr) {
-    log->write(end);
+  if (record != nullptr) {
+    record->write(end);
     const AverageScope average(updater_.average());
     run_.write_final(save_model_);
     observer.on_checkpoint(run_.path() / "final");

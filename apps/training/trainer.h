@@ -81,6 +81,7 @@ class Trainer {
 
  private:
   class Clock;
+  class Record;
 
   bool writes() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
   bool stopped(TrainingObserver& observer) const;
@@ -89,7 +90,7 @@ class Trainer {
   void checkpoint(std::int64_t iteration, TrainingObserver& observer);
   Metrics metrics(std::int64_t iteration, double loss, Clock& clock) const;
   double last_loss() const;
-  Result finish(std::int64_t iteration, MetricsLog* log, Clock& clock, TrainingObserver& observer);
+  Result finish(std::int64_t iteration, Record* record, Clock& clock, TrainingObserver& observer);
 
   Objective& objective_;
   RunDirectory run_;

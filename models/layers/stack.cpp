@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
 
+#include "models/layers/recompute.h"
 #include "models/layers/relative_positions.h"
 
 namespace zoo {
@@ -75,6 +76,28 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
+// The block's own tensors go through the graph; what needs no gradient is copied with the contexts.
+at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
+                                                const CrossAttentionContext& cross) const {
+  std::vector<at::Tensor> inputs{x};
+  for (const at::Tensor* tensor : {&context.mask.bias, &cross.memory}) {
+    if (tensor->defined()) inputs.push_back(*tensor);
+  }
+  const auto rotary =
+      context.rotary != nullptr ? std::make_shared<const RotaryTable>(*context.rotary) : nullptr;
+  const auto part = [this, context, cross, rotary](const std::vector<at::Tensor>& given) {
+    SelfAttentionContext self = context;
+    CrossAttentionContext other = cross;
+    self.rotary = rotary.get();
+    std::size_t next = 1;
+    for (at::Tensor* tensor : {&self.mask.bias, &other.memory}) {
+      if (tensor->defined()) *tensor = given[next++];
+    }
+    return block(self.layer).forward(given[0], self, other).output;
+  };
+  return recompute(part, inputs, block(context.layer).parameters());
+}
+
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   at::Tensor x = inputs.embeddings;
   check_memory(inputs);
@@ -91,10 +114,16 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     cross.mask = make_attention_mask(inputs.memory_mask, shape, x.scalar_type(), x.device());
   }
 
+  const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
+                          inputs.cache == nullptr && !inputs.output_attentions;
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
     cross.layer = context.layer;
+    if (recomputes) {
+      x = run_recomputed(x, context, cross);
+      continue;
+    }
     BlockOutput result = block(context.layer).forward(x, context, cross);
     x = std::move(result.output);
     if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));

@@ -42,6 +42,9 @@ class TransformerStackImpl : public torch::nn::Module {
   /// The block of a layer in [0, num_layers).
   BlockImpl& block(std::int64_t layer) const;
 
+  /// In training without outputs of the layers, keep no activations inside of blocks (see recompute()).
+  void recompute_blocks(bool recomputes) { recomputes_blocks_ = recomputes; }
+
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
   Embedding position_bias{nullptr};  // [buckets, H] of T5's positions, the same for all blocks
@@ -51,8 +54,11 @@ class TransformerStackImpl : public torch::nn::Module {
   AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
   std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
   void check_memory(const StackInputs& inputs) const;
+  at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
+                            const CrossAttentionContext& cross) const;
 
   TransformerConfig config_;
+  bool recomputes_blocks_ = false;
 };
 TORCH_MODULE(TransformerStack);
 

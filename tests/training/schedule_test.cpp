@@ -41,6 +41,35 @@ TEST_CASE("The learning rate falls by a straight line or half a cosine to the fl
   CHECK(schedule(ScheduleKind::kConstant).at(1000) == Approx(1.0));
 }
 
+TEST_CASE("The inverse square root is 1 where the warm-up ends and halves at four times its length") {
+  const Schedule warm{.kind = ScheduleKind::kInverseSqrt, .peak = 1.0, .floor = 0.2, .warmup_iters = 4};
+  CHECK(warm.at(4) == Approx(1.0));
+  CHECK(warm.at(16) == Approx(0.5));
+  CHECK(warm.at(400) == Approx(0.2));  // 0.1 is below the floor
+  const Schedule cold{.kind = ScheduleKind::kInverseSqrt, .peak = 1.0, .floor = 0, .warmup_iters = 0};
+  CHECK(cold.at(0) == Approx(1.0));
+  CHECK(cold.at(30000) == Approx(0.5));
+}
+
+TEST_CASE("Warm-up, stable, decay: the peak until the cool-down, then a straight line") {
+  Schedule wsd = schedule(ScheduleKind::kWsd);
+  wsd.cooldown_iters = 4;
+  CHECK(wsd.at(4) == Approx(1.0));
+  CHECK(wsd.at(10) == Approx(1.0));
+  CHECK(wsd.at(12) == Approx(0.6));
+  CHECK(wsd.at(14) == Approx(0.2));
+}
+
+TEST_CASE("Restarts fall in equal stretches, each from the peak") {
+  Schedule twice = schedule(ScheduleKind::kLinear);
+  twice.cycles = 2;
+  CHECK(twice.at(4) == Approx(1.0));
+  CHECK(twice.at(8) == Approx(0.36));  // four fifths of the way to 0.2
+  CHECK(twice.at(9) == Approx(1.0));
+  CHECK(twice.at(13) == Approx(0.36));
+  CHECK(twice.at(14) == Approx(0.2));
+}
+
 TEST_CASE("An unknown schedule names the nearest") {
   CHECK(zoo::schedule_named("linear") == ScheduleKind::kLinear);
   CHECK_THROWS_WITH(zoo::schedule_named("cosin"), Catch::Contains("did you mean 'cosine'"));

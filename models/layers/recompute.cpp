@@ -1,0 +1,140 @@
+#include "models/layers/recompute.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "models/layers/stack.h"
+
+namespace zoo {
+namespace {
+
+std::vector<at::Generator> generators_of(c10::Device device) {
+  std::vector<at::Generator> generators{at::detail::getDefaultCPUGenerator()};
+  if (device.is_cuda()) generators.push_back(at::globalContext().defaultGenerator(device));
+  return generators;
+}
+
+at::Tensor state_of(at::Generator generator) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state(at::Generator& generator, const at::Tensor& state) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+/// What a forward pass depends on besides its tensors: generators, and autocast.
+class Surroundings {
+ public:
+  explicit Surroundings(c10::Device device) : Surroundings(generators_of(device), device.type()) {}
+
+  Surroundings(const std::vector<at::Generator>& generators, c10::DeviceType device)
+      : generators_(generators),
+        device_(device),
+        autocasts_(at::autocast::is_autocast_enabled(device)),
+        dtype_(at::autocast::get_autocast_dtype(device)) {
+    for (const at::Generator& generator : generators_) states_.push_back(state_of(generator));
+  }
+
+  /// Those of the same device, as they are now.
+  Surroundings now() const { return {generators_, device_}; }
+
+  void restore() {
+    for (std::size_t i = 0; i < generators_.size(); ++i) set_state(generators_[i], states_[i]);
+    at::autocast::set_autocast_dtype(device_, dtype_);
+    at::autocast::set_autocast_enabled(device_, autocasts_);
+  }
+
+ private:
+  std::vector<at::Generator> generators_;
+  std::vector<at::Tensor> states_;
+  c10::DeviceType device_;
+  bool autocasts_;
+  at::ScalarType dtype_;
+};
+
+/// Makes the surroundings what they were `then`, while it lives.
+class SurroundingsScope {
+ public:
+  explicit SurroundingsScope(Surroundings& then) : now_(then.now()) {
+    then.restore();
+    at::autocast::increment_nesting();
+  }
+  ~SurroundingsScope() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    now_.restore();
+  }
+  SurroundingsScope(const SurroundingsScope&) = delete;
+  SurroundingsScope& operator=(const SurroundingsScope&) = delete;
+
+ private:
+  Surroundings now_;
+};
+
+// What the backward pass needs besides tensors, in a form that the graph can hold.
+struct Memory : torch::CustomClassHolder {
+  Memory(RecomputedPart the_part, std::size_t input_count, c10::Device device)
+      : part(std::move(the_part)), inputs(input_count), surroundings(device) {}
+  RecomputedPart part;
+  std::size_t inputs;
+  Surroundings surroundings;
+};
+
+class Recompute : public torch::autograd::Function<Recompute> {
+ public:
+  // `tensors`: the inputs, then the parameters.
+  static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList tensors,
+                            const RecomputedPart& part, std::int64_t inputs) {
+    const auto count = static_cast<std::size_t>(inputs);
+    context->saved_data["memory"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Memory>(part, count, tensors[0].device()));
+    context->save_for_backward(tensors.vec());
+    return part({tensors.begin(), tensors.begin() + inputs});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto capsule = context->saved_data["memory"].toCapsule();
+    auto& memory = static_cast<Memory&>(*capsule);
+    torch::autograd::variable_list tensors = context->get_saved_variables(), wanted;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (i < memory.inputs) tensors[i] = tensors[i].detach().requires_grad_(tensors[i].requires_grad());
+      if (tensors[i].requires_grad()) wanted.push_back(tensors[i]);
+    }
+    at::Tensor output;
+    {
+      const at::AutoGradMode with_graph(true);
+      const SurroundingsScope scope(memory.surroundings);
+      output = memory.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(memory.inputs)});
+    }
+    const auto found = torch::autograd::grad({output}, wanted, {gradients[0]}, /*retain_graph=*/false,
+                                             /*create_graph=*/false, /*allow_unused=*/true);
+    torch::autograd::variable_list result(tensors.size() + 2);  // nothing for `part` and `inputs`
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].requires_grad()) result[i] = found[next++];
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
+                     const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> tensors = inputs;
+  tensors.insert(tensors.end(), parameters.begin(), parameters.end());
+  return Recompute::apply(at::TensorList(tensors), part, static_cast<std::int64_t>(inputs.size()));
+}
+
+void recompute_blocks(torch::nn::Module& module, bool recomputes) {
+  for (const auto& part : module.modules()) {
+    if (auto* stack = part->as<TransformerStackImpl>()) stack->recompute_blocks(recomputes);
+  }
+}
+
+}  // namespace zoo

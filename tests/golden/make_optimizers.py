@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Makes golden/optimizers/: what torch.optim's optimizers make of fixed gradients.
+
+Run by hand, with the Python of third_party/interop, when a fixture has to change:  python make_optimizers.py
+
+NAME.safetensors holds matrix.N and vector.N, the weights after N updates (0: before the first), and
+matrix.gradient.N, vector.gradient.N, the gradients of update N. The learning rate is 0.05; matrices are decayed by 0.1.
+"""
+
+import pathlib
+
+import torch
+from safetensors.torch import save_file
+
+FOLDER = pathlib.Path(__file__).parent / "optimizers"
+UPDATES, RATE, DECAY = 5, 0.05, 0.1
+
+OPTIMIZERS = {
+    "adamw": lambda groups: torch.optim.AdamW(groups, lr=RATE, betas=(0.8, 0.95), eps=1e-6),
+    "adafactor": lambda groups: torch.optim.Adafactor(groups, lr=RATE),
+    "sgd": lambda groups: torch.optim.SGD(groups, lr=RATE, momentum=0.7),
+}
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    for name, make in OPTIMIZERS.items():
+        torch.manual_seed(1)
+        weights = {"matrix": torch.randn(3, 4), "vector": torch.randn(5)}
+        tensors = {f"{key}.0": weight.clone() for key, weight in weights.items()}
+        optimizer = make([{"params": [weights["matrix"]], "weight_decay": DECAY}, {"params": [weights["vector"]], "weight_decay": 0.0}])
+        for update in range(UPDATES):
+            for key, weight in weights.items():
+                weight.grad = torch.randn_like(weight) * 3 ** update
+                tensors[f"{key}.gradient.{update}"] = weight.grad.clone()
+            optimizer.step()
+            tensors.update({f"{key}.{update + 1}": weight.clone() for key, weight in weights.items()})
+        save_file(tensors, FOLDER / f"{name}.safetensors")
+
+
+if __name__ == "__main__":
+    main()

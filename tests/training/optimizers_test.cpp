@@ -1,0 +1,133 @@
+#include <ATen/ops/tensor.h>
+#include <catch2/catch.hpp>
+
+#include "apps/training/lion.h"
+#include "apps/training/optimizer.h"
+#include "apps/training/weight_average.h"
+#include "data/base/error.h"
+#include "tests/support/temporary_directory.h"
+
+using zoo::OptimizerKind;
+
+namespace {
+
+class TwoParameters : public torch::nn::Module {
+ public:
+  TwoParameters(const at::Tensor& matrix_values, const at::Tensor& vector_values) {
+    matrix = register_parameter("matrix", matrix_values.clone());
+    vector = register_parameter("vector", vector_values.clone());
+  }
+  at::Tensor matrix, vector;
+};
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
+  const auto [name, kind] =
+      GENERATE(std::pair("adamw", OptimizerKind::kAdamW), std::pair("adafactor", OptimizerKind::kAdafactor),
+               std::pair("sgd", OptimizerKind::kSgd));
+  INFO(name);
+  const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
+                                    ".safetensors");
+  TwoParameters module(golden.tensor("matrix.0"), golden.tensor("vector.0"));
+  const auto optimizer = make_optimizer(module, {.kind = kind,
+                                                 .beta1 = 0.8,
+                                                 .beta2 = 0.95,
+                                                 .eps = 1e-6,
+                                                 .momentum = 0.7,
+                                                 .weight_decay = 0.1,
+                                                 .grad_clip = 0});
+  for (int update = 0; update < 5; ++update) {
+    const std::string number = std::to_string(update);
+    module.matrix.mutable_grad() = golden.tensor("matrix.gradient." + number);
+    module.vector.mutable_grad() = golden.tensor("vector.gradient." + number);
+    optimizer->step(0.05);
+    const std::string after = std::to_string(update + 1);
+    CHECK(difference(module.matrix, golden.tensor("matrix." + after)) < 2e-5);
+    CHECK(difference(module.vector, golden.tensor("vector." + after)) < 2e-5);
+  }
+}
+
+TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrices") {
+  TwoParameters module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
+  zoo::Lion optimizer(module, {.beta1 = 0.5, .beta2 = 0.9, .weight_decay = 0.2, .grad_clip = 0});
+  const auto step = [&](float gradient) {
+    module.matrix.mutable_grad() = at::full({1, 1}, gradient);
+    module.vector.mutable_grad() = at::full({1}, gradient);
+    optimizer.step(0.1);
+  };
+  step(1.0F);  // moment 0.1
+  CHECK(module.vector.item<float>() == Approx(0.9));
+  CHECK(module.matrix.item<float>() == Approx(1.0 * (1 - 0.1 * 0.2) - 0.1));
+  step(-0.05F);  // 0.5 * 0.1 - 0.5 * 0.05 > 0: down again; moment 0.09 - 0.005
+  CHECK(module.vector.item<float>() == Approx(0.8));
+  step(-0.2F);  // 0.5 * 0.085 - 0.5 * 0.2 < 0
+  CHECK(module.vector.item<float>() == Approx(0.9));
+}
+
+TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its memory") {
+  for (const std::string& name : zoo::optimizer_names()) {
+    INFO(name);
+    TwoParameters module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
+    const auto optimizer = make_optimizer(module, {.kind = zoo::optimizer_named(name)});
+    module.matrix.mutable_grad() = at::full({1, 2}, 0.5);
+    module.vector.mutable_grad() = at::full({2}, 0.5);
+    optimizer->step(0.1);
+    const at::Tensor before = module.vector.detach().clone();
+    zoo::NamedTensors state;
+    for (const auto& [key, tensor] : optimizer->state()) state.emplace_back(key, tensor.clone());
+    module.matrix.mutable_grad() = at::full({1, 2}, std::numeric_limits<float>::infinity());
+    optimizer->step(0.1);
+    CHECK(module.vector.equal(before));
+    CHECK_FALSE(optimizer->gradient_norm().isfinite().item<bool>());
+    const zoo::NamedTensors after = optimizer->state();
+    for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i].second.equal(state[i].second));
+  }
+}
+
+TEST_CASE("Every optimizer goes on from its saved state as if it had never stopped") {
+  const zoo::test::TemporaryDirectory directory;
+  for (const std::string& name : zoo::optimizer_names()) {
+    INFO(name);
+    const zoo::OptimizerOptions options{.kind = zoo::optimizer_named(name)};
+    TwoParameters first(at::full({2, 2}, 1.0), at::full({2}, 1.0));
+    const auto saved = make_optimizer(first, options);
+    first.matrix.mutable_grad() = at::tensor({1.0, -2.0, 3.0, 0.5}, at::kFloat).view({2, 2});
+    first.vector.mutable_grad() = at::tensor({1.0, -2.0}, at::kFloat);
+    saved->step(0.1);
+    zoo::write_safetensors(directory / name, saved->state());
+    TwoParameters second(first.matrix.detach(), first.vector.detach());
+    const auto restored = make_optimizer(second, options);
+    restored->load_state(zoo::SafetensorsFile(directory / name));
+    for (auto* module : {&first, &second}) {
+      module->matrix.mutable_grad() = at::full({2, 2}, -0.25);
+      module->vector.mutable_grad() = at::full({2}, 0.75);
+      (module == &first ? saved : restored)->step(0.1);
+    }
+    CHECK(first.matrix.equal(second.matrix));
+    CHECK(first.vector.equal(second.vector));
+  }
+}
+
+TEST_CASE("The average of weights forgets by its decay and changes places with them") {
+  TwoParameters module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
+  zoo::WeightAverage average(module, 0.75);
+  {
+    const at::NoGradGuard no_grad;
+    module.vector.fill_(5.0);
+  }
+  average.update();  // 0.75 * 1 + 0.25 * 5
+  {
+    const zoo::AverageScope scope(&average);
+    CHECK(module.vector.item<float>() == Approx(2.0));
+  }
+  CHECK(module.vector.item<float>() == 5.0F);
+}
+
+TEST_CASE("An unknown optimizer names the nearest") {
+  CHECK_THROWS_WITH(zoo::optimizer_named("adamm"), Catch::Contains("did you mean 'adamw'"));
+}

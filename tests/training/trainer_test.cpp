@@ -1,0 +1,122 @@
+#include "apps/training/trainer.h"
+
+#include <catch2/catch.hpp>
+
+#include "data/base/atomic_file.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/training/own_module.h"
+
+using zoo::Trainer;
+using zoo::test::Curve;
+using zoo::test::CurveObjective;
+
+namespace {
+
+zoo::TrainerOptions options() {
+  zoo::TrainerOptions options;
+  options.max_iters = 30;
+  options.eval_interval = 10;
+  options.eval_iters = 2;
+  options.log_interval = 1;
+  options.schedule = {.kind = zoo::ScheduleKind::kCosine, .peak = 0.05, .floor = 0.001, .decay_iters = 30};
+  return options;
+}
+
+class StopAfter : public zoo::TrainingObserver {
+ public:
+  explicit StopAfter(std::int64_t questions) : left_(questions) {}
+  bool stop() override { return --left_ == 0; }
+
+ private:
+  std::int64_t left_;
+};
+
+Trainer::SaveModel saver(const Curve& curve) {
+  return [&curve](const std::filesystem::path& directory) {
+    zoo::NamedTensors weights;
+    for (const auto& entry : curve.named_parameters())
+      weights.emplace_back(entry.key(), entry.value().detach());
+    zoo::write_safetensors(directory / "model.safetensors", weights);
+  };
+}
+
+void load(Curve& curve, const std::filesystem::path& directory) {
+  const at::NoGradGuard no_grad;
+  const zoo::SafetensorsFile file(directory / "model.safetensors");
+  for (auto& entry : curve.named_parameters()) entry.value().copy_(file.tensor(entry.key()));
+}
+
+std::string final_weights(const std::filesystem::path& run) {
+  return zoo::read_file(run / "final/model.safetensors");
+}
+
+}  // namespace
+
+TEST_CASE("A module of another program is trained by an objective of its own") {
+  const zoo::test::TemporaryDirectory directory;
+  Curve curve;
+  CurveObjective objective(curve, zoo::test::kTwelve);
+  zoo::TrainerOptions longer = options();
+  longer.max_iters = longer.schedule.decay_iters = 300;
+  longer.eval_interval = 100;
+  Trainer trainer(objective, zoo::RunDirectory(directory.path(), 2), saver(curve), longer);
+  zoo::TrainingObserver nobody;
+  const auto result = trainer.train(nobody);
+  CHECK(result.finished);
+  CHECK(result.final_val_loss < 0.01);  // that of the mean alone is 0.36
+  CHECK(std::filesystem::exists(directory / "best/model.safetensors"));
+  CHECK(zoo::RunDirectory(directory.path(), 2).steps() == std::vector<std::int64_t>{200, 300});
+}
+
+TEST_CASE("Stopped in the middle of an accumulation, a run goes on bit for bit, whatever it keeps") {
+  const auto kind = GENERATE(zoo::OptimizerKind::kAdamW, zoo::OptimizerKind::kAdafactor,
+                             zoo::OptimizerKind::kSgd, zoo::OptimizerKind::kLion);
+  const auto dtype = GENERATE(at::kFloat, at::kHalf);
+  zoo::TrainerOptions all = options();
+  all.updater = {.accumulation = 4, .dtype = dtype, .ema_decay = 0.9};
+  all.updater.optimizer.kind = kind;
+  all.updater.scaler = {.initial_scale = 64, .growth_interval = 7};
+  zoo::TrainingObserver nobody;
+
+  const zoo::test::TemporaryDirectory whole_run, stopped_run;
+  {
+    Curve curve(0.2);
+    CurveObjective objective(curve, zoo::test::kFourTimesThree);
+    Trainer(objective, zoo::RunDirectory(whole_run.path(), 2), saver(curve), all).train(nobody);
+  }
+  const zoo::RunDirectory run(stopped_run.path(), 2);
+  // The trainer asks after every micro step: 4 questions an update. 47 is behind the third micro step of the
+  // twelfth, 11; the second stop is between two updates.
+  for (const std::int64_t questions : {47, 18, 0}) {
+    Curve curve(0.2);
+    CurveObjective objective(curve, zoo::test::kFourTimesThree);
+    Trainer trainer(objective, run, saver(curve), all);
+    if (const auto steps = run.steps(); !steps.empty()) {
+      load(curve, run.step_path(steps.back()));
+      trainer.resume(steps.back());
+    }
+    StopAfter observer(questions);
+    const auto result = trainer.train(observer);
+    CHECK(result.finished == (questions == 0));
+    if (questions == 47) CHECK(std::filesystem::exists(run.step_path(11) / "gradients.safetensors"));
+  }
+  CHECK(final_weights(whole_run.path()) == final_weights(stopped_run.path()));
+}
+
+TEST_CASE("A run ends early when evaluations have brought nothing better for so long") {
+  const zoo::test::TemporaryDirectory directory;
+  Curve curve;
+  CurveObjective objective(curve, zoo::test::kTwelve);
+  zoo::TrainerOptions patient = options();
+  patient.max_iters = 1000;
+  patient.eval_interval = 1;
+  patient.patience = 3;
+  patient.schedule = {.kind = zoo::ScheduleKind::kConstant, .peak = 3.0};  // too high to learn anything
+  Trainer trainer(objective, zoo::RunDirectory(directory.path(), 2), saver(curve), patient);
+  zoo::TrainingObserver nobody;
+  const auto result = trainer.train(nobody);
+  CHECK(result.finished);
+  CHECK(result.iterations < 1000);
+  CHECK(result.final_val_loss > result.best_val_loss);
+  CHECK(std::filesystem::exists(directory / "final/model.safetensors"));
+}

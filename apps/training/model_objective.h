@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "apps/training/lora.h"
 #include "apps/training/meters.h"
 #include "apps/training/objective.h"
 #include "models/model.h"
@@ -16,6 +17,9 @@ class ModelObjective final : public Objective {
   ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter = nullptr,
                  LossOptions loss = {});
 
+  /// Forward passes use these adapters of the model.
+  void adapt(std::shared_ptr<LoraAdapters> adapters) { adapters_ = std::move(adapters); }
+
   torch::nn::Module& module() override { return *model_; }
   Batch training(std::int64_t micro_step) override;
   Batch evaluation(Split split, std::int64_t index) override;
@@ -28,6 +32,7 @@ class ModelObjective final : public Objective {
   Batches& batches_;
   std::unique_ptr<Meter> meter_;
   LossOptions loss_;
+  std::shared_ptr<LoraAdapters> adapters_;
 };
 
 }  // namespace zoo

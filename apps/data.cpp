@@ -36,6 +36,12 @@ void list_as_json() {
   std::cout << json{{"corpora", corpora_list}, {"toy_sets", toys}}.dump(2) << "\n";
 }
 
+std::string with_visible_tabs(const std::string& text) {
+  std::string visible;
+  for (const char c : text) visible += c == '\t' ? std::string(" | ") : std::string(1, c);
+  return visible;
+}
+
 void list_as_tables() {
   std::cout << "Corpora ('tzoo data get NAME'; --dataset and --input take the name)\n";
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
@@ -46,7 +52,8 @@ void list_as_tables() {
   texts.print(std::cout, standard_output_width());
   std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
   Table toys({{"  name"}, {"lines"}, {"for example"}});
-  for (const ToySet& set : toy_sets()) toys.row({"  " + set.name, set.description, set.example});
+  for (const ToySet& set : toy_sets())
+    toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
   toys.print(std::cout, standard_output_width());
 }
 

@@ -27,6 +27,8 @@ constexpr std::array kVerbs{
     Verb{"data", "Text", "corpora: list, fetch, generate, turn into token files", run_data},
     Verb{"tokenizer", "Text", "learn a vocabulary; text to ids and back", run_tokenizer},
     Verb{"train", "Training", "train a model, from scratch or from a checkpoint", run_train},
+    Verb{"evaluate", "Training", "measure a model: loss, perplexity, accuracy, f1, exact match, BLEU",
+         run_evaluate},
     Verb{"generate", "Use", "continue a text", run_generate},
     Verb{"embed", "Use", "turn texts into vectors; compare them", run_embed},
     Verb{"classify", "Use", "label texts, or the words in them", run_classify},

@@ -52,11 +52,12 @@ class TokenAdder {
     for (const json& token : root["added_tokens"]) ids_[token["content"].get<std::string>()] = token["id"];
   }
 
-  void add(const std::string& token, bool in_vocabulary) {
+  // To the model's vocabulary too: the library numbers tokens that are not there itself.
+  void add(const std::string& token) {
     const bool known = ids_.contains(token);
     const auto id = known ? ids_[token].get<std::int64_t>() : static_cast<std::int64_t>(ids_.size());
     ids_[token] = id;
-    if (in_vocabulary) root_["model"]["vocab"][token] = id;
+    root_["model"]["vocab"][token] = id;
     for (const json& added : root_["added_tokens"]) {
       if (added["content"] == token) return;
     }
@@ -107,11 +108,11 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
     // Characters that a vocabulary lacks need a token of the model; bytes cover all.
     const bool unknown = role.role == SpecialToken::unk;
     if (unknown && request.choice != "char") continue;
-    tokens.add(role.token, unknown);
+    tokens.add(role.token);
     if (unknown) root["model"]["unk_token"] = role.token;
     config[role.key] = role.token;
   }
-  for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i), false);
+  for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i));
   if (request.style == TextStyle::kEncoder) {
     root["post_processor"] =
         template_of({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, tokens);

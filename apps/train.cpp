@@ -4,10 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/dry_run.h"
 #include "apps/torch_options.h"
+#include "apps/train_adapters.h"
 #include "apps/train_data.h"
 #include "apps/train_model.h"
 #include "apps/train_options.h"
+#include "apps/training/data_parallel.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
@@ -120,13 +123,11 @@ TrainerOptions trainer_options(const TrainFlags& flags) {
   return options;
 }
 
-Trainer::SaveModel saver(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer) {
-  SaveOptions options;
-  if (tokenizer && tokenizer->eos_id()) options.eos_token_id = *tokenizer->eos_id();
-  return [loaded, tokenizer, options](const fs::path& directory) {
-    save_model(*loaded.model, *loaded.family, loaded.head, directory, options);
-    if (tokenizer) tokenizer->save(directory);
-  };
+std::int64_t trained_parameters(const torch::nn::Module& module) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : module.parameters())
+    count += parameter.requires_grad() ? parameter.numel() : 0;
+  return count;
 }
 
 // Of a checkpoint its own, which decides what its texts need.
@@ -146,6 +147,13 @@ void discard_old_run(const RunDirectory& run) {
   }
 }
 
+void prepare_run(const TrainFlags& flags, const RunDirectory& run, const nlohmann::json& resolved) {
+  make_directories(run.path());
+  run.clean();
+  if (flags.init_from != "resume") discard_old_run(run);
+  write_run_config(run, resolved);
+}
+
 int report(const Trainer::Result& result, const RunDirectory& run) {
   const std::string folder = run.path().string();
   if (!result.finished) {
@@ -160,6 +168,28 @@ int report(const Trainer::Result& result, const RunDirectory& run) {
   return 0;
 }
 
+// A rank that nobody looks at: it stops where a signal says so, and is silent.
+class SilentObserver : public TrainingObserver {
+ public:
+  bool stop() override { return StopSignal::received() != 0; }
+};
+
+int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run) {
+  const StopSignal signals;
+  if (options.ranks != nullptr && options.ranks->rank() > 0) {
+    SilentObserver silent;
+    return trainer.train(silent).finished ? 0 : 128 + StopSignal::received();
+  }
+  const std::int64_t all = model.parameter_count(), trained = trained_parameters(model);
+  std::cerr << "number of parameters: " << human_count(all);
+  if (trained < all) std::cerr << ", of which are trained " << human_count(trained);
+  std::cerr << "\n";
+  TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png");
+  const Trainer::Result result = trainer.train(reporter);
+  reporter.draw();
+  return report(result, run);
+}
+
 }  // namespace
 
 int run_train(const Arguments& arguments) {
@@ -168,38 +198,41 @@ int run_train(const Arguments& arguments) {
   const TrainFlags& flags = parsed->values;
   apply_threads(flags.compute);
 
+  const ParallelSession session;
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
-  const TrainerOptions options = trainer_options(flags);
+  TrainerOptions options = trainer_options(flags);
   const c10::Device device = options.updater.device;
+  if (session.size() > 1 && !device.is_cpu())
+    throw Error("--device: several processes train on the CPU alone");
   const Task task = flags.data.kind();
-  const KnownModel known = known_model(start.checkpoint, task);
-  TaskData data = read_task_data(flags.data, model_type(flags, start), known);
+  TaskData data = read_task_data(flags.data, model_type(flags, start), known_model(start.checkpoint, task));
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is at iteration ", *start.resumed, " already");
   }
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
-  const BatchPlan plan{.batch_size = flags.batch_size, .accumulation = flags.gradient_accumulation_steps};
-  const auto batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
+  const auto batches = make_batches(flags.data, data, loaded.model->config(),
+                                    {.batch_size = flags.batch_size,
+                                     .accumulation = flags.gradient_accumulation_steps,
+                                     .rank = session.rank(),
+                                     .ranks = session.size()},
+                                    options.seed, device);
   if (data.loss.class_weights.defined()) data.loss.class_weights = data.loss.class_weights.to(device);
-
-  make_directories(run.path());
-  run.clean();
-  if (flags.init_from != "resume") discard_old_run(run);
-  write_run_config(run, parsed->resolved);
-
+  const auto adapters = adapt(flags, start.checkpoint, loaded);
   ModelObjective objective(loaded.model, *batches, make_meter(task, data.label_names), data.loss);
   objective.penalize(disagreement_named(flags.disagreement), flags.disagreement_weight);
-  Trainer trainer(objective, run, saver(loaded, data.tokenizer), options);
-  if (start.resumed) trainer.resume(*start.resumed);
-  std::cerr << "number of parameters: " << human_count(loaded.model->parameter_count()) << "\n";
+  objective.adapt(adapters);
+  if (flags.dry_run) return dry_run(objective, options.updater);
+  const auto ranks = session.ranks_for(*loaded.model);
+  options.ranks = ranks.get();
+  if (session.rank() == 0) prepare_run(flags, run, parsed->resolved);
 
-  const StopSignal signals;
-  TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png");
-  const Trainer::Result result = trainer.train(reporter);
-  reporter.draw();
-  return report(result, run);
+  const Savers save = savers(loaded, data.tokenizer, adapters);
+  options.save_step = save.step;
+  Trainer trainer(objective, run, save.whole, options);
+  if (start.resumed) trainer.resume(*start.resumed);
+  return train(trainer, *loaded.model, options, run);
 }
 
 }  // namespace zoo

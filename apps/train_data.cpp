@@ -31,7 +31,8 @@ Source read_source(const std::string& dataset, Task task) {
     const bool pairs = task == Task::kSeq2Seq;
     return {pairs ? make_toy_pairs(dataset, kToyExamples, kToySeed)
                   : make_toy_set(dataset, kToyExamples, kToySeed),
-            dataset + (pairs ? ".tsv" : ".txt")};
+            dataset +
+                (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
   }
   const fs::path path = resolve_dataset(dataset);
   return {read_text(path), path.string()};

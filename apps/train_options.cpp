@@ -15,6 +15,7 @@ void declare_run(Flags& flags, TrainFlags& v) {
       .placeholder("DIR");
   flags.add("init_from", v.init_from,
             "scratch, resume (the run in out_dir), or a checkpoint folder to start from");
+  flags.add("dry_run", v.dry_run, "say how much memory and time an update takes, and train nothing");
   flags.add("overwrite", v.overwrite, "let init_from scratch replace a run in out_dir");
 }
 
@@ -31,6 +32,19 @@ void declare_model(Flags& flags, ModelFlags& v) {
                "of the feed-forward layers; the family's own unless given, gated ones of t5");
   flags.add("dropout", v.dropout, "rate on embeddings, attention weights and sublayers").between(0, 0.99);
   flags.add("bias", v.bias, "gpt2: biases in projections and norms");
+}
+
+void declare_adaptation(Flags& flags, TrainFlags& v) {
+  flags.group("Fine-tuning");
+  flags.add("freeze", v.freeze, "parameters that stay as they are, such as 'embeddings.*'; may be repeated")
+      .placeholder("PATTERN");
+  flags.add("lora_rank", v.lora_rank, "train low-rank adapters of this rank in place of the weights; 0: none")
+      .at_least(0);
+  flags.add("lora_alpha", v.lora_alpha, "the adapters count alpha / rank times").above(0);
+  flags
+      .add("lora_targets", v.lora_targets,
+           "projections that get one; '*attention*' unless given; may be repeated")
+      .placeholder("PATTERN");
 }
 
 void declare_optimisation(Flags& flags, TrainFlags& v) {
@@ -127,6 +141,7 @@ void declare(Flags& flags, TrainFlags& values) {
   declare_run(flags, values);
   declare_data(flags, values.data);
   declare_model(flags, values.model);
+  declare_adaptation(flags, values);
   declare_optimisation(flags, values);
   declare_record(flags, values);
   flags.add_compute(values.compute);

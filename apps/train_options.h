@@ -50,7 +50,10 @@ struct TrainFlags {
   std::string disagreement = "none";
   double disagreement_weight = 0.1;
   double beta1 = 0.9, beta2 = 0.99, adam_eps = 1e-8, momentum = 0.9, weight_decay = 0.1, grad_clip = 1.0;
-  bool activation_checkpointing = false;
+  bool activation_checkpointing = false, dry_run = false;
+  std::vector<std::string> freeze, lora_targets;
+  std::int64_t lora_rank = 0;
+  double lora_alpha = 16;
   double ema_decay = 0.0, loss_scale = 65536.0;
 
   std::int64_t eval_interval = 250, eval_iters = 200, log_interval = 10, keep_checkpoints = 3;

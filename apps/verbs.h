@@ -13,6 +13,7 @@ int run_attention(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
 int run_train(const Arguments& arguments);
+int run_evaluate(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_embed(const Arguments& arguments);
 int run_classify(const Arguments& arguments);

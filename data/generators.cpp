@@ -5,6 +5,7 @@
 #include "data/base/error.h"
 #include "data/base/near_match.h"
 #include "data/philox.h"
+#include "data/toy_tables.h"
 
 namespace zoo {
 namespace {
@@ -66,6 +67,11 @@ const std::vector<ToySet>& toy_sets() {
       {"reverse", "1 to 8 digits and the same backwards", "3 1 2 > 2 1 3"},
       {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
       {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
+      {"reviews", "a sentence and whether it praises, for --task classification",
+       "the film was fine\tpositive"},
+      {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
+      {"questions", "question, text and answer, for --task question_answering",
+       "Who works there ?\tAnna sings every day in Rome .\tAnna"},
   };
   return kToySets;
 }
@@ -81,12 +87,15 @@ std::vector<std::string> toy_names() {
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
   if (!is_toy_set(name)) {
-    throw Error("unknown toy set '", name, "'; there are copy, reverse, sort, addition",
+    throw Error("unknown toy set '", name,
+                "'; there are copy, reverse, sort, addition, reviews, names, questions",
                 did_you_mean(name, toy_names()));
   }
   if (count < 1 || count > kMostLines) {
     throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
   }
+  const auto& tables = toy_table_names();
+  if (std::find(tables.begin(), tables.end(), name) != tables.end()) return make_toy_table(name, count, seed);
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) append_line(name, between, LineRandom(seed, line), text);
   return text;

@@ -10,7 +10,7 @@ struct ToySet {
   std::string name, description, example;
 };
 
-/// copy, reverse, sort, addition: what `tzoo data make` can write.
+/// copy, reverse, sort, addition, and those of toy_tables.h: what `tzoo data make` can write.
 const std::vector<ToySet>& toy_sets();
 
 /// `count` lines of a toy set; a line is a pure function of (name, seed, its number), the same on every

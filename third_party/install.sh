@@ -30,6 +30,8 @@ nlohmann-json3-dev   | 3.10+         | <nlohmann/json_fwd.hpp>
 catch2               | 2.13+, not 3  | <catch2/catch.hpp>
 libssl-dev           | 1.1+          | <openssl/evp.h>
 gnuplot-nox          | 5.4+          | gnuplot
+libopenmpi-dev       | 4.1+          |
+openmpi-bin          | 4.1+          |
 bible-kjv            | 4.38+         | bible
 curl                 | 7.74+         | curl
 ca-certificates      |               |

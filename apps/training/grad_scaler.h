@@ -22,7 +22,7 @@ class GradScaler {
 
   GradScaler(const Options& options, c10::Device device);
 
-  at::Tensor scaled(const at::Tensor& loss) const { return loss * scale_; }
+  at::Tensor scaled(const at::Tensor& loss) const;
 
   /// Divides the gradients by the scale, in place. False if one of them is not finite: leave the update out.
   bool unscale(const std::vector<at::Tensor>& gradients);
@@ -30,7 +30,7 @@ class GradScaler {
   /// Once for each update, after unscale().
   void adjust();
 
-  double scale() const { return scale_.item<double>(); }
+  double scale() const;
 
   /// "scaler.scale" and "scaler.growth_tracker".
   NamedTensors state() const;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/training/disagreement_loss.h"
+#include "apps/training/lora.h"
 #include "apps/training/meters.h"
 #include "apps/training/objective.h"
 #include "models/model.h"
@@ -21,6 +22,9 @@ class ModelObjective final : public Objective {
   /// does.
   void penalize(Disagreement kind, double weight) { disagreement_ = {model_, kind, weight}; }
 
+  /// Forward passes use these adapters of the model.
+  void adapt(std::shared_ptr<LoraAdapters> adapters) { adapters_ = std::move(adapters); }
+
   torch::nn::Module& module() override { return *model_; }
   Batch training(std::int64_t micro_step) override;
   Batch evaluation(Split split, std::int64_t index) override;
@@ -34,6 +38,7 @@ class ModelObjective final : public Objective {
   std::unique_ptr<Meter> meter_;
   DisagreementLoss disagreement_;
   LossOptions loss_;
+  std::shared_ptr<LoraAdapters> adapters_;
 };
 
 }  // namespace zoo

@@ -10,6 +10,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/trainer_state.h"
 #include "data/base/error.h"
+#include "data/philox.h"
 
 namespace zoo {
 
@@ -95,9 +96,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
-  // Ranks draw different dropout.
-  const auto rank = static_cast<std::uint64_t>(options_.ranks != nullptr ? options_.ranks->rank() : 0);
-  seed_generators(options_.seed + rank, options_.updater.device);
+  seed_generators(options_.seed, options_.updater.device);
 }
 
 void Trainer::resume(std::int64_t iteration) {
@@ -129,6 +128,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     const bool gives_up = options_.patience > 0 && stale_evaluations_ >= options_.patience;
     if (last || gives_up) return finish(iteration, record ? &*record : nullptr, clock, observer);
 
+    if (!writes()) seed_rank(iteration);
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
     const auto outcome =
         updater_.run(iteration, options_.schedule.at(iteration), [&] { return observer.stop(); });
@@ -151,6 +151,16 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     }
   }
   throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
+}
+
+// Ranks draw dropout of their own. A checkpoint holds the generators of rank 0 alone, so that the others draw
+// by the iteration.
+void Trainer::seed_rank(std::int64_t iteration) const {
+  const PhiloxCounter place = {static_cast<std::uint32_t>(options_.ranks->rank()), 0,
+                               static_cast<std::uint32_t>(iteration),
+                               static_cast<std::uint32_t>(iteration >> 32)};
+  const PhiloxCounter bits = philox4x32_10(place, philox_key(options_.seed));
+  seed_generators(std::uint64_t{bits[1]} << 32 | bits[0], options_.updater.device);
 }
 
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
@@ -232,7 +242,7 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
   if (!writes()) return;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
-    save_model_(directory);
+    (options_.save_step ? options_.save_step : save_model_)(directory);
     updater_.save(directory);
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,

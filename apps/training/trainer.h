@@ -21,6 +21,8 @@ struct TrainerOptions {
   std::uint64_t seed = 1337;
   Schedule schedule;
   UpdaterOptions updater;
+  /// Writes a step checkpoint's model where that is another than best/ and final/ hold (adapters apart).
+  std::function<void(const std::filesystem::path&)> save_step;
   Ranks* ranks = nullptr;  // who trains along; must outlive the trainer
 };
 
@@ -84,6 +86,7 @@ class Trainer {
   class Record;
 
   bool writes() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
+  void seed_rank(std::int64_t iteration) const;
   bool stopped(TrainingObserver& observer) const;
   void evaluate(std::int64_t iteration, TrainingObserver& observer);
   void evaluate_weights(std::int64_t iteration, TrainingObserver& observer);

@@ -97,12 +97,14 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
 }
 
 void Updater::report_fault(std::int64_t iteration) const {
+  // Where a weight is not finite no gradient is: it is to be named first.
   std::string fault;
   for (const auto& [name, parameter] : optimizer_->parameters()) {
-    if (!is_finite(parameter)) fault = "the weight '" + name + "'";
+    if (fault.empty() && !is_finite(parameter)) fault = "the weight '" + name + "'";
+  }
+  for (const auto& [name, parameter] : optimizer_->parameters()) {
     if (fault.empty() && parameter.grad().defined() && !is_finite(parameter.grad()))
       fault = "the gradient of '" + name + "'";
-    if (!fault.empty()) break;
   }
   std::string forward;
   for (std::int64_t step = 0; step < options_.accumulation && forward.empty(); ++step)

@@ -174,7 +174,8 @@ void DecoderForSequenceClassification::apply_head(const ModelInputs& inputs, Mod
   }
   const at::Tensor rows = at::arange(ids.size(0), ids.options());
   output.logits = score(hidden.index({rows, last}));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
+  if (inputs.labels.defined())
+    output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
 
 void DecoderForSequenceClassification::initialize(at::Generator generator) {

@@ -63,7 +63,8 @@ void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& outp
     vector = at::relu(sentence_dense(vector));
   }
   output.logits = sentence_classifier(drop(vector, rate));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
+  if (inputs.labels.defined())
+    output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
 
 NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(config, /*with_pooler=*/true) {

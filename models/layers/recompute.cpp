@@ -132,7 +132,7 @@ at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& 
 }
 
 void recompute_blocks(torch::nn::Module& module, bool recomputes) {
-  for (const auto& part : module.modules()) {
+  for (const auto& part : module.modules(/*include_self=*/false)) {
     if (auto* stack = part->as<TransformerStackImpl>()) stack->recompute_blocks(recomputes);
   }
 }

@@ -13,8 +13,9 @@ using RecomputedPart = std::function<at::Tensor(const std::vector<at::Tensor>& i
 
 /// part(inputs), of which the backward pass keeps the inputs alone and computes the rest again (Chen et al.,
 /// 2016, "Training deep nets with sublinear memory cost"). Dropout draws the same and autocast is as it was,
-/// so that the gradients are bit for bit those of part(inputs) itself. `parameters` are the leaves that the
-/// part reads besides its inputs; every input is defined.
+/// so that the gradients are bit for bit those of part(inputs) itself (but for parameters that several parts
+/// read under autocast: their gradients are then summed in float32, not in the narrower type). `parameters`
+/// are the leaves that the part reads besides its inputs; every input is defined.
 at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& parameters);
 

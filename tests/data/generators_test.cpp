@@ -1,9 +1,13 @@
 #include "data/generators.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
+#include "data/question_file.h"
+#include "data/record_file.h"
 #include "data/sha256.h"
+#include "data/tagged_file.h"
 #include "tests/data/support.h"
 
 using zoo::make_toy_set;
@@ -98,4 +102,28 @@ TEST_CASE("an unknown toy set or a count out of range is an error") {
   CHECK_THAT(message_of([] { make_toy_set("copy", 0, 0); }),
              Catch::Contains("--count") && Catch::Contains("found 0"));
   CHECK_THAT(message_of([] { make_toy_set("copy", 10'000'001, 0); }), Catch::Contains("10000000"));
+}
+
+TEST_CASE("the tables of examples are what the readers of examples read") {
+  const auto reviews =
+      zoo::parse_records(make_toy_set("reviews", 200, 1), "reviews.tsv", {{"text", "label"}});
+  REQUIRE(reviews.size() == 200);
+  std::set<std::string> labels;
+  for (const auto& review : reviews) labels.insert(review.fields[1]);
+  CHECK(labels == std::set<std::string>{"negative", "positive"});
+
+  const auto sentences = zoo::parse_tagged(make_toy_set("names", 200, 1), "names.tsv");
+  REQUIRE(sentences.size() == 200);
+  std::set<std::string> tags;
+  for (const auto& sentence : sentences) tags.insert(sentence.tags.begin(), sentence.tags.end());
+  CHECK(tags == std::set<std::string>{"B-LOC", "B-PER", "I-LOC", "I-PER", "O"});
+
+  const auto questions = zoo::parse_questions(make_toy_set("questions", 200, 1), "questions.tsv");
+  REQUIRE(questions.size() == 200);
+  for (const auto& question : questions) CHECK(question.answer.begin < question.answer.end);
+}
+
+TEST_CASE("pairs have a tab where lines have a sign") {
+  CHECK(zoo::make_toy_pairs("reverse", 1, 3).find('\t') == make_toy_set("reverse", 1, 3).find(" > "));
+  CHECK(zoo::make_toy_pairs("addition", 1, 3).find('\t') == make_toy_set("addition", 1, 3).find('='));
 }

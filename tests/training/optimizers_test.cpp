@@ -1,3 +1,4 @@
+#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <catch2/catch.hpp>
 
@@ -34,13 +35,13 @@ TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
   const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
                                     ".safetensors");
   TwoParameters module(golden.tensor("matrix.0"), golden.tensor("vector.0"));
-  const auto optimizer = make_optimizer(module, {.kind = kind,
-                                                 .beta1 = 0.8,
-                                                 .beta2 = 0.95,
-                                                 .eps = 1e-6,
-                                                 .momentum = 0.7,
-                                                 .weight_decay = 0.1,
-                                                 .grad_clip = 0});
+  const auto optimizer = zoo::make_optimizer(module, {.kind = kind,
+                                                      .beta1 = 0.8,
+                                                      .beta2 = 0.95,
+                                                      .eps = 1e-6,
+                                                      .momentum = 0.7,
+                                                      .weight_decay = 0.1,
+                                                      .grad_clip = 0});
   for (int update = 0; update < 5; ++update) {
     const std::string number = std::to_string(update);
     module.matrix.mutable_grad() = golden.tensor("matrix.gradient." + number);
@@ -73,7 +74,7 @@ TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its m
   for (const std::string& name : zoo::optimizer_names()) {
     INFO(name);
     TwoParameters module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
-    const auto optimizer = make_optimizer(module, {.kind = zoo::optimizer_named(name)});
+    const auto optimizer = zoo::make_optimizer(module, {.kind = zoo::optimizer_named(name)});
     module.matrix.mutable_grad() = at::full({1, 2}, 0.5);
     module.vector.mutable_grad() = at::full({2}, 0.5);
     optimizer->step(0.1);
@@ -95,13 +96,13 @@ TEST_CASE("Every optimizer goes on from its saved state as if it had never stopp
     INFO(name);
     const zoo::OptimizerOptions options{.kind = zoo::optimizer_named(name)};
     TwoParameters first(at::full({2, 2}, 1.0), at::full({2}, 1.0));
-    const auto saved = make_optimizer(first, options);
+    const auto saved = zoo::make_optimizer(first, options);
     first.matrix.mutable_grad() = at::tensor({1.0, -2.0, 3.0, 0.5}, at::kFloat).view({2, 2});
     first.vector.mutable_grad() = at::tensor({1.0, -2.0}, at::kFloat);
     saved->step(0.1);
     zoo::write_safetensors(directory / name, saved->state());
     TwoParameters second(first.matrix.detach(), first.vector.detach());
-    const auto restored = make_optimizer(second, options);
+    const auto restored = zoo::make_optimizer(second, options);
     restored->load_state(zoo::SafetensorsFile(directory / name));
     for (auto* module : {&first, &second}) {
       module->matrix.mutable_grad() = at::full({2, 2}, -0.25);

@@ -1,0 +1,148 @@
+#include <array>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/progress.h"
+#include "apps/torch_options.h"
+#include "apps/train_data.h"
+#include "apps/train_model.h"
+#include "apps/training/bleu.h"
+#include "apps/training/model_objective.h"
+#include "apps/training/trainer.h"
+#include "apps/verbs.h"
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+#include "models/generation/generation_config.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct EvaluateFlags {
+  std::filesystem::path model;
+  DataFlags data;
+  std::int64_t batch_size = 16, eval_iters = 200;
+  bool json = false;
+  ComputeOptions compute;
+};
+
+// Nothing if the flags asked for help only.
+bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
+  Flags flags(arguments.command,
+              "Measures a model on a dataset, all of it: the loss, and what counts for the task (perplexity, "
+              "accuracy, "
+              "f1, exact match, BLEU).");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  declare_data(flags, values.data);
+  flags.group("Evaluation");
+  flags.add("batch_size", values.batch_size, "examples that are computed together").at_least(1);
+  flags
+      .add("eval_iters", values.eval_iters,
+           "batches of a text, whose blocks are drawn; a table is taken whole")
+      .at_least(1);
+  flags.add("json", values.json, "as a JSON object");
+  flags.add_compute(values.compute);
+  flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
+  if (!flags.parse(arguments)) return false;
+  names_task = flags.given("task");
+  names_block = flags.given("block_size");
+  return true;
+}
+
+Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& model) {
+  for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
+                          Task::kTokenClassification, Task::kQuestionAnswering}) {
+    if (head_of(task) == checkpoint.head) return task;
+  }
+  throw Error("--model: ", model, " has a head (", name_of(checkpoint.head), ") that no task evaluates");
+}
+
+std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
+  std::vector<TokenId> known;
+  for (const std::int64_t id : ids) {
+    if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(static_cast<TokenId>(id));
+  }
+  return tokenizer.decode(known);
+}
+
+std::vector<std::int64_t> kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
+  std::vector<std::int64_t> row;
+  for (std::int64_t t = 0; t < ids.size(0); ++t) {
+    if (kept[t].item<bool>()) row.push_back(ids[t].item<std::int64_t>());
+  }
+  return row;
+}
+
+// BLEU of what greedy decoding writes.
+double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& batches,
+                          const Tokenizer& tokenizer) {
+  const GenerationDefaults defaults = read_generation_defaults(flags.model);
+  const GenerationOptions options{.max_new_tokens = flags.data.target_length(),
+                                  .sampling = {.temperature = 0},
+                                  .eos_token_ids = defaults.eos_token_ids,
+                                  .decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1)};
+  std::vector<std::string> written, wanted;
+  const std::int64_t count = batches.evaluation_batches(Split::kVal);
+  Progress progress(count, "batches decoded");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ModelInputs inputs = batches.evaluation(Split::kVal, i).inputs;
+    std::vector<std::vector<std::int64_t>> prompts;
+    for (std::int64_t row = 0; row < inputs.input_ids.size(0); ++row) {
+      const at::Tensor ids = inputs.input_ids[row].cpu(), labels = inputs.labels[row].cpu();
+      prompts.push_back(kept_ids(
+          ids, inputs.attention_mask.defined() ? inputs.attention_mask[row].cpu() : at::ones_like(ids)));
+      wanted.push_back(text_of(tokenizer, kept_ids(labels, labels.ne(-100))));
+    }
+    for (const auto& ids : generate(model, prompts, options).ids) written.push_back(text_of(tokenizer, ids));
+    progress.update(i + 1);
+  }
+  return bleu(written, wanted);
+}
+
+void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
+  Json json{{"loss", evaluation.loss}};
+  for (const Score& score : evaluation.scores) json[score.name] = score.value;
+  if (flags.json) {
+    std::cout << json.dump() << "\n";
+    return;
+  }
+  for (const auto& [name, value] : json.items()) std::cout << name << " " << value.dump() << "\n";
+}
+
+}  // namespace
+
+int run_evaluate(const Arguments& arguments) {
+  EvaluateFlags flags;
+  bool names_task = false, names_block = false;
+  if (!read_flags(arguments, flags, names_task, names_block)) return 0;
+  apply_threads(flags.compute);
+  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
+  if (!names_task) flags.data.task = task_names()[static_cast<std::size_t>(task_of(checkpoint, flags.model))];
+  if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
+  const Task task = flags.data.kind();
+  const c10::Device device = device_of(flags.compute);
+
+  const KnownModel known = known_model(flags.model, task);
+  TaskData data = read_task_data(flags.data, checkpoint.family->model_type, known, /*evaluates=*/true);
+  const LoadedModel loaded = load_model(flags.model, {.device = device, .head = head_of(task)});
+  require_ids_below(data, loaded.model->config().vocab_size);
+  const auto batches =
+      make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
+                   static_cast<std::uint64_t>(flags.compute.seed), device);
+  ModelObjective objective(loaded.model, *batches, make_meter(task, data.label_names));
+  const bool drawn = batches->evaluation_batches(Split::kVal) == kUnlimitedBatches;
+  const std::int64_t count = drawn ? flags.eval_iters : batches->evaluation_batches(Split::kVal);
+  Progress progress(count, "batches");
+  SplitEvaluation evaluation =
+      evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
+                     [&](std::int64_t done) { progress.update(done); });
+  if (task == Task::kSeq2Seq)
+    evaluation.scores.push_back(
+        {"bleu", decode_and_compare(flags, *loaded.model, *batches, *data.tokenizer)});
+  print(flags, evaluation);
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,22 @@
+#include <cstdlib>
+
+#include "apps/training/data_parallel.h"
+#include "data/base/error.h"
+
+namespace zoo {
+
+ParallelSession::ParallelSession() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* size = std::getenv(variable);
+    if (size != nullptr && std::atoi(size) > 1)
+      throw Error("started by mpirun as one of ", size, " processes, but built without MPI");
+  }
+}
+
+ParallelSession::~ParallelSession() = default;
+
+std::unique_ptr<Ranks> ParallelSession::ranks_for(torch::nn::Module&) const {
+  return nullptr;
+}
+
+}  // namespace zoo

@@ -1,0 +1,121 @@
+#include "apps/training/lora.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros.h>
+#include <fnmatch.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+bool fits_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits(p, name); });
+}
+
+}  // namespace
+
+bool fits(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& patterns) {
+  std::int64_t count = 0;
+  for (const std::string& pattern : patterns) {
+    bool found = false;
+    for (auto& entry : module.named_parameters()) {
+      if (!fits(pattern, entry.key())) continue;
+      found = true;
+      if (!entry.value().requires_grad()) continue;
+      entry.value().set_requires_grad(false);
+      count += entry.value().numel();
+    }
+    if (!found) {
+      const auto first = module.named_parameters();
+      throw Error("no parameter of the model fits '", pattern, "'; one of them is called ",
+                  first.is_empty() ? "nothing" : first.front().key());
+    }
+  }
+  return count;
+}
+
+std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
+  auto adapters = std::make_shared<LoraAdapters>();
+  adapters->trains_ = options.trains;
+  adapters->scale_ = options.alpha / static_cast<double>(options.rank);
+  for (auto& entry : module.named_parameters())
+    entry.value().set_requires_grad(fits_any(options.trains, entry.key()));
+  at::Generator generator = at::detail::createCPUGenerator(options.seed);
+  for (const auto& entry : module.named_modules("", /*include_self=*/false)) {
+    const auto projection = std::dynamic_pointer_cast<LinearImpl>(entry.value());
+    if (projection && fits_any(options.targets, entry.key()))
+      adapters->adapt(entry.key(), projection, generator, options.rank);
+  }
+  if (adapters->all_.empty()) {
+    std::string patterns;
+    for (const std::string& target : options.targets) patterns += (patterns.empty() ? "" : ", ") + target;
+    throw Error("--lora_targets: no projection of the model fits ", patterns);
+  }
+  module.register_module("lora", adapters);
+  return adapters;
+}
+
+void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
+                         at::Generator& generator, std::int64_t rank) {
+  const at::Tensor& weight = projection->weight;
+  // He et al. (2015) with a = sqrt(5), as a projection has it; drawn on the CPU, equal on every device.
+  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
+  const at::Tensor a =
+      at::empty({rank, weight.size(1)}).uniform_(-bound, bound, generator).to(weight.device());
+  const at::Tensor b = at::zeros({weight.size(0), rank}, a.options());
+  std::string key = name;  // a name in a module has no dots
+  std::replace(key.begin(), key.end(), '.', '_');
+  all_.push_back({projection, weight, register_parameter(key + "_a", a), register_parameter(key + "_b", b)});
+}
+
+at::Tensor LoraAdapters::adapted(const Adapted& one) const {
+  return one.weight + at::matmul(one.b, one.a) * scale_;
+}
+
+void LoraAdapters::apply() {
+  for (Adapted& one : all_) one.projection->weight = adapted(one);
+}
+
+void LoraAdapters::restore() {
+  for (Adapted& one : all_) one.projection->weight = one.weight;
+}
+
+LoraAdapters::MergedScope::MergedScope(LoraAdapters* adapters) : adapters_(adapters) {
+  if (adapters == nullptr) return;
+  const at::NoGradGuard no_grad;
+  for (Adapted& one : adapters->all_) {
+    own_.push_back(one.weight.detach());
+    one.weight.set_data(adapters->adapted(one));
+  }
+}
+
+LoraAdapters::MergedScope::~MergedScope() {
+  for (std::size_t i = 0; i < own_.size(); ++i) adapters_->all_[i].weight.set_data(own_[i]);
+}
+
+NamedTensors LoraAdapters::state() const {
+  NamedTensors state;
+  for (const auto& entry : named_parameters()) state.emplace_back(entry.key(), entry.value().detach());
+  return state;
+}
+
+void LoraAdapters::load_state(const SafetensorsFile& file) {
+  const at::NoGradGuard no_grad;
+  for (auto& [name, tensor] : state()) {
+    if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape))
+      throw Error(file.path(), ": tensor '", name, "' has another shape than the adapter");
+    tensor.copy_(file.tensor(name));
+  }
+}
+
+}  // namespace zoo

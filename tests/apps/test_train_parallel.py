@@ -1,0 +1,64 @@
+"""tzoo train under mpirun: two ranks learn what one does with twice the batch, and fail together."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 20
+SMALL = dict(tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, learning_rate=1e-2, min_lr=1e-3, warmup_iters=2, adam_eps=1e-4,
+             max_iters=12, eval_interval=6, eval_iters=2, log_interval=1, threads=1)
+
+
+class ParallelTest(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        self.text = self.folder / "text.txt"
+        self.text.write_text(TEXT)
+
+    def train(self, name, ranks, **more):
+        values = {**SMALL, "dataset": self.text, "out_dir": self.folder / name, **more}
+        words = [os.environ["TZOO"], "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
+        if ranks > 1:
+            words = [shutil.which("mpirun"), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *words]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+    def losses(self, name):
+        lines = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
+        return [line["train_loss"] for line in lines]
+
+    def test_two_ranks_equal_one_with_twice_the_batch(self):
+        for name, ranks, flags in (("one", 1, dict(batch_size=8)), ("two", 2, dict(batch_size=4)),
+                                   ("two-steps", 2, dict(batch_size=2, gradient_accumulation_steps=2))):
+            done = self.train(name, ranks, **flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        train = self.losses("one")
+        for name in ("two", "two-steps"):
+            other_train = self.losses(name)
+            self.assertEqual(len(train), len(other_train))
+            for a, b in zip(train[:-1], other_train[:-1]):  # the last is of an evaluation, whose batches are smaller
+                self.assertAlmostEqual(a, b, places=4)
+        self.assertLess(train[-2], train[0] - 0.5)
+
+    def test_two_ranks_go_on_from_a_checkpoint(self):
+        self.assertEqual(self.train("whole", 2, batch_size=4).returncode, 0)
+        self.assertEqual(self.train("half", 2, batch_size=4, max_iters=6, lr_decay_iters=12).returncode, 0)
+        done = self.train("half", 2, batch_size=4, lr_decay_iters=12, init_from="resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        whole, half = ((self.folder / name / "final/model.safetensors").read_bytes() for name in ("whole", "half"))
+        self.assertEqual(whole, half)
+
+    def test_a_rank_that_fails_ends_all(self):
+        self.assertEqual(self.train("run", 2, batch_size=4).returncode, 0)
+        done = self.train("run", 2, batch_size=4)  # there is a run already
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("--overwrite", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,272 @@
+"""tzoo train and evaluate: each task from its file to a model that has learnt it, and files that are not right."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tzoo_runner import CommandTest, run
+
+SMALL = dict(n_layer=1, n_head=2, n_embd=32, batch_size=8, warmup_iters=5, eval_interval=50, eval_iters=4, log_interval=10, threads=1,
+             learning_rate=5e-3, min_lr=5e-4)
+
+
+class TaskTest(CommandTest):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        self.random = random.Random(4)
+
+    def write(self, name, lines):
+        path = self.folder / name
+        path.write_text("".join(line + "\n" for line in lines))
+        return path
+
+    def words(self, name, **more):
+        values = {**SMALL, "out_dir": self.folder / name, **more}
+        return [word for key, value in values.items() for word in (f"--{key}", str(value))]
+
+    def train(self, name, **more):
+        result = run("train", *self.words(name, **more))
+        self.assertEqual(result.code, 0, result.err)
+        lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+        return json.loads(lines[-1])
+
+    def evaluate(self, name, *words):
+        result = run("evaluate", "--model", self.folder / name / "final", "--json", "--threads", 1, *words)
+        self.assertEqual(result.code, 0, result.err)
+        return json.loads(result.out)
+
+    def reviews(self, count=120):
+        good, bad = ("fine", "lovely", "great"), ("bad", "dull", "poor")
+        pick = self.random.choice
+        lines = [(f"the {pick(['film', 'book', 'meal'])} was {pick(good if i % 3 == 0 else bad)}", "pos" if i % 3 == 0 else "neg")
+                 for i in range(count)]
+        return lines
+
+
+class LearningTest(TaskTest):
+    def test_seq2seq_learns_to_copy_and_translate_writes_it(self):
+        pairs = [f"{a} {b}\t{b}" for a in "abcd" for b in "efgh"] * 5
+        table = self.write("pairs.tsv", pairs)
+        end = self.train("run", task="seq2seq", dataset=table, block_size=8, max_iters=150, label_smoothing=0.05)
+        self.assertEqual(end["val_exact_match"], 1.0)
+        result = run("translate", "--model", self.folder / "run/final", "--text", "c g", "--threads", 1)
+        self.assertEqual((result.code, result.out), (0, "g\n"), result.err)
+        scores = self.evaluate("run", "--dataset", table)
+        self.assertEqual(scores["exact_match"], 1.0)
+        self.assertEqual(scores["bleu"], 0.0)  # answers of one word have no four in a row
+
+    def test_mlm_and_then_a_classification_from_it(self):
+        text = self.write("text.txt", [line for line, _ in self.reviews()])
+        first = self.train("mlm", task="mlm", dataset=text, vocab_size=80, block_size=16, max_iters=50, whole_word="true")
+        self.assertLess(first["val_perplexity"], 40)
+        table = self.write("reviews.tsv", ["text\tlabel", *("\t".join(pair) for pair in self.reviews())])
+        common = dict(task="classification", dataset=table, block_size=16, init_from=self.folder / "mlm/final", class_weights="balanced")
+        end = self.train("reviews", max_iters=150, **common)
+        self.assertEqual((end["val_accuracy"], end["val_f1"]), (1.0, 1.0))
+        config = json.loads((self.folder / "reviews/final/config.json").read_text())
+        self.assertEqual(config["id2label"], {"0": "neg", "1": "pos"})
+        result = run("classify", "--model", self.folder / "reviews/final", "--text", "the meal was lovely", "--threads", 1)
+        self.assertEqual(json.loads(result.out)["label"], "pos")
+        self.assertEqual(self.evaluate("reviews", "--dataset", table)["accuracy"], 1.0)
+
+        # Adapters: nothing but them and the new head changes, and what is exported has them merged.
+        end = self.train("lora", max_iters=40, val_dataset=table, eval_iters=100, lora_rank=8, **common)
+        first = json.loads((self.folder / "lora/metrics.jsonl").read_text().splitlines()[0])
+        self.assertLess(end["val_loss"], first["val_loss"])
+        self.assertAlmostEqual(self.evaluate("lora", "--dataset", table)["loss"], end["val_loss"], places=5)
+        before, after = (self.tensors(self.folder / name / "final/model.safetensors") for name in ("mlm", "lora"))
+        changed = {name for name, data in after.items() if before.get(name) != data}
+        self.assertTrue(changed)
+        for name in changed:
+            self.assertTrue("encoder.layer" in name and name.endswith(".weight") or name.startswith(("classifier", "bert.pooler")), name)
+
+        # Frozen parts stay as they are.
+        self.train("frozen", max_iters=10, freeze="stack.*", **common)
+        after = self.tensors(self.folder / "frozen/final/model.safetensors")
+        changed = {name for name, data in after.items() if before.get(name) != data}
+        self.assertFalse([name for name in changed if "encoder.layer" in name])
+        self.assertIn("bert.embeddings.word_embeddings.weight", changed)
+
+    def tensors(self, path):
+        data = path.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + size])
+        return {name: data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]
+                for name, entry in header.items() if name != "__metadata__"}
+
+    def test_the_other_tasks_learn_what_their_files_say(self):
+        pick = self.random.choice
+        sentences = []
+        for _ in range(60):
+            sentences += [f"{pick(['Anna', 'Ben'])}\tB-PER", "lives\tO", "in\tO", "New\tB-LOC", f"{pick(['York', 'Delhi'])}\tI-LOC", ""]
+        table = self.write("names.tsv", sentences)
+        end = self.train("names", task="token_classification", dataset=table, vocab_size=60, block_size=16, max_iters=50)
+        self.assertEqual((end["val_accuracy"], end["val_f1"]), (1.0, 1.0))
+
+        questions = [json.dumps({"question": "Where?", "context": f"{a} lives in {b} now.", "answer": b})
+                     for a in ("Anna", "Ben", "Clara") for b in ("Rome", "Paris", "Oslo", "Kyoto")] * 5
+        table = self.write("questions.jsonl", questions)
+        end = self.train("questions", task="question_answering", dataset=table, vocab_size=80, block_size=32, max_iters=100)
+        self.assertEqual((end["val_exact_match"], end["val_f1"]), (1.0, 1.0))
+        result = run("answer", "--model", self.folder / "questions/final", "--question", "Where?", "--context", "Ben lives in Oslo now.",
+                     "--threads", 1)
+        self.assertIn("oslo", result.out.lower())
+
+        text = self.write("text.txt", ["the old house of the king"] * 80)
+        end = self.train("spans", task="span_corruption", dataset=text, block_size=24, max_iters=60, n_embd=48)
+        self.assertLess(end["val_perplexity"], 12)
+
+
+class ResumeTest(TaskTest):
+    def test_a_run_with_everything_on_goes_on_bit_for_bit(self):
+        table = self.write("pairs.tsv", [f"{a} {b}\t{b} {a}" for a in "abcd" for b in "efgh"])
+        words = dict(task="seq2seq", dataset=table, block_size=8, max_iters=60, eval_interval=20, dropout=0.1, gradient_accumulation_steps=3,
+                     batch_size=2, ema_decay=0.9, optimizer="lion", learning_rate=1e-3, dtype="bfloat16", activation_checkpointing="true")
+        self.train("whole", **words)
+        process = None
+        for start, wanted in (("scratch", 7), ("resume", 33)):
+            process = subprocess.Popen([os.environ["TZOO"], "train", *self.words("killed", **words, log_interval=1), "--init_from", start],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            log = self.folder / "killed/metrics.jsonl"
+            while process.poll() is None and not (log.exists() and f'"iter":{wanted},' in log.read_text()):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.train("killed", **words, init_from="resume")
+        for name in ("final", "best"):
+            whole, killed = (self.folder / run_name / name / "model.safetensors" for run_name in ("whole", "killed"))
+            self.assertEqual(whole.read_bytes(), killed.read_bytes(), name)
+
+    def test_adapters_go_on_too(self):
+        table = self.write("reviews.tsv", ["\t".join(pair) for pair in self.reviews()])
+        self.train("base", task="mlm", dataset=self.write("t.txt", [line for line, _ in self.reviews()]), block_size=16, vocab_size=60,
+                   max_iters=5)
+        words = dict(task="classification", dataset=table, block_size=16, lora_rank=2)
+        self.train("whole", max_iters=40, eval_interval=20, init_from=self.folder / "base/final", **words)
+        self.train("half", max_iters=20, lr_decay_iters=40, eval_interval=20, init_from=self.folder / "base/final", **words)
+        self.train("half", max_iters=40, lr_decay_iters=40, eval_interval=20, init_from="resume", **words)
+        whole, half = (self.folder / name / "final/model.safetensors" for name in ("whole", "half"))
+        self.assertEqual(whole.read_bytes(), half.read_bytes())
+
+
+class RecordTest(TaskTest):
+    def test_tensorboard_gets_what_metrics_get(self):
+        text = self.write("text.txt", ["the old house of the king"] * 40)
+        self.train("run", dataset=text, block_size=16, max_iters=20, eval_interval=10, log_interval=5)
+        self.train("run", dataset=text, block_size=16, max_iters=30, eval_interval=10, log_interval=5, init_from="resume")
+        values, starts = {}, []
+        for path in sorted((self.folder / "run/tensorboard").iterdir(), key=lambda path: path.stat().st_mtime_ns):
+            for event in self.events(path.read_bytes()):
+                step = event.get(2, [0])[0]
+                starts += [step] if 7 in event else []
+                for summary in event.get(5, []):
+                    for value in self.message(summary)[1]:
+                        fields = self.message(value)
+                        values[fields[1][0].decode(), step] = struct.unpack("<f", fields[2][0])[0]
+        self.assertEqual(starts, [20])
+        for line in (self.folder / "run/metrics.jsonl").read_text().splitlines():
+            line = json.loads(line)
+            self.assertAlmostEqual(values["train/loss", line["iter"]], line["train_loss"], places=5)
+            if "val_perplexity" in line:
+                self.assertAlmostEqual(values["val/perplexity", line["iter"]] / line["val_perplexity"], 1, places=5)
+
+    def events(self, data):
+        while data:
+            size, check = struct.unpack("<QI", data[:12])
+            body = data[12:12 + size]
+            self.assertEqual(check, self.masked_crc(data[:8]))
+            self.assertEqual(struct.unpack("<I", data[12 + size:16 + size])[0], self.masked_crc(body))
+            yield self.message(body)
+            data = data[16 + size:]
+
+    def masked_crc(self, data):
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc ^= 0xFFFFFFFF
+        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+    def message(self, data):
+        """A protobuf message as number of a field: its values; varints as integers, others as bytes."""
+        fields, at = {}, 0
+
+        def varint():
+            nonlocal at
+            value, shift = 0, 0
+            while True:
+                byte = data[at]
+                at += 1
+                value |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    return value
+
+        while at < len(data):
+            key = varint()
+            kind = key & 7
+            if kind == 0:
+                value = varint()
+            else:
+                size = {1: 8, 5: 4}.get(kind) or varint()
+                value, at = data[at:at + size], at + size
+            fields.setdefault(key >> 3, []).append(value)
+        return fields
+
+    def test_a_dry_run_says_what_a_run_takes_and_leaves_nothing(self):
+        text = self.write("text.txt", ["the old house of the king"] * 40)
+        result = run("train", *self.words("run", dataset=text, block_size=16, dry_run="true"))
+        self.assertEqual(result.code, 0, result.err)
+        for word in ("parameters", "optimizer", "available", "time of an update"):
+            self.assertIn(word, result.out)
+        self.assertFalse((self.folder / "run").exists())
+
+
+class RefusalTest(TaskTest):
+    def refuse(self, *words, **flags):
+        self.assert_one_error(run("train", *self.words("run", **flags)), 1, *words)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_bad_files_are_named_with_their_line_before_anything_is_trained(self):
+        reviews = ["\t".join(pair) for pair in self.reviews(12)]
+        wide = self.write("wide.tsv", [*reviews, "a\tb\tc"])
+        self.refuse("wide.tsv", "line 13", "3", task="classification", dataset=wide)
+        labels = self.write("labels.tsv", [*reviews, "what\tmeh"])
+        common = dict(task="classification", dataset=labels)
+        result = run("train", *self.words("run", **common), "--labels", "pos", "--labels", "neg")
+        self.assert_one_error(result, 1, "labels.tsv", "line 13", "meh")
+        good = self.write("good.tsv", reviews)
+        result = run("train", *self.words("run", task="classification", dataset=good), "--labels", "pos", "--labels", "neg", "--labels", "odd")
+        self.assert_one_error(result, 1, "good.tsv", "'odd'", "no example")
+        self.refuse("labels.tsv", "line 13", "meh", task="classification", dataset=good, val_dataset=labels)
+        empty = self.folder / "empty.tsv"
+        empty.touch()
+        self.refuse("empty.tsv", "empty", task="seq2seq", dataset=empty)
+        self.refuse("t.jsonl", "line 2", task="seq2seq", dataset=self.write("t.jsonl", ['{"source": "a", "target": "b"}', "{"]))
+        self.refuse("names.tsv", "line 2", task="token_classification", dataset=self.write("names.tsv", ["a\tO", "b"]))
+        self.refuse("q.tsv", "line 1", "answer", task="question_answering", dataset=self.write("q.tsv", ["q\tcontext\tmissing"]))
+        self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
+        self.refuse("no masked-lm head", task="mlm", dataset=self.write("t.txt", ["a b c"] * 9), model_type="gpt2", tokenizer="char")
+
+    def test_ids_outside_the_vocabulary_name_the_file(self):
+        data = self.folder / "data"
+        data.mkdir()
+        for split in ("train", "val"):
+            (data / f"{split}.bin").write_bytes(struct.pack("<40H", *range(40)))
+        (data / "meta.json").write_text(json.dumps({"format_version": 1, "dtype": "uint16", "vocab_size": 30, "tokenizer": "char",
+                                                    "train_tokens": 40, "val_tokens": 40, "source_sha256": "0" * 64}))
+        self.refuse("train.bin", "30", task="lm", dataset=data, block_size=8)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+#include "apps/training/lora.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randn.h>
+#include <catch2/catch.hpp>
+
+#include "apps/training/bleu.h"
+#include "data/base/error.h"
+#include "tests/training/own_module.h"
+
+using zoo::LoraAdapters;
+using zoo::test::Curve;
+
+TEST_CASE("Adapters begin as nothing, are all that is trained, and merged weights compute the same") {
+  Curve curve;
+  const at::Tensor x = at::arange(5, at::kFloat).view({-1, 1}), before = curve.forward(x);
+  const auto adapters =
+      LoraAdapters::add_to(curve, {.rank = 2, .alpha = 6, .targets = {"fir*"}, .trains = {"second.bias"}});
+  const auto forward = [&] {
+    const LoraAdapters::Scope scope(adapters.get());
+    return curve.forward(x);
+  };
+  CHECK(forward().equal(before));
+  for (const auto& entry : curve.named_parameters()) {
+    const bool trained = entry.key() == "second.bias" || entry.key().starts_with("lora.");
+    CHECK(entry.value().requires_grad() == trained);
+  }
+
+  const at::Tensor a = adapters->named_parameters()["first_a"], b = adapters->named_parameters()["first_b"];
+  CHECK(a.sizes() == at::IntArrayRef({2, 1}));
+  CHECK(b.sizes() == at::IntArrayRef({8, 2}));
+  const at::Tensor base = curve.first->weight.detach().clone();
+  {
+    const at::NoGradGuard no_grad;
+    b.copy_(at::arange(16, at::kFloat).view({8, 2}) / 10);
+  }
+  const at::Tensor adapted = forward();
+  CHECK_FALSE(adapted.equal(before));
+  adapted.sum().backward();
+  CHECK(a.grad().defined());
+  CHECK(b.grad().defined());
+  CHECK(curve.first->weight.equal(base));
+  {
+    const LoraAdapters::MergedScope merged(adapters.get());
+    // W + alpha / rank B A
+    CHECK(at::allclose(curve.named_parameters()["first.weight"], base + b.mm(a) * 3));
+    CHECK(curve.forward(x).equal(adapted));
+  }
+  CHECK(curve.named_parameters()["first.weight"].equal(base));
+}
+
+TEST_CASE("Patterns that fit nothing are refused") {
+  Curve curve;
+  CHECK_THROWS_WITH(LoraAdapters::add_to(curve, {.targets = {"*.query"}}), Catch::Contains("*.query"));
+  CHECK_THROWS_WITH(zoo::freeze(curve, {"first.*", "third.*"}), Catch::Contains("third.*"));
+  Curve other;
+  CHECK(zoo::freeze(other, {"second.*"}) == 9);
+  CHECK_FALSE(other.second->bias.requires_grad());
+  CHECK(other.first->bias.requires_grad());
+}
+
+TEST_CASE("BLEU is the geometric mean of the precisions, with a penalty for brevity") {
+  CHECK(zoo::bleu({"a b c d e"}, {"a b c d e"}) == Approx(1.0));
+  CHECK(zoo::bleu({"a b c"}, {"a b c"}) == 0.0);  // no four words
+  // Of "a b c d e f" against "a b c d x f": 5/6 words, 3/5 pairs, 2/4 triples, 1/3 fours.
+  CHECK(zoo::bleu({"a b c d e f"}, {"a b c d x f"}) ==
+        Approx(std::pow(5.0 / 6 * 3 / 5 * 2 / 4 * 1 / 3, 0.25)));
+  // All there is is right, but four of five words.
+  CHECK(zoo::bleu({"a b c d"}, {"a b c d e"}) == Approx(std::exp(1 - 5.0 / 4)));
+  // A word counts only as often as the reference has it: 4 of 7 words, 3 of 6, 2 of 5, 1 of 4.
+  CHECK(zoo::bleu({"a b c d d d d"}, {"a b c d"}) == Approx(std::pow(4.0 / 7 * 3 / 6 * 2 / 5 * 1 / 4, 0.25)));
+}

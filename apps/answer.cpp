@@ -25,6 +25,7 @@ struct AnswerFlags {
   std::int64_t max_answer_length = 15, stride = 128, top_k = 1;
   std::optional<std::int64_t> max_length;
   bool json = false;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -41,6 +42,7 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
       .at_least(8);
   flags.add("stride", values.stride, "tokens of a long text that two windows share").at_least(0);
   flags.add("json", values.json, "a JSON object an answer");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
       "tzoo answer --model bert-squad --question \"Who created the heaven?\" --context FILE:genesis.txt");
@@ -137,7 +139,8 @@ int run_answer(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   require_utf8(flags.question, "--question");
   const std::string context = read_context(flags.context);
-  const TextModel model = load_text_model(flags.model, flags.compute, Head::kQuestionAnswering);
+  const TextModel model =
+      load_text_model(flags.model, flags.compute, flags.weights, Head::kQuestionAnswering);
   std::vector<Answer> answers;
   for (const Window& window : windows_of(model, flags, context)) {
     add_answers(model, window, flags.max_answer_length, answers);

@@ -22,6 +22,7 @@ struct ClassifyFlags {
   std::filesystem::path model;
   TextFlags text;
   std::int64_t batch_size = 32;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -32,6 +33,7 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
   flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo classify --model runs/reviews/final --text \"A pleasure from start to end.\"");
   return flags.parse(arguments);
@@ -165,7 +167,7 @@ int run_classify(const Arguments& arguments) {
   ClassifyFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute);
+  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights);
   if (model.head != Head::kSequenceClassification && model.head != Head::kTokenClassification) {
     throw Error("--model: ", flags.model, " has a ", name_of(model.head),
                 " head; expected sequence-classification or token-classification");

@@ -30,6 +30,7 @@ struct EmbedFlags {
   std::optional<std::int64_t> max_length;
   std::int64_t batch_size = 32;
   bool similarity = false;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -50,6 +51,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
   flags.group("Output");
   flags.add("similarity", values.similarity, "print a table of the cosines between all texts instead");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
       "tzoo embed --model MiniLM --text \"The cat sits outside\" --text \"A dog barks\" --similarity");
@@ -162,7 +164,7 @@ int run_embed(const Arguments& arguments) {
   EmbedFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute, Head::kBase);
+  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kBase);
   if (model.model->config().shape != Shape::kEncoder) {
     throw Error("--model: ", flags.model, " is not an encoder: it makes no vector of a whole text");
   }

@@ -20,6 +20,7 @@ struct FillMaskFlags {
   TextFlags text;
   std::int64_t top_k = 5;
   bool json = false;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -30,6 +31,7 @@ bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
   add_text_flags(flags, values.text);
   flags.add("top_k", values.top_k, "guesses for each mask").at_least(1);
   flags.add("json", values.json, "a JSON object a text, instead of a table");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo fill-mask --model bert-base-uncased --text \"Paris is the [MASK] of France.\"");
   return flags.parse(arguments);
@@ -111,7 +113,7 @@ int run_fill_mask(const Arguments& arguments) {
   FillMaskFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute, Head::kMaskedLm);
+  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kMaskedLm);
   const auto mask = model.tokenizer->special_id(SpecialToken::mask);
   if (!mask) throw Error("--model: the tokenizer in ", flags.model, " has no mask token");
   TextInput input(flags.text);

@@ -10,7 +10,6 @@
 #include "apps/torch_options.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs.h"
-#include "models/generation/module_decoder.h"
 
 namespace zoo {
 namespace {
@@ -57,21 +56,6 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
   return result;
 }
 
-// The model of --draft_model.
-struct Draft {
-  LoadedModel loaded;
-  ModuleDecoder decoder;
-
-  explicit Draft(const GenerateFlags& flags)
-      : loaded(load_model(flags.draft_model,
-                          {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)})),
-        decoder(*loaded.model) {}
-};
-
-std::unique_ptr<Draft> load_draft(const GenerateFlags& flags) {
-  return flags.draft_model.empty() ? nullptr : std::make_unique<Draft>(flags);
-}
-
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
@@ -82,11 +66,13 @@ int run_generate(const Arguments& arguments) {
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session);
-  const LoadedModel loaded =
-      load_model(flags.model, {.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)});
-  ModuleDecoder model(*loaded.model);
-  const std::unique_ptr<Draft> draft = load_draft(flags);
-  if (draft) options.draft = &draft->decoder;
+  const std::unique_ptr<DecodingModel> loaded =
+      load_decoding_model(flags.model, flags.compute, flags.weights);
+  DecodingModel& model = *loaded;
+  const std::unique_ptr<DecodingModel> draft =
+      flags.draft_model.empty() ? nullptr
+                                : load_decoding_model(flags.draft_model, flags.compute, flags.weights);
+  options.draft = draft.get();
   if (flags.interactive) {
     run_interactive(model, session, options, flags.color);
     return 0;

@@ -105,6 +105,7 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add("json", values.json, "print new ids, their text and tokens per second as one JSON object");
   flags.add("logprobs", values.logprobs, "with --json: the log-probability of each new id");
   flags.add("color", values.color, "colour each token by its probability: red is unlikely, green likely");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
 }
 

@@ -7,6 +7,7 @@
 
 #include "apps/command/arguments.h"
 #include "apps/command/compute_options.h"
+#include "apps/packed_weights.h"
 #include "models/generation/generate.h"
 
 namespace zoo {
@@ -35,6 +36,7 @@ struct GenerateFlags {
   bool early_stopping = false;
 
   bool json = false, logprobs = false, color = false;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 

@@ -33,6 +33,7 @@ constexpr std::array kVerbs{
     Verb{"answer", "Use", "find the answer to a question in a text", run_answer},
     Verb{"translate", "Use", "turn a text into another with an encoder-decoder", run_translate},
     Verb{"export", "Use", "write a model as TorchScript or as a Hugging Face directory", run_export},
+    Verb{"bench", "Use", "measure decoding, encoding and loading", run_bench},
 };
 
 // Without this, a file opened while a standard stream is closed would take its number, and output would end

@@ -16,7 +16,7 @@ std::size_t TextModel::max_length() const {
 }
 
 TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
-                          std::optional<Head> head) {
+                          const PackedWeights& weights, std::optional<Head> head) {
   apply_threads(compute);
   if (!has_tokenizer(directory))
     throw Error("--model: ", directory, " holds no tokenizer to read texts with");
@@ -28,6 +28,8 @@ TextModel load_text_model(const std::filesystem::path& directory, const ComputeO
     throw Error(directory, ": the tokenizer has ", tokens, " tokens, the model only ", known);
   }
   text_model.model = std::move(loaded.model);
+  if (text_model.model->config().shape == Shape::kEncoder)
+    pack_encoder_of(*text_model.model, compute, weights);
   text_model.head = loaded.head;
   return text_model;
 }

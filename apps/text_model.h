@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/command/compute_options.h"
+#include "apps/packed_weights.h"
 #include "models/io/checkpoint.h"
 #include "tokenizer/tokenizer.h"
 
@@ -23,9 +24,10 @@ struct TextModel {
   std::size_t max_length() const;
 };
 
-/// The directory's model with this head, or its own, and its tokenizer. Throws Error naming the directory if
-/// either is missing or they do not belong together.
+/// The directory's model with this head, or its own, and its tokenizer; an encoder is packed as `weights`
+/// says. Throws Error naming the directory if either is missing or they do not belong together.
 TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
+                          const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);
 
 /// The encodings as one batch, padded behind; no mask if all are of one length.

@@ -22,6 +22,7 @@ struct TranslateFlags {
   std::string prefix;
   std::int64_t max_new_tokens = 128, batch_size = 16;
   bool json = false;
+  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -40,6 +41,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .at_least(1);
   flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
   flags.add("json", values.json, "a JSON object a text, instead of its new text alone");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
@@ -67,7 +69,8 @@ int run_translate(const Arguments& arguments) {
   TranslateFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   require_utf8(flags.prefix, "--prefix");
-  const TextModel model = load_text_model(flags.model, flags.compute, Head::kSeq2SeqLm);
+  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kSeq2SeqLm);
+  const std::unique_ptr<DecodingModel> decoder = decoding_model(model.model, flags.compute, flags.weights);
   const GenerationDefaults defaults = read_generation_defaults(flags.model);
   const GenerationOptions options{.max_new_tokens = flags.max_new_tokens,
                                   .sampling = {.temperature = 0},
@@ -78,7 +81,7 @@ int run_translate(const Arguments& arguments) {
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
     std::vector<std::vector<std::int64_t>> prompts;
     for (const std::string& text : texts) prompts.push_back(prompt_of(model, flags.prefix + text));
-    const GenerationResult result = generate(*model.model, prompts, options);
+    const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!flags.json) {
         std::cout << text_of(model, result.ids[i]) << "\n";

@@ -19,5 +19,6 @@ int run_fill_mask(const Arguments& arguments);
 int run_answer(const Arguments& arguments);
 int run_translate(const Arguments& arguments);
 int run_export(const Arguments& arguments);
+int run_bench(const Arguments& arguments);
 
 }  // namespace zoo

@@ -1,7 +1,10 @@
 #include "data/base/mapped_file.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,6 +14,24 @@
 #include "data/base/error.h"
 
 namespace zoo {
+namespace {
+
+// Where files are mapped: first byte and size.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;
+};
+
+Mappings& mappings() {
+  static Mappings all;
+  return all;
+}
+
+std::uintptr_t address_of(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data);
+}
+
+}  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   // O_NONBLOCK: a named pipe without a writer is refused below instead of waited for.
@@ -30,12 +51,29 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
       throw Error("cannot map ", path, ": ", std::strerror(error));
     }
     data_ = static_cast<std::byte*>(address);
+    const std::lock_guard lock(mappings().mutex);
+    mappings().sizes[address_of(data_)] = size_;
   }
   ::close(descriptor);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ == nullptr) return;
+  const std::lock_guard lock(mappings().mutex);
+  mappings().sizes.erase(address_of(data_));
+  ::munmap(data_, size_);
+}
+
+void MappedFile::give_back(const void* data, std::size_t size) {
+  const std::lock_guard lock(mappings().mutex);
+  const std::uintptr_t begin = address_of(data);
+  auto file = mappings().sizes.upper_bound(begin);
+  if (file == mappings().sizes.begin()) return;
+  --file;
+  if (begin + size > file->first + file->second) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + size) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace zoo

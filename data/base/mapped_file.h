@@ -23,6 +23,10 @@ class MappedFile {
   std::byte* data() const { return data_; }
   const std::filesystem::path& path() const { return path_; }
 
+  /// Lets go of the pages that lie within these bytes, if a mapped file holds them: they cost no memory until
+  /// they are read again, from the file, so that what was written to them is lost. Does nothing elsewhere.
+  static void give_back(const void* data, std::size_t size);
+
  private:
   std::filesystem::path path_;
   std::byte* data_ = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <c10/util/FunctionRef.h>
@@ -11,5 +12,38 @@ namespace zoo {
 /// for OpenMP, as ours are not: this one is.
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   c10::function_ref<void(std::int64_t, std::int64_t)> body);
+
+/// A thread's place among those that run one function together.
+class Team {
+ public:
+  Team(std::size_t rank, std::size_t size) : rank_(rank), size_(size) {}
+
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return size_; }
+
+  /// Goes on when all of the team have come here.
+  void wait() const;
+
+  struct Part {
+    std::size_t first, last;
+  };
+  /// This thread's part of [0, count) in multiples of `unit`.
+  Part part_of(std::size_t count, std::size_t unit = 1) const {
+    const std::size_t units = (count + unit - 1) / unit;
+    const std::size_t first = units * rank_ / size_ * unit, last = units * (rank_ + 1) / size_ * unit;
+    return {first < count ? first : count, last < count ? last : count};
+  }
+
+ private:
+  std::size_t rank_, size_;
+};
+
+/// Runs work(team) on all threads of torch::set_num_threads at once: many short steps that wait for one
+/// another cost less than as many parallel loops. `work` must not throw, and all threads must wait equally
+/// often.
+void run_team(c10::function_ref<void(const Team&)> work);
+
+/// The most threads that run_team() starts here.
+std::size_t team_size();
 
 }  // namespace zoo

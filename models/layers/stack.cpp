@@ -1,5 +1,6 @@
 #include "models/layers/stack.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
 
@@ -75,7 +76,13 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
+bool TransformerStackImpl::engine_answers(const StackInputs& inputs) const {
+  return engine_ && !is_training() && !at::GradMode::is_enabled() && inputs.cache == nullptr &&
+         !inputs.output_hidden_states && !inputs.output_attentions && !inputs.positions.defined();
+}
+
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
+  if (engine_answers(inputs)) return {.hidden = engine_->forward(inputs.embeddings, inputs.attention_mask)};
   at::Tensor x = inputs.embeddings;
   check_memory(inputs);
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;

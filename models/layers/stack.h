@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,16 @@ struct StackOutput {
   std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M], of a decoder that has a memory
 };
 
+/// What answers in the place of an encoder's modules, faster, where neither gradients nor anything between
+/// the layers is asked for (models/inference).
+class StackEngine {
+ public:
+  virtual ~StackEngine() = default;
+  /// Embeddings [B, T, C] to hidden states after the last norm, zeros at positions that the mask [B, T]
+  /// hides.
+  virtual at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) = 0;
+};
+
 /// num_layers blocks, and a final norm if the norm stands before the sublayers (kPre): an encoder (every
 /// position sees every other) or a decoder (a position sees itself and those before, and a memory if
 /// config.cross_attention).
@@ -44,6 +55,9 @@ class TransformerStackImpl : public torch::nn::Module {
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
+  /// From now on `engine` answers what it can; of an encoder alone.
+  void set_engine(std::shared_ptr<StackEngine> engine) { engine_ = std::move(engine); }
+
   Embedding position_bias{nullptr};  // [buckets, H] of T5's positions, the same for all blocks
 
  private:
@@ -51,8 +65,10 @@ class TransformerStackImpl : public torch::nn::Module {
   AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
   std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
   void check_memory(const StackInputs& inputs) const;
+  bool engine_answers(const StackInputs& inputs) const;
 
   TransformerConfig config_;
+  std::shared_ptr<StackEngine> engine_;
 };
 TORCH_MODULE(TransformerStack);
 

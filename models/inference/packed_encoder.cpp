@@ -1,0 +1,90 @@
+#include "models/inference/packed_encoder.h"
+
+#include <cstring>
+
+#include <ATen/ops/zeros.h>
+
+#include "models/encoder/encoder.h"
+#include "models/t5/t5.h"
+
+namespace zoo {
+namespace inference {
+namespace {
+
+// The rows that a mask keeps, sequence by sequence.
+class PackedEncoder : public StackEngine {
+ public:
+  PackedEncoder(TransformerStackImpl& stack, const TransformerConfig& config, const PackOptions& options)
+      : stack_(stack, config, options) {}
+
+  at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) override {
+    const at::Tensor given = embeddings.to(at::kFloat).contiguous();
+    const std::int64_t batch = given.size(0), length = given.size(1), width = given.size(2);
+    const std::vector<std::int64_t> kept = kept_places(attention_mask, batch, length);
+    const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(float);
+    x_.grow_to(kept.size() * bytes);
+    const auto* from = reinterpret_cast<const std::byte*>(given.const_data_ptr<float>());
+    Pass pass{.x = x_.as<float>(), .rows = kept.size()};
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      std::memcpy(x_.data() + i * bytes, from + static_cast<std::size_t>(kept[i]) * bytes, bytes);
+      const bool begins = i == 0 || kept[i] / length != kept[i - 1] / length;
+      if (begins) pass.sequences.push_back({.first_row = i, .count = 0});
+      ++pass.sequences.back().count;
+    }
+    if (!kept.empty()) stack_.run(pass, workspace_);
+    at::Tensor result = at::zeros({batch, length, width}, at::kFloat);
+    auto* to = reinterpret_cast<std::byte*>(result.mutable_data_ptr<float>());
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      std::memcpy(to + static_cast<std::size_t>(kept[i]) * bytes, x_.data() + i * bytes, bytes);
+    return result.to(embeddings.scalar_type());
+  }
+
+ private:
+  // Numbers of the kept positions among all [B T]. A row may have gaps: only those of its ends leave the
+  // distances between its tokens as they are.
+  std::vector<std::int64_t> kept_places(const at::Tensor& mask, std::int64_t batch,
+                                        std::int64_t length) const {
+    std::vector<std::int64_t> kept;
+    const at::Tensor flags = mask.defined() ? mask.ne(0).contiguous() : at::Tensor();
+    for (std::int64_t place = 0; place < batch * length; ++place) {
+      if (flags.defined() && !flags.const_data_ptr<bool>()[place]) continue;
+      const bool gap = !kept.empty() && kept.back() / length == place / length && kept.back() + 1 != place;
+      const PositionKind position = stack_.config().position;
+      TORCH_CHECK(!gap || position == PositionKind::kLearned || position == PositionKind::kNone,
+                  "a mask that hides what stands between tokens changes their distances");
+      kept.push_back(place);
+    }
+    return kept;
+  }
+
+  PackedStack stack_;
+  Workspace workspace_;
+  Memory x_;
+};
+
+}  // namespace
+}  // namespace inference
+
+namespace {
+
+TransformerStackImpl* encoder_of(Model& model) {
+  if (auto* encoder = dynamic_cast<encoder::EncoderModel*>(&model)) return encoder->stack.get();
+  if (auto* encoder = dynamic_cast<t5::T5Encoder*>(&model)) return encoder->encoder.get();
+  return nullptr;
+}
+
+}  // namespace
+
+bool can_pack_encoder(const Model& model) {
+  // encoder_of() only looks.
+  const TransformerStackImpl* stack = encoder_of(const_cast<Model&>(model));
+  return stack != nullptr && inference::PackedStack::supports(*stack, model.config());
+}
+
+void pack_encoder(Model& model, const inference::PackOptions& options) {
+  TORCH_CHECK(can_pack_encoder(model), "there is no encoder of a kind that can be packed");
+  TransformerStackImpl& stack = *encoder_of(model);
+  stack.set_engine(std::make_shared<inference::PackedEncoder>(stack, model.config(), options));
+}
+
+}  // namespace zoo

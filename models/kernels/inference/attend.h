@@ -1,0 +1,148 @@
+// Attention over a head's cache (inference_kernels.h: Attention). A tile of queries sees its positions in
+// three passes: scores, softmax, values; the scores of a tile stay in the cache of the core.
+
+struct Scores {
+  float* data;
+  std::size_t row;    // elements between rows
+  std::size_t begin;  // the first position that stands in them, a multiple of kPanelOutputs
+  std::size_t end;    // the positions that any row sees end here
+};
+
+// The position behind the last one that a query sees.
+ZOO_INLINE std::size_t visible_to(const Attention& a, std::size_t query) {
+  return a.visible + query * a.growth;
+}
+
+ZOO_INLINE std::size_t first_visible(const Attention& a, std::size_t query) {
+  const std::size_t end = visible_to(a, query);
+  return a.window > 0 && end > a.window ? end - a.window : 0;
+}
+
+template <class Dot, std::size_t R>
+ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t query_bytes,
+                      const Scores& scores) {
+  const std::size_t in_word = a.type == WeightType::kFloat32 ? 1 : 2;
+  const std::size_t words = (a.head_dim + in_word - 1) / in_word;
+  for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
+    const std::byte* panel = a.cache.keys + position / kPanelOutputs * words * kPanelOutputs * 4;
+    const std::size_t left = (scores.end - position + kLanes - 1) / kLanes;
+    for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
+      constexpr std::size_t V = decltype(vectors)::value;
+      typename Dot::Sums sums[R][V] = {};
+      add_products<Dot>(TileInput{queries, query_bytes, panel + v * sizeof(Words), kPanelOutputs * 4, words},
+                        sums);
+      float* to = scores.data + position - scores.begin + v * kLanes;
+      for (std::size_t r = 0; r < R; ++r)
+        for (std::size_t i = 0; i < V; ++i) store(to + r * scores.row + i * kLanes, sums[r][i]);
+    });
+  }
+}
+
+// Weights in place of a row's scores, not yet divided by their sum, which returns; zeros where it sees
+// nothing.
+ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const Scores& scores) {
+  const std::size_t first = first_visible(a, query) - scores.begin,
+                    last = visible_to(a, query) - scores.begin;
+  const float* bias = a.bias != nullptr ? a.bias + static_cast<std::ptrdiff_t>(query) * a.bias_row +
+                                              static_cast<std::ptrdiff_t>(scores.begin)
+                                        : nullptr;
+  const std::size_t end = (scores.end - scores.begin + kLanes - 1) / kLanes * kLanes;
+  IntegerLanes index;
+  for (std::size_t i = 0; i < kLanes; ++i) index[i] = static_cast<int>(i);
+  Lanes most = all(-__builtin_inff());
+  for (std::size_t s = 0; s < end; s += kLanes) {
+    Lanes x = load(row + s) * a.scale;
+    if (bias != nullptr && s < last) x += load_up_to(bias + s, last - s);
+    if (s < first || s + kLanes > last) {
+      const IntegerLanes here = index + static_cast<int>(s);
+      x = (here < static_cast<int>(first)) | (here >= static_cast<int>(last)) ? all(-__builtin_inff()) : x;
+    }
+    store(row + s, x);
+    most = larger(x, most);
+  }
+  const float top = largest_of(most);
+  Lanes sums{};
+  for (std::size_t s = 0; s < end; s += kLanes) {
+    const Lanes x = load(row + s);
+    const Lanes weight = x == -__builtin_inff() ? Lanes{} : exponential(x - top);
+    store(row + s, weight);
+    sums += weight;
+  }
+  return sum_of(sums);
+}
+
+template <class Dot, std::size_t R>
+ZOO_INLINE void mix_values(const Attention& a, const std::byte* weights, std::size_t row_bytes,
+                           const Scores& scores, const float (&sums)[R], float* result) {
+  const std::size_t in_word = a.type == WeightType::kFloat32 ? 1 : 2;
+  const std::size_t columns = (a.head_dim + kLanes - 1) / kLanes * kLanes;
+  const std::size_t words = (scores.end - scores.begin + in_word - 1) / in_word;
+  const std::byte* values = a.cache.values + scores.begin / in_word * columns * 4;
+  for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
+    constexpr std::size_t V = decltype(vectors)::value;
+    typename Dot::Sums mixed[R][V] = {};
+    add_products<Dot>(TileInput{weights, row_bytes, values + v * sizeof(Words), columns * 4, words}, mixed);
+    const Place<V> place{a.head_dim - v * kLanes};
+    for (std::size_t r = 0; r < R; ++r) {
+      const float factor = sums[r] > 0 ? 1.0F / sums[r] : 0.0F;
+      for (std::size_t i = 0; i < V; ++i) mixed[r][i] *= factor;
+    }
+    place.write_all(result + v * kLanes, a.result_row, mixed);
+  });
+}
+
+ZOO_INLINE void copy_as_bfloats(const float* from, std::size_t count, std::byte* to) {
+  for (std::size_t k = 0; k < count; k += kLanes) store_bfloats(to + k * 2, load_up_to(from + k, count - k));
+}
+
+template <std::size_t R>
+ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
+  const std::size_t begin = first_visible(a, query) / kPanelOutputs * kPanelOutputs;
+  Scores scores{reinterpret_cast<float*>(a.scratch), 0, begin, visible_to(a, query + R - 1)};
+  scores.row = (scores.end - begin + kPanelOutputs - 1) / kPanelOutputs * kPanelOutputs;
+  const float* queries = a.queries + query * a.query_row;
+  float* result = a.result + query * a.result_row;
+  float sums[R];
+  if (a.type == WeightType::kFloat32) {
+    score<FloatDot, R>(a, reinterpret_cast<const std::byte*>(queries), a.query_row * sizeof(float), scores);
+    for (std::size_t r = 0; r < R; ++r) sums[r] = soften(a, query + r, scores.data + r * scores.row, scores);
+    mix_values<FloatDot, R>(a, a.scratch, scores.row * sizeof(float), scores, sums, result);
+    return;
+  }
+  std::byte* halves = a.scratch + R * scores.row * sizeof(float);  // queries, then weights
+  const std::size_t query_bytes = (a.head_dim + kLanes - 1) / kLanes * kLanes * 2;
+  for (std::size_t r = 0; r < R; ++r)
+    copy_as_bfloats(queries + r * a.query_row, a.head_dim, halves + r * query_bytes);
+  score<BfloatDot, R>(a, halves, query_bytes, scores);
+  const std::size_t row_bytes = scores.row * 2;
+  for (std::size_t r = 0; r < R; ++r) {
+    float* row = scores.data + r * scores.row;
+    sums[r] = soften(a, query + r, row, scores);
+    copy_as_bfloats(row, (scores.end - begin + kLanes - 1) / kLanes * kLanes, halves + r * row_bytes);
+  }
+  mix_values<BfloatDot, R>(a, halves, row_bytes, scores, sums, result);
+}
+
+void attend(const Attention& a) {
+  for_rows(a.query_count,
+           [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); });
+}
+
+void remember(WeightType type, const HeadCache& cache, std::size_t head_dim, std::size_t position,
+              const float* key, const float* value) {
+  const std::size_t columns = (head_dim + kLanes - 1) / kLanes * kLanes;
+  const std::size_t panel = position / kPanelOutputs, lane = position % kPanelOutputs;
+  if (type == WeightType::kFloat32) {
+    auto* keys = reinterpret_cast<float*>(cache.keys) + panel * head_dim * kPanelOutputs + lane;
+    for (std::size_t d = 0; d < head_dim; ++d) keys[d * kPanelOutputs] = key[d];
+    std::memcpy(cache.values + position * columns * sizeof(float), value, head_dim * sizeof(float));
+    return;
+  }
+  const std::size_t words = (head_dim + 1) / 2;
+  auto* keys = reinterpret_cast<std::uint16_t*>(cache.keys) + (panel * words * kPanelOutputs + lane) * 2;
+  auto* values = reinterpret_cast<std::uint16_t*>(cache.values) + position / 2 * columns * 2 + position % 2;
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    keys[d / 2 * kPanelOutputs * 2 + d % 2] = to_bfloat16(key[d]);
+    values[d * 2] = to_bfloat16(value[d]);
+  }
+}

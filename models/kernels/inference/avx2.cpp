@@ -1,0 +1,3 @@
+#define ZOO_KERNELS_FOR avx2
+#define ZOO_KERNELS_NAME "avx2"
+#include "models/kernels/inference/all.h"

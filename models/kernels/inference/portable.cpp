@@ -1,0 +1,3 @@
+#define ZOO_KERNELS_FOR portable
+#define ZOO_KERNELS_NAME "portable"
+#include "models/kernels/inference/all.h"

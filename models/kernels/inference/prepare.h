@@ -1,0 +1,153 @@
+// Rows of activations on their way into a product (inference_kernels.h: Preparation).
+
+ZOO_INLINE Lanes load_up_to(const float* from, std::size_t count) {
+  return count >= kLanes ? load(from) : load_some(from, count);
+}
+
+ZOO_INLINE float sum_of(const Lanes& lanes) {
+  float sum = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
+  return sum;
+}
+
+ZOO_INLINE Lanes larger(Lanes a, Lanes b) {
+  return a > b ? a : b;
+}
+
+ZOO_INLINE Lanes magnitude(Lanes x) {
+  return bits<Lanes>(bits<Words>(x) & 0x7FFFFFFFU);
+}
+
+ZOO_INLINE float largest_of(const Lanes& lanes) {
+  float found = lanes[0];
+  for (std::size_t i = 1; i < kLanes; ++i) found = lanes[i] > found ? lanes[i] : found;
+  return found;
+}
+
+/// 16 elements of a row from `k` on, zeros behind its end.
+struct PlainRow {
+  const float* x;
+  std::size_t width;
+  ZOO_INLINE Lanes at(std::size_t k) const { return load_up_to(x + k, width - k); }
+};
+
+struct GatedRow {
+  const float* x;
+  std::size_t width;
+  Pointwise f;
+  ZOO_INLINE Lanes at(std::size_t k) const {
+    return apply(f, load_up_to(x + k, width - k)) * load_up_to(x + width + k, width - k);
+  }
+};
+
+struct NormalRow {
+  const float *x, *weight, *bias;
+  std::size_t width;
+  float mean = 0, factor = 1;
+
+  ZOO_INLINE void measure(const Preparation& p) {
+    Lanes sums{};
+    if (p.norm == Normalization::kLayer) {
+      for (std::size_t k = 0; k < width; k += kLanes) sums += load_up_to(x + k, width - k);
+      mean = sum_of(sums) / static_cast<float>(width);
+      sums = Lanes{};
+    }
+    for (std::size_t k = 0; k < width; k += kLanes) {
+      // What lies behind the end is not the mean's distance from zero.
+      Lanes distance = load_up_to(x + k, width - k) - mean;
+      if (width - k < kLanes) distance = load_some(reinterpret_cast<const float*>(&distance), width - k);
+      sums += distance * distance;
+    }
+    factor = 1.0F / __builtin_sqrtf(sum_of(sums) / static_cast<float>(width) + p.norm_eps);
+  }
+
+  ZOO_INLINE Lanes at(std::size_t k) const {
+    const Lanes x_hat = (load_up_to(x + k, width - k) - mean) * factor * load_up_to(weight + k, width - k);
+    return bias != nullptr ? x_hat + load_up_to(bias + k, width - k) : x_hat;
+  }
+};
+
+ZOO_INLINE void store_bfloats(std::byte* to, const Lanes& lanes) {
+  using Sixteen = unsigned short __attribute__((vector_size(32)));
+  const Words x = bits<Words>(lanes);
+  const auto halves = __builtin_convertvector((x + 0x7FFFU + (x >> 16 & 1U)) >> 16, Sixteen);
+  std::memcpy(to, &halves, sizeof halves);
+}
+
+// A part of a row as int8: returns their sum. `inverse` is 1 / scale.
+template <class Row>
+ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size_t last, float inverse,
+                                    std::byte* to) {
+  using Sixteen = signed char __attribute__((vector_size(16)));
+  IntegerLanes sums{};
+  for (std::size_t k = first; k < last; k += kLanes) {
+    IntegerLanes q{};
+    if (k < row.width) {
+      const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+      q = __builtin_convertvector((row.at(k) * inverse + magic) - magic, IntegerLanes);
+    }
+    sums += q;
+    const auto bytes = __builtin_convertvector(q, Sixteen);
+    std::memcpy(to + k, &bytes, sizeof bytes);
+  }
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) sum += sums[i];
+  return sum;
+}
+
+template <class Row>
+ZOO_INLINE float largest(const Row& row, std::size_t first, std::size_t last) {
+  Lanes found{};
+  for (std::size_t k = first; k < last && k < row.width; k += kLanes)
+    found = larger(magnitude(row.at(k)), found);
+  return largest_of(found);
+}
+
+template <class Row>
+void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
+  std::byte* data = to.data + index * to.row_bytes;
+  const std::size_t padded = (row.width + kGroup - 1) / kGroup * kGroup;
+  if (to.type == WeightType::kFloat32) {
+    auto* floats = reinterpret_cast<float*>(data);
+    std::size_t k = 0;
+    for (; k + kLanes <= row.width; k += kLanes) store(floats + k, row.at(k));
+    if (k < row.width) store_some(floats + k, row.at(k), row.width - k);
+  } else if (to.type == WeightType::kBfloat16) {
+    for (std::size_t k = 0; k < padded; k += kLanes)
+      store_bfloats(data + k * 2, k < row.width ? row.at(k) : Lanes{});
+  } else {
+    const std::size_t part = to.type == WeightType::kInt8 ? padded : kGroup;
+    for (std::size_t first = 0, i = index * (padded / part); first < padded; first += part, ++i) {
+      const float most = largest(row, first, first + part);
+      to.scales[i] = most / 127.0F;
+      to.sums[i] = store_bytes(row, first, first + part, most > 0 ? 127.0F / most : 0.0F, data);
+    }
+  }
+}
+
+void prepare(const Preparation& p, const PreparedRows& to, std::size_t first, std::size_t last) {
+  for (std::size_t i = first; i < last; ++i) {
+    const float* x = p.input + i * p.input_row;
+    if (p.norm != Normalization::kNone) {
+      NormalRow row{x, p.norm_weight, p.norm_bias, p.width};
+      row.measure(p);
+      write_row(row, to, i);
+    } else if (p.gate != Pointwise::kNone) {
+      write_row(GatedRow{x, p.width, p.gate}, to, i);
+    } else {
+      write_row(PlainRow{x, p.width}, to, i);
+    }
+  }
+}
+
+void rotate(const Rotation& r) {
+  const std::size_t half = r.head_dim / 2;
+  for (std::size_t head = 0; head < r.heads; ++head) {
+    float* x = r.rows + head * r.head_dim;
+    for (std::size_t i = 0; i < half; ++i) {
+      const float low = x[i], high = x[half + i];
+      x[i] = low * r.cos[i] - high * r.sin[i];
+      x[half + i] = high * r.cos[i] + low * r.sin[i];
+    }
+  }
+}

@@ -1,0 +1,98 @@
+#include "models/kernels/inference_kernels.h"
+
+#include <cstdlib>
+#include <vector>
+
+namespace zoo::kernels {
+
+namespace portable {
+extern const InferenceKernels kernels;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const InferenceKernels kernels;
+}
+namespace avx512 {
+extern const InferenceKernels kernels;
+}
+namespace avx512_bf16 {
+extern const InferenceKernels kernels;
+}
+#endif
+
+namespace {
+
+constexpr std::size_t kLongestTile = 6;
+
+std::size_t up_to_multiple(std::size_t value, std::size_t of) {
+  return (value + of - 1) / of * of;
+}
+
+// Those that this machine runs, the best first.
+std::vector<const InferenceKernels*> runnable() {
+  std::vector<const InferenceKernels*> found;
+#if defined(__x86_64__)
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16"))
+    found.push_back(&avx512_bf16::kernels);
+  if (avx512) found.push_back(&avx512::kernels);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&avx2::kernels);
+#endif
+  found.push_back(&portable::kernels);
+  return found;
+}
+
+const InferenceKernels& choose() {
+  const char* wanted = std::getenv("ZOO_KERNELS");
+  const InferenceKernels* found = wanted != nullptr ? find_inference_kernels(wanted) : nullptr;
+  return found != nullptr ? *found : *runnable().front();
+}
+
+}  // namespace
+
+WeightType prepared_type(WeightType weight, std::size_t rows) {
+  constexpr std::size_t kManyRows = 16;
+  return weight == WeightType::kInt4 && rows >= kManyRows ? WeightType::kBfloat16 : weight;
+}
+
+std::size_t prepared_row_bytes(WeightType type, std::size_t inputs) {
+  if (type == WeightType::kFloat32) return inputs * sizeof(float);
+  return up_to_multiple(inputs, kGroup) * (type == WeightType::kBfloat16 ? 2 : 1);
+}
+
+std::size_t scales_in_row(WeightType type, std::size_t inputs) {
+  if (type == WeightType::kInt8) return 1;
+  return type == WeightType::kInt4 ? (inputs + kGroup - 1) / kGroup : 0;
+}
+
+std::size_t value_columns(std::size_t head_dim) {
+  return up_to_multiple(head_dim, 16);
+}
+
+std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  return capacity / kPanelOutputs * panel_bytes(type, head_dim);
+}
+
+std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  return capacity * value_columns(head_dim) * (type == WeightType::kFloat32 ? 4 : 2);
+}
+
+std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions) {
+  // Scores in float32, and as bfloat16 weights or queries, whichever are longer.
+  const std::size_t row = up_to_multiple(positions, kPanelOutputs), query = value_columns(head_dim);
+  return kLongestTile * (row * sizeof(float) + (row > query ? row : query) * 2);
+}
+
+const InferenceKernels* find_inference_kernels(std::string_view name) {
+  for (const InferenceKernels* kernels : runnable())
+    if (name == kernels->name) return kernels;
+  return nullptr;
+}
+
+const InferenceKernels& inference_kernels() {
+  static const InferenceKernels& chosen = choose();
+  return chosen;
+}
+
+}  // namespace zoo::kernels

@@ -1,0 +1,291 @@
+#include "models/kernels/inference_kernels.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "models/kernels/bfloat16.h"
+
+using namespace zoo::kernels;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats random_floats(std::size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  Floats values(count);
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+struct Packed {
+  std::vector<std::byte> panels;
+  Floats scales;
+  PackedWeight weight;
+};
+
+Packed pack(WeightType type, const Floats& values, std::size_t outputs, std::size_t inputs) {
+  Packed packed;
+  const std::size_t bytes = panel_bytes(type, inputs), panels = panel_count(outputs);
+  packed.panels.resize(panels * bytes + 64);
+  packed.scales.resize(panels * kPanelOutputs);
+  for (std::size_t i = 0; i < panels; ++i) {
+    const std::size_t first = i * kPanelOutputs;
+    const PanelSource source{values.data() + first * inputs, inputs, 1,
+                             std::min(kPanelOutputs, outputs - first), inputs};
+    pack_panel(type, source, packed.panels.data() + i * bytes, packed.scales.data() + first);
+  }
+  packed.weight = {type, outputs, inputs, packed.panels.data(), packed.scales.data()};
+  return packed;
+}
+
+// Rows prepared for a product, and what they stand for.
+struct Prepared {
+  std::vector<std::byte> data;
+  Floats scales;
+  std::vector<std::int32_t> sums;
+  PreparedRows rows;
+  std::size_t inputs;
+
+  float value(std::size_t row, std::size_t k) const {
+    const std::byte* at = rows.data + row * rows.row_bytes;
+    if (rows.type == WeightType::kFloat32) return reinterpret_cast<const float*>(at)[k];
+    if (rows.type == WeightType::kBfloat16)
+      return from_bfloat16(reinterpret_cast<const std::uint16_t*>(at)[k]);
+    const std::size_t in_row = scales_in_row(rows.type, inputs);
+    const float scale = scales[row * in_row + (rows.type == WeightType::kInt4 ? k / kGroup : 0)];
+    return static_cast<float>(reinterpret_cast<const signed char*>(at)[k]) * scale;
+  }
+};
+
+Prepared prepare(const InferenceKernels& kernels, WeightType type, const Preparation& what,
+                 std::size_t rows) {
+  Prepared prepared;
+  prepared.inputs = what.width;
+  const std::size_t bytes = prepared_row_bytes(type, what.width);
+  prepared.data.resize(rows * bytes + 64);
+  prepared.scales.resize(rows * scales_in_row(type, what.width) + 1);
+  prepared.sums.resize(prepared.scales.size());
+  prepared.rows = {type, prepared.data.data(), bytes, prepared.scales.data(), prepared.sums.data()};
+  kernels.prepare(what, prepared.rows, 0, rows);
+  return prepared;
+}
+
+// The largest difference from sums in double of what the weight and the rows stand for.
+double product_error(const InferenceKernels& kernels, WeightType type, std::size_t rows, std::size_t outputs,
+                     std::size_t inputs, bool adds) {
+  const Packed packed = pack(type, random_floats(outputs * inputs, 1), outputs, inputs);
+  const Floats x = random_floats(rows * inputs, 2), bias = random_floats(outputs, 3);
+  const Floats before = random_floats(rows * outputs, 4);
+  Floats result = before;
+  const Prepared prepared = prepare(kernels, prepared_type(type, rows),
+                                    {.input = x.data(), .input_row = inputs, .width = inputs}, rows);
+  const PackedProduct product{.weight = &packed.weight,
+                              .rows = prepared.rows,
+                              .row_count = rows,
+                              .result = result.data(),
+                              .result_row = outputs,
+                              .bias = bias.data(),
+                              .adds = adds};
+  const std::size_t middle = outputs / 32 * 16;  // in two parts, as two threads do
+  kernels.multiply(product, middle, outputs);
+  kernels.multiply(product, 0, middle);
+  const bool as_bfloat = prepared.rows.type != type;  // int4 weights that are turned into bfloat16
+  double worst = 0;
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t j = 0; j < outputs; ++j) {
+      double sum = bias[j] + (adds ? before[r * outputs + j] : 0.0F);
+      for (std::size_t k = 0; k < inputs; ++k) {
+        float weight = unpacked(packed.weight, j, k);
+        if (as_bfloat) {
+          // Rounded half up, which its ties alone tell from half to even.
+          std::uint32_t bits = 0;
+          std::memcpy(&bits, &weight, sizeof bits);
+          bits = (bits + 0x8000U) & 0xFFFF0000U;
+          std::memcpy(&weight, &bits, sizeof bits);
+        }
+        sum += static_cast<double>(prepared.value(r, k)) * weight;
+      }
+      worst =
+          std::max(worst, std::fabs(sum - result[r * outputs + j]) / std::sqrt(static_cast<double>(inputs)));
+    }
+  }
+  return worst;
+}
+
+constexpr const char* kSets[] = {"portable", "avx2", "avx512", "avx512_bf16"};
+
+double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+}  // namespace
+
+TEST_CASE("Every instruction set multiplies packed weights of every type") {
+  for (const char* name : kSets) {
+    const InferenceKernels* kernels = find_inference_kernels(name);
+    if (kernels == nullptr) continue;  // not on this machine
+    for (const auto type :
+         {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
+      for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
+        CAPTURE(name, static_cast<int>(type), rows);
+        CHECK(product_error(*kernels, type, rows, 100, 70, false) < 2e-6);
+        CHECK(product_error(*kernels, type, rows, 33, 33, true) < 2e-6);
+      }
+      CAPTURE(name, static_cast<int>(type));
+      CHECK(product_error(*kernels, type, 7, 64, 2100, true) < 5e-6);  // deeper than a part of a panel
+      CHECK(product_error(*kernels, type, 20, 80, 2100, false) < 5e-6);
+    }
+  }
+}
+
+TEST_CASE("A product activates its results") {
+  const Packed packed = pack(WeightType::kFloat32, {1, 2, 3, 4, 5, 6}, 3, 2);
+  const Floats x{0.5F, -0.25F};
+  for (const char* name : kSets) {
+    const InferenceKernels* kernels = find_inference_kernels(name);
+    if (kernels == nullptr) continue;
+    CAPTURE(name);
+    const Prepared prepared =
+        prepare(*kernels, WeightType::kFloat32, {.input = x.data(), .input_row = 2, .width = 2}, 1);
+    Floats result(3);
+    kernels->multiply({.weight = &packed.weight,
+                       .rows = prepared.rows,
+                       .row_count = 1,
+                       .result = result.data(),
+                       .result_row = 3,
+                       .pointwise = Pointwise::kGeluTanh},
+                      0, 3);
+    // The products are 0, 0.5 and 1.
+    CHECK(result[0] == 0);
+    CHECK(result[1] == Approx(gelu_tanh(0.5)).epsilon(1e-6));
+    CHECK(result[2] == Approx(gelu_tanh(1)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
+  Floats values = random_floats(2 * 64, 5);
+  const Packed eight = pack(WeightType::kInt8, values, 2, 64), four = pack(WeightType::kInt4, values, 2, 64);
+  for (std::size_t j = 0; j < 2; ++j) {
+    float largest = 0;
+    for (std::size_t k = 0; k < 64; ++k) largest = std::max(largest, std::fabs(values[j * 64 + k]));
+    for (std::size_t k = 0; k < 64; ++k) {
+      CHECK(std::fabs(unpacked(eight.weight, j, k) - values[j * 64 + k]) <= largest / 254 * 1.0001F);
+      // At most half a step of the group, or what is cut off at its end.
+      CHECK(std::fabs(unpacked(four.weight, j, k) - values[j * 64 + k]) <= largest / 7 * 0.75F);
+    }
+  }
+  const Packed zero = pack(WeightType::kInt4, Floats(64, 0.0F), 1, 64);
+  CHECK(unpacked(zero.weight, 0, 7) == 0);
+  CHECK(unpacked(pack(WeightType::kInt8, Floats(64, 0.0F), 1, 64).weight, 0, 7) == 0);
+}
+
+TEST_CASE("Rows are normalised and gated on their way into a product") {
+  // Mean 2.5, variance 1.25; mean of squares 7.5.
+  const Floats x{1, 2, 3, 4}, weight{1, 1, 2, 2}, bias{0, 1, 0, 1};
+  for (const char* name : kSets) {
+    const InferenceKernels* kernels = find_inference_kernels(name);
+    if (kernels == nullptr) continue;
+    CAPTURE(name);
+    Preparation what{.input = x.data(), .input_row = 4, .width = 4, .norm = Normalization::kLayer};
+    what.norm_weight = weight.data();
+    what.norm_bias = bias.data();
+    const Prepared layer = prepare(*kernels, WeightType::kFloat32, what, 1);
+    const double unit = 1 / std::sqrt(1.25);
+    CHECK(layer.value(0, 0) == Approx(-1.5 * unit));
+    CHECK(layer.value(0, 1) == Approx(-0.5 * unit + 1));
+    CHECK(layer.value(0, 3) == Approx(3 * unit + 1));
+    what.norm = Normalization::kRms;
+    what.norm_bias = nullptr;
+    const Prepared rms = prepare(*kernels, WeightType::kFloat32, what, 1);
+    CHECK(rms.value(0, 2) == Approx(6 / std::sqrt(7.5)));
+    const Prepared gated =
+        prepare(*kernels, WeightType::kFloat32,
+                {.input = x.data(), .input_row = 4, .width = 2, .gate = Pointwise::kSilu}, 1);
+    CHECK(gated.value(0, 0) == Approx(3 / (1 + std::exp(-1.0))));
+    CHECK(gated.value(0, 1) == Approx(8 / (1 + std::exp(-2.0))));
+  }
+}
+
+namespace {
+
+struct AttentionCase {
+  WeightType type;
+  std::size_t head_dim, positions, queries, visible, growth, window;
+  bool biased;
+};
+
+double attention_error(const InferenceKernels& kernels, const AttentionCase& c) {
+  const std::size_t capacity = panel_count(c.positions) * kPanelOutputs;
+  std::vector<std::byte> memory(key_bytes(c.type, c.head_dim, capacity) +
+                                value_bytes(c.type, c.head_dim, capacity));
+  const HeadCache cache{memory.data(), memory.data() + key_bytes(c.type, c.head_dim, capacity)};
+  const Floats keys = random_floats(c.positions * c.head_dim, 6), values = random_floats(keys.size(), 7);
+  const Floats queries = random_floats(c.queries * c.head_dim, 8),
+               bias = random_floats(c.positions + c.queries, 9);
+  for (std::size_t s = 0; s < c.positions; ++s)
+    kernels.remember(c.type, cache, c.head_dim, s, keys.data() + s * c.head_dim,
+                     values.data() + s * c.head_dim);
+  std::vector<std::byte> scratch(attention_scratch_bytes(c.head_dim, c.positions) + 64);
+  Floats result(queries.size());
+  const float scale = 0.3F;
+  const float* first_bias = c.biased ? bias.data() + c.queries - 1 : nullptr;
+  kernels.attend({.type = c.type,
+                  .cache = cache,
+                  .head_dim = c.head_dim,
+                  .queries = queries.data(),
+                  .query_row = c.head_dim,
+                  .query_count = c.queries,
+                  .visible = c.visible,
+                  .growth = c.growth,
+                  .window = c.window,
+                  .scale = scale,
+                  .bias = first_bias,
+                  .bias_row = -1,
+                  .result = result.data(),
+                  .result_row = c.head_dim,
+                  .scratch = scratch.data()});
+  double worst = 0;
+  for (std::size_t q = 0; q < c.queries; ++q) {
+    const std::size_t end = c.visible + q * c.growth;
+    const std::size_t begin = c.window > 0 && end > c.window ? end - c.window : 0;
+    std::vector<double> mixed(c.head_dim);
+    double sum = 0;
+    for (std::size_t s = begin; s < end; ++s) {
+      double score = 0;
+      for (std::size_t d = 0; d < c.head_dim; ++d)
+        score += static_cast<double>(queries[q * c.head_dim + d]) * keys[s * c.head_dim + d];
+      const double weight = std::exp(score * scale + (c.biased ? bias[c.queries - 1 - q + s] : 0.0F));
+      sum += weight;
+      for (std::size_t d = 0; d < c.head_dim; ++d) mixed[d] += weight * values[s * c.head_dim + d];
+    }
+    for (std::size_t d = 0; d < c.head_dim; ++d)
+      worst = std::max(worst, std::fabs(mixed[d] / sum - result[q * c.head_dim + d]));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("Every instruction set attends over a cache") {
+  for (const char* name : kSets) {
+    const InferenceKernels* kernels = find_inference_kernels(name);
+    if (kernels == nullptr) continue;
+    for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16}) {
+      const double limit = type == WeightType::kFloat32 ? 1e-5 : 3e-2;
+      for (const std::size_t head_dim : {5, 16, 64, 80}) {
+        CAPTURE(name, static_cast<int>(type), head_dim);
+        CHECK(attention_error(*kernels, {type, head_dim, 1, 1, 1, 0, 0, false}) < limit);
+        CHECK(attention_error(*kernels, {type, head_dim, 150, 3, 150, 0, 0, true}) < limit);   // all see all
+        CHECK(attention_error(*kernels, {type, head_dim, 150, 150, 1, 1, 0, false}) < limit);  // causal
+        CHECK(attention_error(*kernels, {type, head_dim, 150, 100, 51, 1, 0, true}) <
+              limit);  // behind a past
+        CHECK(attention_error(*kernels, {type, head_dim, 200, 180, 21, 1, 40, false}) < limit);  // a window
+      }
+    }
+  }
+}

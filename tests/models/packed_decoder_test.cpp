@@ -1,0 +1,189 @@
+#include "models/inference/packed_decoder.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "tests/models/support.h"
+
+using namespace zoo;
+using inference::PackOptions;
+using kernels::WeightType;
+using zoo::test::relative_error;
+
+namespace {
+
+TransformerConfig alibi_config() {
+  TransformerConfig config = test::small_config();
+  config.position = PositionKind::kAlibi;
+  config.activation = Activation::kRelu;
+  config.tie_word_embeddings = false;
+  return config;
+}
+
+TransformerConfig llama_config() {
+  TransformerConfig config = find_preset("llama-tiny").preset.config;
+  config.vocab_size = 70;
+  config.hidden_size = 24;
+  config.num_layers = 2;
+  config.num_heads = 6;
+  config.num_kv_heads = 2;
+  config.head_dim = 10;
+  config.intermediate_size = 20;
+  config.max_positions = 16;
+  return config;
+}
+
+TransformerConfig t5_config() {
+  TransformerConfig config = find_preset("t5-small").preset.config;
+  config.vocab_size = 13;
+  config.hidden_size = 12;
+  config.num_layers = 2;
+  config.num_decoder_layers = 3;
+  config.num_heads = 2;
+  config.head_dim = 5;
+  config.intermediate_size = 20;
+  config.relative_buckets = 8;
+  config.relative_max_distance = 10;
+  config.logits_scale = 1 / std::sqrt(12.0);
+  return config;
+}
+
+TokenIds list(const at::Tensor& ids) {
+  const auto* data = ids.const_data_ptr<std::int64_t>();
+  return {data, data + ids.numel()};
+}
+
+// What the modules say behind each token of one sequence: [T, V].
+at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
+  const at::NoGradGuard no_grad;
+  return model.forward({.input_ids = ids.unsqueeze(0)}).logits[0];
+}
+
+void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& options, double limit) {
+  const at::Tensor ids = test::random_ids(model->config(), 2, 14, 3);
+  const auto packed = pack(*model, options);
+  const auto session = packed->begin(2, 14);
+  // Rows of unlike length: 5 and 2 tokens, then 1 and 4, then all that is left.
+  const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))}).clone();
+  const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))}).clone();
+  const at::Tensor rest =
+      session->read({list(ids[0].slice(0, 6)), list(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
+  CHECK(session->length(0) == 14);
+  for (std::int64_t row = 0; row < 2; ++row) {
+    CAPTURE(row);
+    const at::Tensor expected = expected_logits(*model, ids[row]);
+    CHECK(relative_error(first[row], expected[row == 0 ? 4 : 1]) <= limit);
+    CHECK(relative_error(second[row], expected[5]) <= limit);
+    CHECK(relative_error(rest[row], expected.slice(0, 6)) <= limit);
+  }
+}
+
+// The weights of all projections as the packed type holds them, so that the activations' rounding alone is
+// left.
+void round_weights(Model& model, WeightType type) {
+  const at::NoGradGuard no_grad;
+  for (const auto& module : model.modules()) {
+    auto* linear = dynamic_cast<LinearImpl*>(module.get());
+    if (linear == nullptr) continue;
+    const inference::PackedLinear packed(*linear, type);
+    auto values = linear->weight.accessor<float, 2>();
+    for (std::int64_t j = 0; j < values.size(0); ++j)
+      for (std::int64_t k = 0; k < values.size(1); ++k)
+        values[j][k] =
+            kernels::unpacked(packed.weight(), static_cast<std::size_t>(j), static_cast<std::size_t>(k));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A packed decoder gives the modules' logits") {
+  const PackOptions exact;
+  check_decoder(test::random_gpt(test::small_config(), 1), exact, 1e-5);
+  check_decoder(test::random_gpt(alibi_config(), 2), exact, 1e-5);
+  check_decoder(test::random_model("llama", llama_config(), Head::kCausalLm, 3), exact, 1e-5);
+  TransformerConfig sinusoidal = test::small_config();
+  sinusoidal.position = PositionKind::kSinusoidal;
+  sinusoidal.norm_placement = NormPlacement::kPost;
+  sinusoidal.norm_bias = sinusoidal.attention_bias = false;
+  check_decoder(test::random_gpt(sinusoidal, 4), exact, 1e-5);
+}
+
+TEST_CASE("Packed weights of fewer bits are off by the rounding of activations alone") {
+  for (const auto type : {WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
+    CAPTURE(static_cast<int>(type));
+    TransformerConfig config = llama_config();
+    config.tie_word_embeddings = false;
+    const auto model = test::random_model("llama", config, Head::kCausalLm, 5);
+    {
+      const at::NoGradGuard no_grad;
+      for (at::Tensor& parameter : model->parameters())
+        parameter.mul_(0.5);  // so that attention is not a choice
+    }
+    const auto original = pack(*model, {.weights = type, .cache = WeightType::kBfloat16});
+    round_weights(*model, type);
+    const at::Tensor ids = test::random_ids(config, 1, 12, 3);
+    const auto session = original->begin(1, 12);
+    const at::Tensor logits = session->read({list(ids[0])}, DecodingSession::Logits::kAll);
+    CHECK(relative_error(logits[0], expected_logits(*model, ids[0])) <= 0.03);
+  }
+}
+
+TEST_CASE("A packed encoder-decoder gives the modules' logits") {
+  for (const auto activation : {Activation::kRelu, Activation::kGeGluTanh}) {
+    TransformerConfig config = t5_config();
+    config.activation = activation;
+    const auto model = test::random_model("t5", config, Head::kSeq2SeqLm, 7);
+    const auto packed = pack(*model, {});
+    const at::Tensor sources = test::random_ids(config, 2, 9, 1), targets = test::random_ids(config, 2, 6, 2);
+    const auto session = packed->begin({list(sources[0]), list(sources[1].slice(0, 0, 4))}, 6);
+    session->read({list(targets[0].slice(0, 0, 2)), list(targets[1].slice(0, 0, 2))});
+    const at::Tensor logits = session->read({list(targets[0].slice(0, 2)), list(targets[1].slice(0, 2))},
+                                            DecodingSession::Logits::kAll);
+    const at::NoGradGuard no_grad;
+    for (std::int64_t row = 0; row < 2; ++row) {
+      const at::Tensor source = sources[row].slice(0, 0, row == 0 ? 9 : 4);
+      const at::Tensor expected =
+          model->forward({.input_ids = source.unsqueeze(0), .decoder_input_ids = targets[row].unsqueeze(0)})
+              .logits[0];
+      CHECK(relative_error(logits[row], expected.slice(0, 2)) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("Rows of a packed session are chosen, repeated and rewound") {
+  const auto model = test::random_gpt(test::small_config(), 1);
+  const auto packed = pack(*model, {});
+  const at::Tensor ids = test::random_ids(model->config(), 3, 10, 3);
+  const auto session = packed->begin(2, 10);
+  session->read({list(ids[0].slice(0, 0, 4)), list(ids[1].slice(0, 0, 4))});
+  session->select({1, 0, 1, 1});  // more rows than there were
+  CHECK(session->rows() == 4);
+  const at::Tensor parted =
+      session->read({{list(ids[2])[0]}, {list(ids[0])[4]}, {list(ids[2])[1]}, {list(ids[1])[4]}});
+  const auto with_last = [&](std::int64_t row, std::int64_t last) {
+    return at::cat({ids[row].slice(0, 0, 4), at::tensor({last})});
+  };
+  CHECK(relative_error(parted[0], expected_logits(*model, with_last(1, list(ids[2])[0]))[4]) <= 1e-5);
+  CHECK(relative_error(parted[1], expected_logits(*model, ids[0].slice(0, 0, 5))[4]) <= 1e-5);
+  CHECK(relative_error(parted[2], expected_logits(*model, with_last(1, list(ids[2])[1]))[4]) <= 1e-5);
+  CHECK(relative_error(parted[3], expected_logits(*model, ids[1].slice(0, 0, 5))[4]) <= 1e-5);
+  session->select({3});
+  session->rewind(0, 2);
+  CHECK(session->length(0) == 2);
+  const at::Tensor again = session->read({list(ids[1].slice(0, 2, 10))});
+  CHECK(relative_error(again[0], expected_logits(*model, ids[1])[9]) <= 1e-5);
+}
+
+TEST_CASE("A packed session refuses what does not fit") {
+  const auto model = test::random_gpt(test::small_config(), 1);
+  const auto packed = pack(*model, {});
+  const auto session = packed->begin(1, 4);
+  CHECK_THAT(test::error_of([&] { session->read({{1, 2, 3, 4, 5}}); }), Catch::Contains("room for 4 tokens"));
+  CHECK_THAT(test::c10_error_of([&] { session->read({{13}}); }), Catch::Contains("the id 13"));
+  CHECK_THAT(test::c10_error_of([&] { session->read({{1}, {2}}); }), Catch::Contains("1 rows"));
+  CHECK_THAT(test::c10_error_of([&] { packed->begin({{1, 2}}, 4); }), Catch::Contains("no encoder"));
+  TransformerConfig shaw = test::small_config();
+  shaw.position = PositionKind::kShaw;
+  CHECK_FALSE(can_pack(*test::random_gpt(shaw, 1)));
+}

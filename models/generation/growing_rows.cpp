@@ -80,10 +80,12 @@ at::Tensor GrowingRows::read_first() {
   for (const auto row : c10::irange(size())) {
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
   }
-  const at::Tensor logits = session_->read(different);
+  at::Tensor logits = session_->read(different);
   if (different.size() == size()) return logits;
+  // Copied before the session is asked for anything else.
+  logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
   session_->select(first_equal_);
-  return logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
+  return logits;
 }
 
 at::Tensor GrowingRows::next_logits() {

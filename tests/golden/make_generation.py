@@ -32,11 +32,38 @@ def warpers():
         [p.TopPLogitsWarper(0.6)],
         [p.TopPLogitsWarper(0.0)],
         [p.TemperatureLogitsWarper(0.7), p.TopKLogitsWarper(3), p.TopPLogitsWarper(0.7)],
+        [p.MinPLogitsWarper(0.3)],
+        [p.MinPLogitsWarper(1.0)],
+        [p.TypicalLogitsWarper(0.5)],
+        [p.TypicalLogitsWarper(0.95)],
     ):
         scores = LOGITS
         for step in warper:
             scores = step(None, scores)
         print([(type(w).__name__, vars(w)) for w in warper])
+        print(torch.where(scores.isinf(), torch.tensor(-99.0), scores).numpy().round(6).tolist())
+
+
+def processors():
+    """What looks at the tokens of a row: two rows, of which the last two tokens are new. 2 and 7 end a text."""
+    from transformers.generation import logits_process as p
+
+    rows = torch.tensor([[2, 5, 1, 5, 1], [3, 3, 0, 3, 3]])
+    for chosen in (
+        [p.RepetitionPenaltyLogitsProcessor(1.5)],
+        [p.NoRepeatNGramLogitsProcessor(2)],
+        [p.NoRepeatNGramLogitsProcessor(1)],
+        [p.NoBadWordsLogitsProcessor([[4], [5, 1, 6], [3, 3, 3, 0], [7], [1, 2]], [2, 7])],
+        [p.MinLengthLogitsProcessor(6, [2, 7])],
+        [p.MinLengthLogitsProcessor(5, [2, 7])],
+        [p.MinNewTokensLengthLogitsProcessor(3, 3, [2, 7])],
+        [p.ForcedEOSTokenLogitsProcessor(6, [2, 7])],
+        [p.RepetitionPenaltyLogitsProcessor(0.5), p.NoRepeatNGramLogitsProcessor(3), p.MinLengthLogitsProcessor(9, [2])],
+    ):
+        scores = LOGITS
+        for step in chosen:
+            scores = step(rows, scores)
+        print([type(c).__name__ for c in chosen])
         print(torch.where(scores.isinf(), torch.tensor(-99.0), scores).numpy().round(6).tolist())
 
 
@@ -70,5 +97,6 @@ def sliding():
 
 
 warpers()
+processors()
 greedy()
 sliding()

@@ -92,7 +92,7 @@ class Builder {
       add_range(first, end, from, to);
       return add_range(end + 1, last, from, to);
     }
-    for (int bits = 6; bits < 18 && last > 0x7F; bits += 6) {
+    for (int bits = 6; bits <= 18 && last > 0x7F; bits += 6) {
       const char32_t low = (char32_t{1} << bits) - 1;
       if ((first & ~low) == (last & ~low)) continue;
       if ((first & low) != 0) {

@@ -1,0 +1,314 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <catch2/catch.hpp>
+
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+#include "tests/models/support.h"
+
+using namespace zoo;
+using Catch::Contains;
+using Rows = std::vector<std::vector<float>>;
+
+namespace {
+
+constexpr float kGone = -std::numeric_limits<float>::infinity();
+
+at::Tensor matrix(const Rows& rows) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& row : rows) tensors.push_back(at::tensor(row));
+  return at::stack(tensors);
+}
+
+// The logits and rows of tests/golden/make_generation.py, whose output is what the tests of filters expect.
+at::Tensor logits() {
+  return matrix({{1.5F, -0.25F, 3.0F, 1.5F, 0.5F, 1.5F, -2.0F, 2.25F},
+                 {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+const TokenIds kFirst{2, 5, 1, 5, 1}, kSecond{3, 3, 0, 3, 3};
+const RowHistories kRows{{&kFirst, 3}, {&kSecond, 3}};
+
+void check(const LogitsFilters& filters, const Rows& expected) {
+  const at::Tensor before = logits(), filtered = apply_filters(filters, before, kRows);
+  INFO(filtered);
+  CHECK(at::allclose(filtered, matrix(expected), 1e-6, 1e-6));
+  CHECK(before.equal(logits()));  // which others may read still
+}
+
+void check_history(const HistoryOptions& options, const Rows& expected) {
+  check(make_history_filters(options, {.eos_token_ids = {2, 7}, .max_new_tokens = 3, .vocab_size = 8}),
+        expected);
+}
+
+// A language whose next token depends on the last one alone: chances[last][next].
+using Chances = std::vector<std::vector<double>>;
+
+class ChainSession : public DecodingSession {
+ public:
+  ChainSession(const Chances& chances, std::size_t rows) : chances_(chances), rows_(rows) {}
+
+  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
+    std::vector<at::Tensor> all;
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      std::vector<at::Tensor> steps;
+      for (const std::int64_t id : tokens[row]) {
+        rows_.at(row).push_back(id);
+        steps.push_back(at::tensor(chances_[static_cast<std::size_t>(id)]).log().to(at::kFloat));
+      }
+      all.push_back(wanted == Logits::kLast ? steps.back() : at::stack(steps));
+    }
+    return at::stack(all);
+  }
+  void select(const std::vector<std::int64_t>& rows) override {
+    std::vector<TokenIds> chosen;
+    for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
+    rows_ = chosen;
+  }
+  void rewind(std::int64_t row, std::int64_t length) override {
+    rows_.at(static_cast<std::size_t>(row)).resize(static_cast<std::size_t>(length));
+  }
+  std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.size()); }
+  std::int64_t length(std::int64_t row) const override {
+    return static_cast<std::int64_t>(rows_.at(static_cast<std::size_t>(row)).size());
+  }
+
+ private:
+  const Chances& chances_;
+  std::vector<TokenIds> rows_;
+};
+
+class Chain : public DecodingModel {
+ public:
+  explicit Chain(Chances chances) : chances_(std::move(chances)) {
+    config_.vocab_size = static_cast<std::int64_t>(chances_.size());
+    config_.position = PositionKind::kRotary;
+  }
+  const TransformerConfig& config() const override { return config_; }
+  std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t) override {
+    return std::make_unique<ChainSession>(chances_, static_cast<std::size_t>(rows));
+  }
+  std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>&, std::int64_t) override {
+    throw Error("a chain has no encoder");
+  }
+
+ private:
+  Chances chances_;
+  TransformerConfig config_;
+};
+
+const Chances kLanguage{
+    {0.1, 0.2, 0.3, 0.4}, {0.4, 0.3, 0.2, 0.1}, {0.05, 0.55, 0.3, 0.1}, {0.25, 0.05, 0.6, 0.1}};
+const Chances kDraft{
+    {0.4, 0.1, 0.1, 0.4}, {0.25, 0.25, 0.25, 0.25}, {0.6, 0.2, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.7}};
+
+// The chi-square of how often each text was drawn, against its probability; a text without one must not be.
+double chi_square(const std::map<TokenIds, int>& counts, const std::map<TokenIds, double>& chances,
+                  int draws) {
+  double sum = 0;
+  for (const auto& [ids, count] : counts) REQUIRE(chances.count(ids) == 1);
+  for (const auto& [ids, chance] : chances) {
+    const auto found = counts.find(ids);
+    const double expected = chance * draws, count = found == counts.end() ? 0 : found->second;
+    sum += (count - expected) * (count - expected) / expected;
+  }
+  return sum;
+}
+
+std::map<TokenIds, int> drawn(const std::vector<TokenIds>& rows) {
+  std::map<TokenIds, int> counts;
+  for (const TokenIds& row : rows) ++counts[row];
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("Min-p keeps what is likely beside the likeliest") {
+  check(make_filters({.min_p = 0.3}), {{kGone, kGone, 3.0F, kGone, kGone, kGone, kGone, 2.25F},
+                                       {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F}});
+  check(make_filters({.min_p = 1.0}), {{kGone, kGone, 3.0F, kGone, kGone, kGone, kGone, kGone},
+                                       {kGone, kGone, kGone, kGone, kGone, kGone, kGone, 0.8F}});
+}
+
+TEST_CASE("Typical sampling keeps what is as surprising as is to be expected") {
+  check(make_filters({.typical_p = 0.5}), {{1.5F, kGone, kGone, 1.5F, kGone, 1.5F, kGone, 2.25F},
+                                           {kGone, kGone, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}});
+  check(make_filters({.typical_p = 0.95}), {{1.5F, kGone, 3.0F, 1.5F, 0.5F, 1.5F, kGone, 2.25F},
+                                            {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("A repetition penalty weakens what a row holds, given tokens included") {
+  check_history({.repetition_penalty = 1.5}, {{1.5F, -0.375F, 2.0F, 1.5F, 0.5F, 1.0F, -2.0F, 2.25F},
+                                              {0.066667F, 0.2F, 0.3F, 0.266667F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("Presence and frequency penalties count new tokens alone") {
+  // New are 5 and 1; and 3, twice. By hand.
+  check_history({.presence_penalty = 0.5, .frequency_penalty = 0.25},
+                {{1.5F, -1.0F, 3.0F, 1.5F, 0.5F, 0.75F, -2.0F, 2.25F},
+                 {0.1F, 0.2F, 0.3F, -0.6F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("An n-gram that was there is not completed again") {
+  check_history({.no_repeat_ngram_size = 2}, {{1.5F, -0.25F, 3.0F, 1.5F, 0.5F, kGone, -2.0F, 2.25F},
+                                              {kGone, 0.2F, 0.3F, kGone, 0.5F, 0.6F, 0.7F, 0.8F}});
+  check_history({.no_repeat_ngram_size = 1}, {{1.5F, kGone, kGone, 1.5F, 0.5F, kGone, -2.0F, 2.25F},
+                                              {kGone, 0.2F, 0.3F, kGone, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("Bad words are not completed, and an end token is none") {
+  check_history({.bad_words = {{4}, {5, 1, 6}, {3, 3, 3, 0}, {7}, {1, 2}}},
+                {{1.5F, -0.25F, kGone, 1.5F, kGone, 1.5F, kGone, 2.25F},
+                 {0.1F, 0.2F, 0.3F, 0.4F, kGone, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("No end token comes before the smallest length") {
+  const Rows ended{{1.5F, -0.25F, kGone, 1.5F, 0.5F, 1.5F, -2.0F, kGone},
+                   {0.1F, 0.2F, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}};
+  check_history({.min_length = 6}, ended);
+  check_history({.min_new_tokens = 3}, ended);
+  const at::Tensor same = logits();
+  CHECK(apply_filters(make_history_filters({.min_length = 5, .min_new_tokens = 2}, {.eos_token_ids = {2, 7}}),
+                      same, kRows)
+            .equal(same));
+}
+
+TEST_CASE("The last token can be forced") {
+  const std::vector<float> forced{kGone, kGone, 0.0F, kGone, kGone, kGone, kGone, 0.0F};
+  check_history({.forced_eos_token_ids = {2, 7}}, {forced, forced});
+}
+
+TEST_CASE("Filters follow one another as Hugging Face's do") {
+  check(make_history_filters({.repetition_penalty = 0.5, .no_repeat_ngram_size = 3, .min_length = 9},
+                             {.eos_token_ids = {2}, .max_new_tokens = 9, .vocab_size = 8}),
+        {{1.5F, -0.125F, kGone, 1.5F, 0.5F, kGone, -2.0F, 2.25F},
+         {kGone, 0.2F, kGone, 0.8F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("Each way of drawing has the distribution that its filter says") {
+  Chain model(kLanguage);
+  // Behind token 2, by hand from 0.05, 0.55, 0.3, 0.1.
+  const auto [sampling, chances] = GENERATE(table<SamplingOptions, std::map<TokenIds, double>>(
+      {{{.temperature = 1.0}, {{{0}, 0.05}, {{1}, 0.55}, {{2}, 0.3}, {{3}, 0.1}}},
+       {{.temperature = 0.5},  // squares
+        {{{0}, 0.0025 / 0.405}, {{1}, 0.3025 / 0.405}, {{2}, 0.09 / 0.405}, {{3}, 0.01 / 0.405}}},
+       {{.temperature = 1.0, .top_k = 2}, {{{1}, 0.55 / 0.85}, {{2}, 0.3 / 0.85}}},
+       {{.temperature = 1.0, .top_p = 0.9}, {{{1}, 0.55 / 0.95}, {{2}, 0.3 / 0.95}, {{3}, 0.1 / 0.95}}},
+       {{.temperature = 1.0, .min_p = 0.5}, {{{1}, 0.55 / 0.85}, {{2}, 0.3 / 0.85}}},
+       // The entropy is 1.07 nats: 2 is 0.13 from it, 1 0.47, 3 1.24.
+       {{.temperature = 1.0, .typical_p = 0.5}, {{{1}, 0.55 / 0.85}, {{2}, 0.3 / 0.85}}}}));
+  constexpr int kDraws = 4000;
+  const auto rows =
+      generate(model, std::vector<TokenIds>(kDraws, {2}), {.max_new_tokens = 1, .sampling = sampling}).ids;
+  CHECK(chi_square(drawn(rows), chances, kDraws) < 16.27);  // at most 3 degrees of freedom: one in a thousand
+}
+
+TEST_CASE("With a draft model the distribution is that without") {
+  Chain model(kLanguage), draft(kDraft);
+  std::map<TokenIds, double> chances;
+  for (std::int64_t a = 0; a < 4; ++a) {
+    for (std::int64_t b = 0; b < 4; ++b) {
+      for (std::int64_t c = 0; c < 4; ++c) {
+        const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b),
+                   k = static_cast<std::size_t>(c);
+        chances[{a, b, c}] = kLanguage[2][i] * kLanguage[i][j] * kLanguage[j][k];
+      }
+    }
+  }
+  constexpr int kDraws = 6000;
+  GenerationOptions options{.max_new_tokens = 3, .sampling = {.temperature = 1.0, .seed = 11}};
+  options.draft = &draft;
+  options.draft_tokens = 2;
+  const GenerationResult result = generate(model, std::vector<TokenIds>(kDraws, {2}), options);
+  CHECK(chi_square(drawn(result.ids), chances, kDraws) < 103.4);  // 63 degrees of freedom: one in a thousand
+  // The first draft is kept with the probability that is the sum of min(p, q): 0.05 + 0.2 + 0.1 + 0.1.
+  CHECK(result.accepted > 0.3 * static_cast<double>(result.drafted));
+  CHECK(result.accepted < 0.7 * static_cast<double>(result.drafted));
+}
+
+TEST_CASE("Beams that are as many as the texts find the likeliest of all texts") {
+  Chain model(kLanguage);
+  std::map<double, TokenIds> texts;  // by their log-probability
+  for (std::int64_t text = 0; text < 64; ++text) {
+    const TokenIds ids{text / 16, text / 4 % 4, text % 4};
+    double sum = 0;
+    std::size_t last = 1;
+    for (const std::int64_t id : ids) {
+      sum += std::log(kLanguage[last][static_cast<std::size_t>(id)]);
+      last = static_cast<std::size_t>(id);
+    }
+    texts[sum] = ids;
+  }
+  GenerationOptions options{.max_new_tokens = 3, .log_probabilities = true};
+  options.beams = {.num_beams = 16, .length_penalty = 2.0, .num_return_sequences = 3};
+  const GenerationResult result = generate(model, {{1}}, options);
+  auto best = texts.rbegin();
+  for (std::size_t row = 0; row < 3; ++row, ++best) {
+    CHECK(result.ids[row] == best->second);
+    CHECK(result.scores[row] == Approx(best->first / 9).epsilon(1e-5));
+    double sum = 0;
+    for (const double one : result.log_probabilities[row]) sum += one;
+    CHECK(sum == Approx(best->first).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("Groups of beams differ where a penalty is on what is the same") {
+  Chain model(kLanguage);
+  GenerationOptions options{.max_new_tokens = 3};
+  options.beams = {.num_beams = 2, .num_return_sequences = 2, .num_beam_groups = 2};
+  const auto alike = generate(model, {{2}}, options).ids;
+  CHECK(alike[0] == alike[1]);  // each group is greedy
+  CHECK(alike[0] == TokenIds{1, 0, 3});
+  options.beams.diversity_penalty = 10;
+  const auto different = generate(model, {{2}}, options).ids;
+  // The second group may take none of the first's tokens at their places: 2, not 1; 1, not 0; 0, not 3.
+  CHECK(std::find(different.begin(), different.end(), TokenIds{1, 0, 3}) != different.end());
+  CHECK(std::find(different.begin(), different.end(), TokenIds{2, 1, 0}) != different.end());
+}
+
+TEST_CASE("Early stopping takes the first that end, and else a longer text can win") {
+  // 3 ends. Behind 0 an end is likely enough for one of two beams; going on over 1 is better in the end.
+  Chain model({{0.02, 0.5, 0.03, 0.45},
+               {0.01, 0.97, 0.01, 0.01},
+               {0.25, 0.25, 0.25, 0.25},
+               {0.25, 0.25, 0.25, 0.25}});
+  GenerationOptions options{.max_new_tokens = 6, .eos_token_ids = {3}};
+  options.beams = {.num_beams = 2, .early_stopping = EarlyStopping::kNever};
+  CHECK(generate(model, {{0}}, options).ids[0] == TokenIds(6, 1));
+  options.beams.length_penalty = -1;  // the short one is preferred
+  CHECK(generate(model, {{0}}, options).ids[0] == TokenIds{3});
+}
+
+TEST_CASE("What leaves no token is said") {
+  Chain model(kLanguage);
+  GenerationOptions options{.max_new_tokens = 3, .history = {.bad_words = {{0}, {1}, {2}, {3}}}};
+  CHECK_THAT(test::error_of([&] { generate(model, {{1}}, options); }), Contains("the filters"));
+  options.sampling.temperature = 0;
+  CHECK_THAT(test::error_of([&] { generate(model, {{1}}, options); }), Contains("the filters"));
+  options.beams.num_beams = 2;
+  CHECK_THAT(test::error_of([&] { generate(model, {{1}}, options); }), Contains("the filters"));
+}
+
+TEST_CASE("A batch of sixty-four rows of many lengths is continued as each row alone") {
+  const auto model = test::random_gpt(test::small_config(), 7);
+  std::vector<TokenIds> prompts;
+  for (std::int64_t row = 0; row < 64; ++row) {
+    prompts.emplace_back();
+    for (std::int64_t i = 0; i <= row % 13; ++i) prompts.back().push_back((row * 7 + i * 5) % 13);
+  }
+  GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}, .eos_token_ids = {3, 8}};
+  const auto together = generate(*model, prompts, options).ids;
+  std::set<std::size_t> lengths;
+  for (std::size_t row = 0; row < 64; ++row) {
+    INFO("row " << row);
+    CHECK(together[row] == generate(*model, {prompts[row]}, options).ids[0]);
+    lengths.insert(together[row].size());
+  }
+  CHECK(lengths.size() > 2);  // rows left one after the other
+}

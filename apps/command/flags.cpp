@@ -188,7 +188,11 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   for (const Recipe& recipe : recipes) names.push_back(recipe.name);
   const std::string before = impl_->group;
   group(kGeneralGroup);
-  choice("recipe", impl_->recipe, names, "named flag values; a config file and flags lie above them");
+  std::string listed;
+  for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
+  choice("recipe", impl_->recipe, names,
+         "named flag values, under a config file's and other flags'; one of " + listed)
+      .placeholder("NAME");
   group(before);
 }
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
+#include "apps/packed_evaluation.h"
+#include "apps/packed_weights.h"
 #include "apps/torch_options.h"
 #include "apps/train_data.h"
 #include "apps/train_model.h"
@@ -25,6 +27,7 @@ struct EvaluateFlags {
   DataFlags data;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
+  PackedWeights weights{.weights = "modules"};
   ComputeOptions compute;
 };
 
@@ -43,7 +46,9 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
            "batches of a text, whose blocks are drawn; a table is taken whole")
       .at_least(1);
   flags.add("json", values.json, "as a JSON object");
+  values.weights.add_to(flags);
   flags.add_compute(values.compute);
+  flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
   if (!flags.parse(arguments)) return false;
   names_task = flags.given("task");
@@ -101,6 +106,24 @@ double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& bat
   return bleu(written, wanted);
 }
 
+// Of a model whose weights are packed as --weights says, or of its modules.
+SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
+                         std::unique_ptr<Meter> meter, const c10::Device& device) {
+  const bool drawn = batches.evaluation_batches(Split::kVal) == kUnlimitedBatches;
+  const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
+  Progress progress(count, "batches");
+  const auto on_step = [&](std::int64_t done) { progress.update(done); };
+  const bool packs = flags.weights.weights != "modules";
+  if (packs && loaded.head == Head::kCausalLm) {
+    const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
+    return evaluate_packed(*model, batches, count, *meter, on_step);
+  }
+  if (packs) pack_encoder_of(*loaded.model, flags.compute, flags.weights);
+  ModelObjective objective(loaded.model, batches, std::move(meter));
+  return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
+                        on_step);
+}
+
 void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
   Json json{{"loss", evaluation.loss}};
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
@@ -131,13 +154,7 @@ int run_evaluate(const Arguments& arguments) {
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
                    static_cast<std::uint64_t>(flags.compute.seed), device);
-  ModelObjective objective(loaded.model, *batches, make_meter(task, data.label_names));
-  const bool drawn = batches->evaluation_batches(Split::kVal) == kUnlimitedBatches;
-  const std::int64_t count = drawn ? flags.eval_iters : batches->evaluation_batches(Split::kVal);
-  Progress progress(count, "batches");
-  SplitEvaluation evaluation =
-      evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
-                     [&](std::int64_t done) { progress.update(done); });
+  SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_meter(task, data.label_names), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, *loaded.model, *batches, *data.tokenizer)});

@@ -1,6 +1,6 @@
 #include "models/inference/packed_stack.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
@@ -34,14 +34,6 @@ bool has_relative_bias(const TransformerConfig& config) {
 }
 
 }  // namespace
-
-// What the threads of one pass share, and which of them this is.
-struct PackedStack::Run {
-  const Team& team;
-  const Pass& pass;
-  Workspace& workspace;
-  const kernels::InferenceKernels& kernels;
-};
 
 bool PackedStack::supports(const TransformerStackImpl& stack, const TransformerConfig& config) {
   return config.attention == AttentionKind::kFull && config.position != PositionKind::kShaw &&
@@ -287,132 +279,6 @@ void PackedStack::feed_forward(const Run& run, const Layer& layer) const {
             .result_row = width,
             .bias = layer.down.bias(),
             .adds = true});
-}
-
-void PackedStack::attend(const Run& run, std::size_t layer) const {
-  // A job is a head of keys and values of a sequence.
-  const std::size_t heads = size(config_.kv_heads());
-  const Team::Part part = run.team.part_of(run.pass.sequences.size() * heads);
-  for (std::size_t job = part.first; job < part.last; ++job)
-    attend_head(run, layer, run.pass.sequences[job / heads], job % heads);
-  run.team.wait();
-}
-
-void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceRows& rows,
-                              std::size_t head) const {
-  const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
-                    kv_heads = size(config_.kv_heads()), group = heads / kv_heads;
-  const std::size_t row = (heads + 2 * kv_heads) * head_dim;
-  float* first = run.workspace.projected.as<float>() + rows.first_row * row;
-  float* queries = first + head * group * head_dim;
-  float* keys = first + (heads + head) * head_dim;
-  const float* values = first + (heads + kv_heads + head) * head_dim;
-  Memory& own = run.workspace.head_caches[run.team.rank()];
-  const std::size_t whole = kernels::panel_count(rows.count) * kernels::kPanelOutputs;
-  const kernels::HeadCache cache =
-      run.pass.cache != nullptr
-          ? run.pass.cache->head(layer, rows.slot, head)
-          : kernels::HeadCache{own.data(), own.data() + kernels::key_bytes(options_.cache, head_dim, whole)};
-  for (std::size_t t = 0; t < rows.count; ++t) {
-    const std::size_t position = rows.past + t;
-    if (config_.position == PositionKind::kRotary) {
-      const float *cos = cos_.data() + position * (head_dim / 2),
-                  *sin = sin_.data() + position * (head_dim / 2);
-      run.kernels.rotate({queries + t * row, head_dim, group, cos, sin});
-      run.kernels.rotate({keys + t * row, head_dim, 1, cos, sin});
-    }
-    run.kernels.remember(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
-  }
-  const bool causal = config_.shape == Shape::kDecoder;
-  const double scale =
-      config_.attention_scale != 0 ? config_.attention_scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
-  kernels::Attention attention{.type = options_.cache,
-                               .cache = cache,
-                               .head_dim = head_dim,
-                               .queries = queries,
-                               .query_row = row,
-                               .query_count = rows.count,
-                               .visible = causal ? rows.past + 1 : rows.count,
-                               .growth = causal ? std::size_t{1} : 0,
-                               .scale = static_cast<float>(scale),
-                               .result_row = heads * head_dim,
-                               .scratch = run.workspace.scratch[run.team.rank()].data()};
-  float* result =
-      run.workspace.attended.as<float>() + rows.first_row * attention.result_row + head * group * head_dim;
-  const std::size_t distances = 2 * positions_ - 1;
-  const auto bias_of = [&](std::size_t query_head) {
-    return bias_.empty() ? nullptr : bias_.data() + query_head * distances + positions_ - 1 - rows.past;
-  };
-  if (rows.count == 1) {  // the heads of a group are the queries
-    attention.query_row = attention.result_row = head_dim;
-    attention.query_count = group;
-    attention.growth = 0;
-    attention.bias = bias_of(head * group);
-    attention.bias_row = static_cast<std::ptrdiff_t>(distances);
-    attention.result = result;
-    run.kernels.attend(attention);
-    return;
-  }
-  attention.bias_row = -1;
-  for (std::size_t g = 0; g < group; ++g) {
-    attention.queries = queries + g * head_dim;
-    attention.bias = bias_of(head * group + g);
-    attention.result = result + g * head_dim;
-    run.kernels.attend(attention);
-  }
-}
-
-void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
-  const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
-                    kv_heads = size(config_.kv_heads()), group = heads / kv_heads, row = heads * head_dim;
-  const double scale =
-      config_.attention_scale != 0 ? config_.attention_scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
-  const Team::Part part = run.team.part_of(run.pass.sequences.size() * heads);
-  for (std::size_t job = part.first; job < part.last; ++job) {
-    const SequenceRows& rows = run.pass.sequences[job / heads];
-    const std::size_t head = job % heads, begin = rows.first_row * row + head * head_dim;
-    run.kernels.attend({.type = options_.cache,
-                        .cache = run.pass.memory->head(layer, rows.source, head / group),
-                        .head_dim = head_dim,
-                        .queries = run.workspace.projected.as<float>() + begin,
-                        .query_row = row,
-                        .query_count = rows.count,
-                        .visible = (*run.pass.memory_lengths)[rows.source],
-                        .scale = static_cast<float>(scale),
-                        .result = run.workspace.attended.as<float>() + begin,
-                        .result_row = row,
-                        .scratch = run.workspace.scratch[run.team.rank()].data()});
-  }
-  run.team.wait();
-}
-
-void PackedStack::remember_memory(const float* hidden, const std::vector<SequenceRows>& sources,
-                                  PackedCache& memory, Workspace& workspace) const {
-  Pass pass{.x = const_cast<float*>(hidden), .rows = 0, .sequences = sources};
-  for (const SequenceRows& source : sources) pass.rows += source.count;
-  reserve(pass, workspace);
-  const std::size_t head_dim = size(config_.head_size()), kv_heads = size(config_.kv_heads()),
-                    row = 2 * kv_heads * head_dim;
-  // As wide as the queries, keys and values of self-attention, or less.
-  const auto* projected = workspace.projected.as<float>();
-  run_team([&](const Team& team) {
-    const Run run{team, pass, workspace, kernels::inference_kernels()};
-    for (std::size_t i = 0; i < size(config_.num_layers); ++i) {
-      project(run, hidden, size(config_.hidden_size), nullptr, layers_[i % layers_.size()].cross_kv,
-              workspace.projected.as<float>(), false);
-      const Team::Part part = team.part_of(sources.size() * kv_heads);
-      for (std::size_t job = part.first; job < part.last; ++job) {
-        const SequenceRows& source = sources[job / kv_heads];
-        const std::size_t head = job % kv_heads;
-        const kernels::HeadCache cache = memory.head(i, source.slot, head);
-        for (std::size_t t = 0; t < source.count; ++t) {
-          const float* at = projected + (source.first_row + t) * row + head * head_dim;
-          run.kernels.remember(options_.cache, cache, head_dim, t, at, at + kv_heads * head_dim);
-        }
-      }
-      team.wait();
-    }
-  });
 }
 
 }  // namespace zoo::inference

@@ -71,7 +71,13 @@ class PackedStack {
     PackedLinear qkv, out, cross_q, cross_kv, cross_out, up, down;
     PackedNorm attention_norm, cross_norm, feed_forward_norm;
   };
-  struct Run;
+  // What the threads of one pass share, and which of them this is.
+  struct Run {
+    const Team& team;
+    const Pass& pass;
+    Workspace& workspace;
+    const kernels::InferenceKernels& kernels;
+  };
 
   static PackedNorm norm_of(const Norm& norm);
   void prepare_tables(std::size_t positions);

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "apps/training/batches.h"
+#include "apps/training/meters.h"
+#include "apps/training/trainer.h"
+#include "models/generation/decoding_session.h"
+
+namespace zoo {
+
+/// What evaluate_split() says of a decoder's modules, of one that is packed: the mean loss over `count`
+/// batches of the validation split, and what `meter` makes of them.
+SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Meter& meter,
+                                const std::function<void(std::int64_t)>& on_step);
+
+}  // namespace zoo

@@ -1,0 +1,71 @@
+"""tzoo bench, and --weights."""
+
+import json
+import math
+import pathlib
+import tempfile
+import unittest
+
+from tiny_checkpoint import write_checkpoint
+from tzoo_runner import CommandTest, run
+
+KINDS = ["float32", "bfloat16", "int8", "int4"]
+
+
+class BenchTest(CommandTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = str(self.folder / "model")
+        write_checkpoint(self.model, tokenizer=True)
+
+    def figures(self, *words):
+        return json.loads(self.succeed("bench", *words))
+
+    def test_decoding_and_prefill_of_all_kinds_of_weights(self):
+        sizes = {}
+        for kind in KINDS:
+            found = self.figures("decode", "--model", self.model, "--weights", kind, "--prompt_tokens", 4,
+                                 "--new_tokens", 6, "--batch_size", 2, "--rounds", 1, "--threads", 2)
+            self.assertEqual((found["work"], found["weights"], found["threads"]), ("decode", kind, 2))
+            for name in ("decode_tokens_per_second", "prefill_ms", "peak_memory_mb", "memory_gb_per_second"):
+                self.assertGreater(found[name], 0)
+            sizes[kind] = found["packed_mb"]
+        self.assertGreater(sizes["float32"], sizes["bfloat16"])
+        self.assertGreater(sizes["bfloat16"], sizes["int8"])
+        found = self.figures("prefill", "--model", self.model, "--prompt_tokens", 9, "--rounds", 1)
+        self.assertNotIn("decode_tokens_per_second", found)
+        self.assertGreater(self.figures("load", "--model", self.model, "--rounds", 1)["seconds_to_first_token"], 0)
+
+    def test_modules_and_packed_weights_say_the_same(self):
+        words = ("generate", "--model", self.model, "--input_ids", "[[3, 1, 4, 1, 5], [9]]", "--temperature", 0,
+                 "--max_new_tokens", 40, "--json")
+        ids = [json.loads(self.succeed(*words, "--weights", kind))["ids"] for kind in ("modules", "float32", "auto")]
+        self.assertEqual(ids[0], ids[1])
+        self.assertEqual(ids[0], ids[2])
+
+    def test_perplexity_by_precision(self):
+        text = self.folder / "text.txt"
+        text.write_text("the cat sat on the mat. " * 60)
+        loss = {}
+        for kind in ("modules", *KINDS):
+            done = run("evaluate", "--model", self.model, "--dataset", text, "--block_size", 16, "--eval_iters", 3,
+                       "--weights", kind, "--json")
+            self.assertEqual(done.code, 0, done.err)
+            found = json.loads(done.out)
+            self.assertAlmostEqual(math.log(found["perplexity"]), found["loss"], places=4)
+            loss[kind] = found["loss"]
+        self.assertAlmostEqual(loss["modules"], loss["float32"], places=4)
+        self.assertNotEqual(loss["float32"], loss["int8"])
+        self.assertAlmostEqual(loss["bfloat16"] / loss["float32"], 1, delta=0.05)
+
+    def test_what_does_not_fit_is_said(self):
+        done = run("bench", "encode", "--model", self.model)
+        self.assert_one_error(done, 1, "not an encoder")
+        done = run("generate", "--model", self.model, "--input_ids", "[[1]]", "--weights", "int3")
+        self.assert_one_error(done, 2, "--weights", "int4")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -26,7 +26,8 @@ Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ += (kHugePage - begin % kHugePage) % kHugePage;
 #ifdef MADV_HUGEPAGE
-  madvise(data_, bytes, MADV_HUGEPAGE);  // a wish: without it the pages are small
+  // A wish: without it the pages are small. What does not fill a large page shall not have one.
+  madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
 }
 

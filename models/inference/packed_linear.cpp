@@ -11,7 +11,7 @@ namespace zoo::inference {
 namespace {
 
 // Rows of a weight that are packed before their pages are given back.
-constexpr std::int64_t kRowsAtOnce = 4096;
+constexpr std::int64_t kRowsAtOnce = 1024;
 
 // The memory that rows [first, last) of a matrix lie in, if they lie in one piece.
 void give_back_pages(const at::Tensor& rows) {

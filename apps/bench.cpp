@@ -33,7 +33,7 @@ using nlohmann::ordered_json;
 
 struct BenchFlags {
   fs::path model;
-  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, rounds = 3;
+  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
   std::string lengths = "128";
   PackedWeights weights;
   ComputeOptions compute;
@@ -104,7 +104,9 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const double seconds_load =
       seconds_of([&] { model = load_decoding_model(flags.model, flags.compute, flags.weights); });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
-  const GenerationOptions options{.max_new_tokens = flags.new_tokens, .sampling = {.temperature = 0}};
+  const GenerationOptions options{.max_new_tokens = flags.new_tokens,
+                                  .sampling = {.temperature = 0},
+                                  .beams = {.num_beams = flags.num_beams}};
   std::vector<double> prefill, decode;
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     const GenerationResult result = generate(*model, rows, options);
@@ -117,6 +119,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   ordered_json figures{{"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
                        {"new_tokens", flags.new_tokens},
+                       {"num_beams", flags.num_beams},
                        {"load_seconds", seconds_load},
                        {"prefill_ms", 1000 * median(prefill)},
                        {"prefill_ms_min", 1000 * *std::min_element(prefill.begin(), prefill.end())}};
@@ -206,6 +209,7 @@ void declare_generation(Flags& flags, BenchFlags& values) {
   flags.add("batch_size", values.batch_size, "rows, each with a prompt of its own").at_least(1);
   flags.add("prompt_tokens", values.prompt_tokens, "ids of a prompt").at_least(1);
   flags.add("new_tokens", values.new_tokens, "ids to make for each row").at_least(1);
+  flags.add("num_beams", values.num_beams, "candidates that are kept for each row; 1: greedy").at_least(1);
 }
 
 int run_decode(const Arguments& arguments) {

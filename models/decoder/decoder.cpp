@@ -7,9 +7,8 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/index.h>
-#include <ATen/ops/linear.h>
 
-#include "models/heads/losses.h"
+#include "models/heads/vocabulary.h"
 #include "models/layers/initial_weights.h"
 #include "models/layers/positions.h"
 
@@ -133,14 +132,19 @@ DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : Decode
 
 void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor& hidden = output.last_hidden_state;
-  output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, output_weight());
-  if (inputs.targets.defined()) {
-    output.loss = cross_entropy(output.logits, inputs.targets, inputs.loss);
-  } else if (inputs.labels.defined()) {
+  at::Tensor targets = inputs.targets;
+  if (!targets.defined() && inputs.labels.defined()) {
     TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-    output.loss = cross_entropy(output.logits, shift_left(inputs.labels), inputs.loss);
+    targets = shift_left(inputs.labels);
   }
+  const VocabularyHead head{output_weight(), {}};
+  if (targets.defined() && inputs.loss_only) {
+    output.loss = head.loss(hidden, targets, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(inputs.last_logits_only ? hidden.slice(1, -1) : hidden);
+  if (targets.defined()) output.loss = cross_entropy(output.logits, targets, inputs.loss);
 }
 
 const at::Tensor& DecoderForCausalLm::output_weight() const {

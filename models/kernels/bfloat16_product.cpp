@@ -264,12 +264,14 @@ ZOO_INLINE void store_tile(const PairProduct& p, std::size_t row, std::size_t pa
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
   const std::size_t columns = columns_of_panel(p.columns, part.panel);
+  // Each part of the depth is summed by itself: in one long sum the later terms would lose their digits.
+  const bool begins = part.first_pair == 0 && !p.adds;
   Lanes sums[R][V];
   for (std::size_t r = 0; r < R; ++r) {
-    const float* from = p.bias;
-    if (part.first_pair > 0 || p.adds) from = row + r < p.rows ? p.result + (row + r) * p.columns : nullptr;
-    for (std::size_t v = 0; v < V; ++v)
-      sums[r][v] = from != nullptr ? load_of(from + part.panel * kPairPanel, v, columns) : Lanes{};
+    for (std::size_t v = 0; v < V; ++v) {
+      sums[r][v] =
+          begins && p.bias != nullptr ? load_of(p.bias + part.panel * kPairPanel, v, columns) : Lanes{};
+    }
   }
   const Pair* a =
       p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row + part.first_pair * p.a.pair;
@@ -281,6 +283,10 @@ ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
       const Pair factor = a[r * p.a.row + k * p.a.pair];
       for (std::size_t v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], factor, columns_of_b[v]);
     }
+  }
+  for (std::size_t r = 0; !begins && r < R && row + r < p.rows; ++r) {
+    const float* from = p.result + (row + r) * p.columns + part.panel * kPairPanel;
+    for (std::size_t v = 0; v < V; ++v) sums[r][v] += load_of(from, v, columns);
   }
   store_tile(p, row, part.panel, sums);
 }

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/index.h>
 
 #include "models/heads/vocabulary.h"
+#include "models/layers/dropout.h"
 #include "models/layers/initial_weights.h"
 #include "models/layers/positions.h"
 
@@ -71,7 +71,7 @@ at::Tensor DecoderModel::embed(const ModelInputs& inputs, std::int64_t past) con
       x = x + table.slice(0, past, past + length);
     }
   }
-  return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
+  return config_.embedding_dropout > 0 && is_training() ? dropout(x, config_.embedding_dropout) : x;
 }
 
 void DecoderModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const {

@@ -1,8 +1,8 @@
 #include "models/t5/t5.h"
 
-#include <ATen/ops/dropout.h>
 
 #include "models/heads/vocabulary.h"
+#include "models/layers/dropout.h"
 #include "models/t5/initial_weights.h"
 
 namespace zoo::t5 {
@@ -50,7 +50,7 @@ void check_kind(const TransformerConfig& config, Shape shape) {
 
 at::Tensor drop_embeddings(const at::Tensor& x, const Model& model) {
   const double rate = model.config().embedding_dropout;
-  return rate > 0 && model.is_training() ? at::dropout(x, rate, true) : x;
+  return rate > 0 && model.is_training() ? dropout(x, rate) : x;
 }
 
 }  // namespace

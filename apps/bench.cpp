@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <functional>
 #include <iostream>
 #include <numeric>
 #include <sstream>
@@ -12,8 +10,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
+#include "apps/bench_train.h"
+#include "apps/measure.h"
 #include "apps/packed_weights.h"
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
@@ -39,18 +38,6 @@ struct BenchFlags {
   ComputeOptions compute;
 };
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double peak_resident_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
-
 // Bytes a second that all threads together read from memory: the best of a few passes over 512 MB.
 double memory_bandwidth() {
   const inference::Memory memory(std::size_t{512} << 20, inference::Memory::Pages::kHuge);
@@ -71,11 +58,6 @@ double memory_bandwidth() {
   if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) == 0)
     throw Error("the memory was not read");
   return static_cast<double>(memory.size()) / best;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) {
@@ -268,6 +250,7 @@ constexpr std::array kActions{
     Verb{"encode", "Work", "sentences through an encoder", run_encode},
     Verb{"t5", "Work", "an encoder-decoder", run_t5},
     Verb{"load", "Work", "from a directory to its first token", run_load},
+    Verb{"train", "Work", "an update of a training", run_bench_train},
 };
 
 }  // namespace

@@ -38,8 +38,4 @@ TaskData read_task_data(const DataFlags& flags, const std::string& model_type, c
 /// Throws Error naming the dataset if an id is not in the vocabulary.
 void require_ids_below(const TaskData& data, std::int64_t vocab_size);
 
-/// The data as batches for this model. Throws Error if the data is too little for a batch.
-std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
-                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device);
-
 }  // namespace zoo

@@ -51,7 +51,7 @@ class BenchTest(CommandTest):
             self.assertLess(abs(found["loss"] - math.log(40)), 1)  # that of guessing
 
     def test_a_training_of_a_recipe_of_a_checkpoint_and_of_less_memory(self):
-        found = self.figures("train", "--recipe", "gpt-4x128", "--rounds", 1)
+        found = self.figures("train", "--recipe", "gpt-4x128", "--rounds", 1, "--threads", 1)
         # Embeddings, and in each layer 12 matrices of C x C and the gains of two norms; nanoGPT says 0.80M.
         self.assertEqual(found["parameters"], 65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128)
         self.assertEqual((found["recipe"], found["batch_size"], found["block_size"]), ("gpt-4x128", 12, 64))

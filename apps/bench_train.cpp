@@ -158,8 +158,9 @@ Figures measure(Objective& objective, const TrainFlags& flags, std::int64_t roun
     updater.run(next++, flags.learning_rate, [] { return false; });
     figures.loss = updater.loss().item<double>();  // waits for a GPU
   };
-  for (std::int64_t i = 0; i < kWarmUp; ++i) update();
-  figures.update_bytes = cost_of(update).peak_bytes;
+  figures.update_bytes = cost_of([&] {
+                           for (std::int64_t i = 0; i < kWarmUp; ++i) update();
+                         }).peak_bytes;
   for (std::int64_t i = 0; i < rounds; ++i) {
     figures.all.push_back(seconds_of(update));
     const UpdateTimes& times = updater.times();

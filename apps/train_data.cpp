@@ -24,6 +24,25 @@ TextStyle style_of(Task task, const std::string& model_type) {
   return model_type == "gpt2" || model_type == "llama" ? TextStyle::kPadded : TextStyle::kEncoder;
 }
 
+// Names the file of what the tokenizer cannot express.
+std::vector<TokenId> encode_file(const Tokenizer& tokenizer, const std::string& text,
+                                 const std::string& name) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const Error& error) {
+    throw Error(name, ": ", error.what());
+  }
+}
+
+TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
+  try {
+    return tokenize_dataset(text, tokenizer);
+  } catch (const Error&) {
+    encode_file(tokenizer, text, name);  // says the line in the whole file, not in a split
+    throw;
+  }
+}
+
 class Reader {
  public:
   Reader(const DataFlags& flags, const std::string& model_type, const KnownModel& known, bool evaluates)
@@ -107,13 +126,13 @@ class Reader {
     const Tokenizer& tokenizer = choose([&] { return text; });
     if (evaluates_ || validation_) {
       const auto whole = [&](const std::string& part, const std::string& name) {
-        return TokenFile(tokenizer.encode(part), name);
+        return TokenFile(encode_file(tokenizer, part, name), name);
       };
       const std::string& val = validation_ ? validation_->text : text;
       data_.tokens =
           TokenDataset{whole(text, source_.name), whole(val, validation_ ? validation_->name : source_.name)};
     } else {
-      data_.tokens = tokenize_dataset(text, tokenizer);
+      data_.tokens = tokenize_file(tokenizer, text, source_.name);
     }
   }
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include <c10/util/Exception.h>
 #include <mpi.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
@@ -13,6 +14,13 @@ namespace zoo {
 namespace {
 
 constexpr std::int64_t kBucketBytes = 25 << 20, kFirstBucketBytes = 1 << 20;  // those of torch's
+
+// The reducer advises once not to look for parameters without a gradient: but which those are, batches
+// decide.
+class NoAdvice final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
 
 class MpiRanks final : public Ranks {
  public:
@@ -46,7 +54,10 @@ class MpiRanks final : public Ranks {
   }
 
   void prepare_backward(const at::Tensor& loss, bool last) override {
-    if (last) reducer_->prepare_for_backward({loss});
+    if (!last) return;
+    NoAdvice handler;
+    const c10::WarningUtils::WarningHandlerGuard guard(&handler);
+    reducer_->prepare_for_backward({loss});
   }
 
  private:

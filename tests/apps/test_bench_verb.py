@@ -38,6 +38,33 @@ class BenchTest(CommandTest):
         self.assertNotIn("decode_tokens_per_second", found)
         self.assertGreater(self.figures("load", "--model", self.model, "--rounds", 1)["seconds_to_first_token"], 0)
 
+    def test_an_update_of_a_training_and_what_it_goes_into(self):
+        tiny = ("--n_layer", 1, "--n_head", 2, "--n_embd", 16, "--block_size", 16, "--batch_size", 4, "--vocab_size", 40, "--rounds", 3,
+                "--threads", 1)
+        for task, family, dtype, tokens in (("lm", "gpt2", "float32", 64), ("mlm", "bert", "bfloat16", 64), ("seq2seq", "t5", "float16", 128)):
+            found = self.figures("train", "--task", task, *tiny, "--dtype", dtype)
+            self.assertEqual([found[name] for name in ("work", "task", "model_type", "dtype", "updates", "threads", "ranks")],
+                             ["train", task, family, dtype, 3, 1, 1])
+            for name in ("data_ms", "forward_ms", "backward_ms", "optimizer_ms", "update_ms_min", "update_mb", "peak_memory_mb"):
+                self.assertGreater(found[name], 0)
+            self.assertAlmostEqual(found["tokens_per_second"] * found["update_ms"] / 1000, tokens, places=3)
+            self.assertLess(abs(found["loss"] - math.log(40)), 1)  # that of guessing
+
+    def test_a_training_of_a_recipe_of_a_checkpoint_and_of_less_memory(self):
+        found = self.figures("train", "--recipe", "gpt-4x128", "--rounds", 1, "--threads", 1)
+        # Embeddings, and in each layer 12 matrices of C x C and the gains of two norms; nanoGPT says 0.80M.
+        self.assertEqual(found["parameters"], 65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128)
+        self.assertEqual((found["recipe"], found["batch_size"], found["block_size"]), ("gpt-4x128", 12, 64))
+        text = self.folder / "long.txt"
+        text.write_text("the cat sat on the mat. " * 60)
+        found = self.figures("train", "--init_from", self.model, "--dataset", text, "--block_size", 16, "--rounds", 1,
+                             "--gradient_accumulation_steps", 2, "--batch_size", 3)
+        self.assertAlmostEqual(found["tokens_per_second"] * found["update_ms"] / 1000, 2 * 3 * 16, places=3)
+        deep = ("--n_layer", 8, "--n_embd", 32, "--batch_size", 8, "--vocab_size", 20, "--rounds", 1)
+        kept, recomputed = (self.figures("train", *deep, "--activation_checkpointing", value)["update_mb"] for value in ("false", "true"))
+        self.assertLess(recomputed, kept / 2)
+        self.assert_one_error(run("bench", "train", "--task", "classification"), 1, "--dataset random", "classification")
+
     def test_modules_and_packed_weights_say_the_same(self):
         words = ("generate", "--model", self.model, "--input_ids", "[[3, 1, 4, 1, 5], [9]]", "--temperature", 0,
                  "--max_new_tokens", 40, "--json")

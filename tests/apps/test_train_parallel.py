@@ -37,6 +37,7 @@ class ParallelTest(unittest.TestCase):
                                    ("two-steps", 2, dict(batch_size=2, gradient_accumulation_steps=2))):
             done = self.train(name, ranks, **flags)
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("Warning", done.stderr)
         train = self.losses("one")
         for name in ("two", "two-steps"):
             other_train = self.losses(name)

@@ -258,6 +258,30 @@ class RefusalTest(TaskTest):
         self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
         self.refuse("no masked-lm head", task="mlm", dataset=self.write("t.txt", ["a b c"] * 9), model_type="gpt2", tokenizer="char")
 
+    def test_labels_and_widths_of_tagged_words_are_checked_too(self):
+        words = [line for i in range(12) for line in (f"w{i}\tA", "")]
+        tags = self.write("tags.tsv", [*words, "x\tQ"])
+        result = run("train", *self.words("run", task="token_classification", dataset=tags), "--labels", "A", "--labels", "B")
+        self.assert_one_error(result, 1, "tags.tsv", "line 25", "'Q'")
+        lines = ['{"tokens": ["a"], "labels": ["A"]}'] * 12
+        self.refuse("tags.jsonl", "line 13", "2 tokens", "1 label", task="token_classification",
+                    dataset=self.write("tags.jsonl", [*lines, '{"tokens": ["a", "b"], "labels": ["A"]}']))
+        self.refuse("one.tsv", "two labels", task="classification", dataset=self.write("one.tsv", ["good\tpos"] * 12))
+        self.refuse("head.tsv", "no example", task="classification", dataset=self.write("head.tsv", ["text\tlabel"]))
+        self.refuse("q.jsonl", "line 1", "character 99", task="question_answering",
+                    dataset=self.write("q.jsonl", ['{"question": "q", "context": "c d", "answer": "d", "answer_start": 99}']))
+
+    def test_a_text_that_is_empty_or_holds_what_the_model_does_not_know_is_named_with_its_line(self):
+        empty = self.folder / "empty.txt"
+        empty.touch()
+        for task in ("lm", "mlm", "span_corruption"):
+            self.refuse("empty.txt", "empty", task=task, dataset=empty)
+        known, unknown = self.write("known.txt", ["abc def"] * 40), self.write("unknown.txt", [*["abc def"] * 40, "abz"])
+        self.train("base", dataset=known, block_size=8, max_iters=1)
+        start = dict(init_from=self.folder / "base/final", block_size=8)
+        self.refuse("unknown.txt", "line 41", "'z'", dataset=unknown, **start)  # in the validation split
+        self.refuse("unknown.txt", "line 41", "'z'", dataset=known, val_dataset=unknown, **start)
+
     def test_ids_outside_the_vocabulary_name_the_file(self):
         data = self.folder / "data"
         data.mkdir()

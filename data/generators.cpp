@@ -72,6 +72,9 @@ const std::vector<ToySet>& toy_sets() {
       {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
       {"questions", "question, text and answer, for --task question_answering",
        "Who works there ?\tAnna sings every day in Rome .\tAnna"},
+      {"translation", "an English phrase and its Spanish, for --task seq2seq",
+       "the dog sleeps\tel perro duerme"},
+      {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
   };
   return kToySets;
 }
@@ -84,11 +87,16 @@ std::vector<std::string> toy_names() {
   return names;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
   if (!is_toy_set(name)) {
-    throw Error("unknown toy set '", name,
-                "'; there are copy, reverse, sort, addition, reviews, names, questions",
+    throw Error("unknown toy set '", name, "'; there are ", joined(toy_names()),
                 did_you_mean(name, toy_names()));
   }
   if (count < 1 || count > kMostLines) {

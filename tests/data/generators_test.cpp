@@ -178,23 +178,18 @@ TEST_CASE("the translations are Spanish: agreement, order, the personal a and it
       {"those blue pencils", "esos lápices azules"},
       {"my big butterflies", "mis mariposas grandes"},
       {"two famous lions", "dos leones famosos"},
-      {"the queen is famous", "la reina es famosa"},
-      {"the rivers are not tall", "los ríos no son altos"},
       {"the boys sleep", "los niños duermen"},
       {"that turtle does not swim", "esa tortuga no nada"},
-      {"the girl sees the king", "la niña ve al rey"},
-      {"the girl sees the queen", "la niña ve a la reina"},
-      {"the men see the house", "los hombres ven la casa"},
-      {"the dogs do not follow the cow", "los perros no siguen la vaca"},
+      {"many big sisters are tall", "muchas hermanas grandes son altas"},
+      {"a beautiful boy is not black", "un niño hermoso no es negro"},
+      {"a girl hears the king", "una niña oye al rey"},
+      {"every cow sees the red brother", "cada vaca ve al hermano rojo"},
+      {"a lion does not hear the queen", "un león no oye a la reina"},
   };
-  int found = 0;
   for (const auto& [english, spanish] : by_hand) {
-    const auto at = all.find(english);
-    if (at == all.end()) continue;
-    ++found;
-    CHECK(at->second == spanish);
+    INFO(english);
+    CHECK(all[english] == spanish);
   }
-  CHECK(found >= 18);  // two of three nouns with so many words are drawn among 120,000 lines, or not
 }
 
 TEST_CASE("held-out translations are of words that the training knows but never says together") {

@@ -48,18 +48,17 @@ TEST_CASE("every verse is labelled with its group of books, and every tenth chap
                     held_out = zoo::label_kjv(whole, kHeldOut);
   CHECK(std::count(train.begin(), train.end(), '\n') + std::count(held_out.begin(), held_out.end(), '\n') ==
         31102 + 2);
-  // Of each group the first verse, or of Revelation the last.
   for (const char* line :
        {"\nIn the beginning God created the heaven and the earth.\tlaw\n",
         "the son of Nun, Moses' minister, saying,\thistory\n",
-        "\nThere was a man in the land of Uz, whose name was Job;",
-        "\nThe book of the generation of Jesus Christ, the son of David, the son of "
-        "Abraham.\tgospels\n",
-        "\nThe former treatise have I made, O Theophilus, of all that Jesus began both to do and "
-        "teach,\tacts\n",
+        "that man was perfect and upright, and one that feared God, and eschewed evil.\tpoetry\n",
+        "The word that Isaiah the son of Amoz saw concerning Judah and Jerusalem.\tprophets\n",
+        "there came wise men from the east to Jerusalem,\tgospels\n",
+        "of all that Jesus began both to do and teach,\tacts\n",
         "separated unto the gospel of God,\tletters\n",
         "\nThe grace of our Lord Jesus Christ be with you all. Amen.\trevelation\n"}) {
-    CHECK_THAT(train, Contains(line));
+    INFO(line);
+    CHECK(train.find(line) != std::string::npos);
   }
 }
 

@@ -73,7 +73,7 @@ const std::vector<ToySet>& toy_sets() {
       {"questions", "question, text and answer, for --task question_answering",
        "Who works there ?\tAnna sings every day in Rome .\tAnna"},
       {"translation", "an English phrase and its Spanish, for --task seq2seq",
-       "the dog sleeps\tel perro duerme"},
+       "the dog sleeps\tel perro duerme", 100000},
       {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
   };
   return kToySets;
@@ -95,10 +95,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
-  if (!is_toy_set(name)) {
-    throw Error("unknown toy set '", name, "'; there are ", joined(toy_names()),
-                did_you_mean(name, toy_names()));
-  }
+  static_cast<void>(find_toy_set(name));
   if (count < 1 || count > kMostLines) {
     throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
   }
@@ -110,6 +107,14 @@ std::string make_lines(const std::string& name, const Separators& between, std::
 }
 
 }  // namespace
+
+const ToySet& find_toy_set(const std::string& name) {
+  for (const ToySet& set : toy_sets()) {
+    if (set.name == name) return set;
+  }
+  throw Error("unknown toy set '", name, "'; there are ", joined(toy_names()),
+              did_you_mean(name, toy_names()));
+}
 
 bool is_toy_set(const std::string& name) {
   const std::vector<std::string> names = toy_names();

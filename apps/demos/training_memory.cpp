@@ -40,7 +40,7 @@ std::vector<Way> ways() {
   return {{.name = "plain"},
           {.name = std::to_string(kPieces) + " pieces", .pieces = kPieces},
           {.name = "bfloat16", .dtype = at::kBFloat16},
-          {.name = "recomputed", .recomputes = true},
+          {.name = "recomputation", .recomputes = true},
           {.name = "all three", .pieces = kPieces, .dtype = at::kBFloat16, .recomputes = true}};
 }
 

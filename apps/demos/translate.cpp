@@ -19,7 +19,7 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kPhrases = 20000, kTested = 1000, kBatch = 64, kMeasures = 12;
+constexpr std::int64_t kPhrases = 100000, kTested = 1000, kBatch = 64, kMeasures = 12;
 constexpr std::int64_t kPad = 0, kEnd = 1, kSpecial = 2;
 constexpr double kLearningRate = 0.003;
 
@@ -196,7 +196,7 @@ void print_translations(Model& model, const WordIds& words, const std::vector<st
 
 int demo_translate(const Arguments& arguments) {
   DemoOptions options;
-  std::int64_t updates = 1200;
+  std::int64_t updates = 2000;
   std::vector<std::string> asked;
   Flags flags(
       arguments.command,
@@ -232,10 +232,10 @@ int demo_translate(const Arguments& arguments) {
       << "Each phrase holds two words that never stood in one phrase of the training, as 'the' and 'cat'\n";
   print_translations(*model, words, asked);
   std::cout
-      << "\nThe determiner's and the adjective's form are the noun's to say, and the model has learnt to ask "
-         "it: see in the\npicture that 'los' and 'negros' look at 'cats' too, and that 'negros' looks ahead "
-         "of "
-         "its own place.\n";
+      << "\nThe forms of determiner and adjective are the noun's to say; 'los' is read from 'the' alone, "
+         "which the encoder has told\nof the cats by then. See in the picture that the second word written "
+         "is "
+         "read from the third, and the third from the\nsecond: adjectives stand behind their noun.\n";
   show(options, "translate",
        grid("Translation of words that never met",
             {line_chart({.title = "Phrases right to the last word", .x = "updates", .y = "%"},

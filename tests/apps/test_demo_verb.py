@@ -216,18 +216,18 @@ class Demo(CommandTest):
 
     def test_one_gradient_in_less_memory(self):
         out = self.demo("training-memory", "--format", "terminal").out
-        rows = {line[:10].strip(): line[10:].split() for line in out.split("\n\n")[0].splitlines()[2:]}
-        self.assertEqual(set(rows), {"plain", "4 pieces", "bfloat16", "recomputed", "all three"})
+        rows = {line[:13].strip(): line[13:].split() for line in out.split("\n\n")[0].splitlines()[2:]}
+        self.assertEqual(set(rows), {"plain", "4 pieces", "bfloat16", "recomputation", "all three"})
         unit = {"kB": 1e-3, "MB": 1, "GB": 1e3}
         memory = {name: float(cells[1]) * unit[cells[2]] for name, cells in rows.items()}
         difference = {name: float(cells[-1]) for name, cells in rows.items()}
-        self.assertEqual((difference["plain"], difference["recomputed"]), (0, 0))
+        self.assertEqual((difference["plain"], difference["recomputation"]), (0, 0))
         self.assertTrue(0 < difference["4 pieces"] < 1e-4, difference)
         self.assertTrue(1e-4 < difference["bfloat16"] < 0.1, difference)
         self.assertLess(memory["4 pieces"], memory["plain"] / 2)
         self.assertLess(memory["bfloat16"], memory["plain"])
-        self.assertLess(memory["recomputed"], memory["plain"] / 2)
-        self.assertLess(memory["all three"], min(memory["4 pieces"], memory["recomputed"]))
+        self.assertLess(memory["recomputation"], memory["plain"] / 2)
+        self.assertLess(memory["all three"], min(memory["4 pieces"], memory["recomputation"]))
         lost = [float(share) for share in re.findall(r"([\d.]+)% +[\d.]+%", out)]
         self.assertEqual(lost, sorted(lost, reverse=True))
         self.assertGreater(lost[0], 3 * lost[2])

@@ -193,7 +193,7 @@ class Demo(CommandTest):
         lines = self.succeed("data", "make", "translation-held-out", "--count", 60000)
         written = dict(line.split("\t") for line in lines.splitlines())
         both = [phrase for phrase in expected if phrase in written]
-        self.assertGreaterEqual(len(both), 4)
+        self.assertGreaterEqual(len(both), 3)
         for phrase in both:
             self.assertEqual(expected[phrase], written[phrase])
         # One update teaches nothing; who knew it all was not measured.

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <functional>
 #include <iostream>
 #include <numeric>
 #include <sstream>
@@ -12,8 +10,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
+#include "apps/bench_train.h"
+#include "apps/measure.h"
 #include "apps/packed_weights.h"
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
@@ -33,23 +32,11 @@ using nlohmann::ordered_json;
 
 struct BenchFlags {
   fs::path model;
-  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, rounds = 3;
+  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
   std::string lengths = "128";
   PackedWeights weights;
   ComputeOptions compute;
 };
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double peak_resident_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
 
 // Bytes a second that all threads together read from memory: the best of a few passes over 512 MB.
 double memory_bandwidth() {
@@ -71,11 +58,6 @@ double memory_bandwidth() {
   if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) == 0)
     throw Error("the memory was not read");
   return static_cast<double>(memory.size()) / best;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) {
@@ -104,7 +86,9 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const double seconds_load =
       seconds_of([&] { model = load_decoding_model(flags.model, flags.compute, flags.weights); });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
-  const GenerationOptions options{.max_new_tokens = flags.new_tokens, .sampling = {.temperature = 0}};
+  const GenerationOptions options{.max_new_tokens = flags.new_tokens,
+                                  .sampling = {.temperature = 0},
+                                  .beams = {.num_beams = flags.num_beams}};
   std::vector<double> prefill, decode;
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     const GenerationResult result = generate(*model, rows, options);
@@ -117,6 +101,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   ordered_json figures{{"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
                        {"new_tokens", flags.new_tokens},
+                       {"num_beams", flags.num_beams},
                        {"load_seconds", seconds_load},
                        {"prefill_ms", 1000 * median(prefill)},
                        {"prefill_ms_min", 1000 * *std::min_element(prefill.begin(), prefill.end())}};
@@ -206,6 +191,7 @@ void declare_generation(Flags& flags, BenchFlags& values) {
   flags.add("batch_size", values.batch_size, "rows, each with a prompt of its own").at_least(1);
   flags.add("prompt_tokens", values.prompt_tokens, "ids of a prompt").at_least(1);
   flags.add("new_tokens", values.new_tokens, "ids to make for each row").at_least(1);
+  flags.add("num_beams", values.num_beams, "candidates that are kept for each row; 1: greedy").at_least(1);
 }
 
 int run_decode(const Arguments& arguments) {
@@ -268,6 +254,7 @@ constexpr std::array kActions{
     Verb{"encode", "Work", "sentences through an encoder", run_encode},
     Verb{"t5", "Work", "an encoder-decoder", run_t5},
     Verb{"load", "Work", "from a directory to its first token", run_load},
+    Verb{"train", "Work", "an update of a training", run_bench_train},
 };
 
 }  // namespace

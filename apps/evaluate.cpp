@@ -9,6 +9,7 @@
 #include "apps/packed_evaluation.h"
 #include "apps/packed_weights.h"
 #include "apps/torch_options.h"
+#include "apps/train_batches.h"
 #include "apps/train_data.h"
 #include "apps/train_model.h"
 #include "apps/training/bleu.h"

@@ -7,11 +7,12 @@
 #include "apps/dry_run.h"
 #include "apps/torch_options.h"
 #include "apps/train_adapters.h"
+#include "apps/train_batches.h"
 #include "apps/train_data.h"
 #include "apps/train_model.h"
+#include "apps/train_objective.h"
 #include "apps/train_options.h"
 #include "apps/training/data_parallel.h"
-#include "apps/training/model_objective.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "apps/training_reporter.h"
@@ -19,7 +20,6 @@
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
 #include "models/io/checkpoint.h"
-#include "models/layers/recompute.h"
 
 namespace zoo {
 namespace {
@@ -108,18 +108,7 @@ TrainerOptions trainer_options(const TrainFlags& flags) {
   options.patience = flags.early_stopping_patience;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);
   options.schedule = schedule_of(flags);
-  options.updater.accumulation = flags.gradient_accumulation_steps;
-  options.updater.device = device_of(flags.compute);
-  options.updater.dtype = dtype_of(flags.compute);
-  options.updater.scaler.initial_scale = flags.loss_scale;
-  options.updater.ema_decay = flags.ema_decay;
-  options.updater.optimizer = {.kind = optimizer_named(flags.optimizer),
-                               .beta1 = flags.beta1,
-                               .beta2 = flags.beta2,
-                               .eps = flags.adam_eps,
-                               .momentum = flags.momentum,
-                               .weight_decay = flags.weight_decay,
-                               .grad_clip = flags.grad_clip};
+  options.updater = updater_options(flags);
   return options;
 }
 
@@ -205,32 +194,24 @@ int run_train(const Arguments& arguments) {
   const c10::Device device = options.updater.device;
   if (session.size() > 1 && !device.is_cpu())
     throw Error("--device: several processes train on the CPU alone");
-  const Task task = flags.data.kind();
-  TaskData data = read_task_data(flags.data, model_type(flags, start), known_model(start.checkpoint, task));
+  TaskData data =
+      read_task_data(flags.data, model_type(flags, start), known_model(start.checkpoint, flags.data.kind()));
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is at iteration ", *start.resumed, " already");
   }
-  recompute_blocks(*loaded.model, flags.activation_checkpointing);
-  const auto batches = make_batches(flags.data, data, loaded.model->config(),
-                                    {.batch_size = flags.batch_size,
-                                     .accumulation = flags.gradient_accumulation_steps,
-                                     .rank = session.rank(),
-                                     .ranks = session.size()},
+  const auto batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session),
                                     options.seed, device);
-  if (data.loss.class_weights.defined()) data.loss.class_weights = data.loss.class_weights.to(device);
   const auto adapters = adapt(flags, start.checkpoint, loaded);
-  ModelObjective objective(loaded.model, *batches, make_meter(task, data.label_names), data.loss);
-  objective.penalize(disagreement_named(flags.disagreement), flags.disagreement_weight);
-  objective.adapt(adapters);
-  if (flags.dry_run) return dry_run(objective, options.updater);
+  const auto objective = make_objective(flags, loaded, data, *batches, adapters);
+  if (flags.dry_run) return dry_run(*objective, options.updater);
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();
   if (session.rank() == 0) prepare_run(flags, run, parsed->resolved);
 
   const Savers save = savers(loaded, data.tokenizer, adapters);
   options.save_step = save.step;
-  Trainer trainer(objective, run, save.whole, options);
+  Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
   return train(trainer, *loaded.model, options, run);
 }

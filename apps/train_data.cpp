@@ -3,74 +3,20 @@
 #include <algorithm>
 #include <iostream>
 
-#include "apps/command/output.h"
+#include "apps/dataset_source.h"
 #include "apps/task_tokenizer.h"
-#include "apps/training/block_batches.h"
 #include "apps/training/encode_examples.h"
 #include "data/base/error.h"
-#include "data/corpora.h"
-#include "data/generators.h"
-#include "data/text_file.h"
 
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::uint64_t kToySeed = 1;
 constexpr std::int64_t kSentinels = 100;  // as many as T5 has
-
-/// A text with the name that decides how it is read.
-struct Source {
-  std::string text, name;
-  bool is_table() const { return name.ends_with(".jsonl") || name.ends_with(".tsv"); }
-};
-
-Source read_source(const std::string& dataset, Task task) {
-  if (is_toy_set(dataset) && !fs::exists(dataset)) {
-    const bool pairs = task == Task::kSeq2Seq;
-    const std::int64_t count = find_toy_set(dataset).examples;
-    return {pairs ? make_toy_pairs(dataset, count, kToySeed) : make_toy_set(dataset, count, kToySeed),
-            dataset +
-                (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
-  }
-  const fs::path path = resolve_dataset(dataset);
-  return {read_text(path), path.string()};
-}
 
 Columns columns_of(Task task) {
   if (task == Task::kSeq2Seq) return {{"source", "target"}};
   if (task == Task::kClassification) return {{"text", "label"}, {"text_pair"}};
   return {{"text"}};
-}
-
-/// The parts of a dataset, of which `V` is a record, a sentence or a question.
-template <class V>
-struct Parts {
-  std::vector<V> train, val;
-  std::string train_name, val_name;
-};
-
-template <class V, class Parse>
-Parts<V> divide(const Source& source, const std::optional<Source>& validation, bool evaluates, Parse parse) {
-  Parts<V> parts{parse(source), {}, source.name, source.name};
-  if (evaluates) {
-    parts.val = parts.train;
-  } else if (validation) {
-    parts.val = parse(*validation);
-    parts.val_name = validation->name;
-  } else {
-    if (parts.train.size() < 2)
-      throw Error(source.name, ": one example is too few to train and to validate on");
-    // Every tenth, and of fewer than ten the last: a file may be sorted by its labels.
-    std::vector<V> kept;
-    for (std::size_t i = 0; i < parts.train.size(); ++i) {
-      const bool last_of_few = parts.train.size() < 10 && i + 1 == parts.train.size();
-      (i % 10 == 9 || last_of_few ? parts.val : kept).push_back(std::move(parts.train[i]));
-    }
-    parts.train = std::move(kept);
-  }
-  return parts;
 }
 
 TextStyle style_of(Task task, const std::string& model_type) {
@@ -264,13 +210,6 @@ class Reader {
   TaskData data_;
 };
 
-MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
-  return {.probability = flags.mlm_probability,
-          .whole_words = flags.whole_word,
-          .mask_id = *tokenizer.special_id(SpecialToken::mask),
-          .vocab_size = tokenizer.vocab_size()};
-}
-
 }  // namespace
 
 Head head_of(Task task) {
@@ -320,42 +259,6 @@ void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
     throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
                 " tokens, the model's vocabulary ", vocab_size);
   }
-}
-
-std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
-                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
-  const Task task = flags.kind();
-  if (task == Task::kLm)
-    return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
-  const Tokenizer& tokenizer = *data.tokenizer;
-  if (task == Task::kSpanCorruption) {
-    return std::make_unique<SpanCorruptionBatches>(
-        *data.tokens, flags.block_size,
-        SpanCorruptionOptions{.noise_density = flags.noise_density,
-                              .mean_span_length = flags.mean_noise_span_length,
-                              .sentinels = sentinels_of(tokenizer),
-                              .eos_id = *tokenizer.eos_id()},
-        plan, seed, device);
-  }
-  if (data.tokens) {
-    return std::make_unique<MaskedBlockBatches>(
-        *data.tokens,
-        MaskedBlockBatches::Options{
-            .block_size = flags.block_size,
-            .ends = {tokenizer.special_id(SpecialToken::cls), tokenizer.special_id(SpecialToken::sep)},
-            .masking = masking_of(flags, tokenizer),
-            .begins_word = word_beginnings(tokenizer)},
-        plan, seed, device);
-  }
-  CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
-                         .has_segments = config.type_vocab_size > 0};
-  if (task == Task::kTokenClassification) options.labels = LabelShape::kTokens;
-  if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
-  if (task == Task::kMlm) {
-    options.labels = LabelShape::kMasked;
-    options.masking = masking_of(flags, tokenizer);
-  }
-  return std::make_unique<ExampleBatches>(std::move(data.examples), options, plan, seed, device);
 }
 
 }  // namespace zoo

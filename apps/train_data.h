@@ -44,8 +44,4 @@ std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
 /// Throws Error naming the dataset if an id is not in the vocabulary.
 void require_ids_below(const TaskData& data, std::int64_t vocab_size);
 
-/// The data as batches for this model. Throws Error if the data is too little for a batch.
-std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
-                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device);
-
 }  // namespace zoo

@@ -137,14 +137,18 @@ void declare_data(Flags& flags, DataFlags& v) {
       .at_least(1);
 }
 
-void declare(Flags& flags, TrainFlags& values) {
-  declare_run(flags, values);
+void declare_training(Flags& flags, TrainFlags& values) {
   declare_data(flags, values.data);
   declare_model(flags, values.model);
   declare_adaptation(flags, values);
   declare_optimisation(flags, values);
   declare_record(flags, values);
   flags.add_compute(values.compute);
+}
+
+void declare(Flags& flags, TrainFlags& values) {
+  declare_run(flags, values);
+  declare_training(flags, values);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
 }
 

@@ -34,7 +34,7 @@ struct ModelFlags {
 
 /// The flags of `tzoo train`, under nanoGPT's names.
 struct TrainFlags {
-  std::string recipe, init_from = "scratch";
+  std::string init_from = "scratch";
   std::filesystem::path out_dir;
   bool overwrite = false;
   DataFlags data;
@@ -64,6 +64,9 @@ struct TrainFlags {
 
 /// Declares them in groups, with ranges and help.
 void declare(Flags& flags, TrainFlags& values);
+
+/// Those that say what is trained and how, without where it is kept.
+void declare_training(Flags& flags, TrainFlags& values);
 
 /// Those of the data alone.
 void declare_data(Flags& flags, DataFlags& values);

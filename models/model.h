@@ -29,6 +29,7 @@ struct ModelInputs {
   LossOptions loss;
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs
+  bool loss_only = false;         // a language model with labels may leave out its logits, which are large
   bool output_hidden_states = false;
   bool output_attentions = false;
 };

@@ -15,6 +15,7 @@ ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, s
 Batch ModelObjective::training(std::int64_t micro_step) {
   ModelBatch batch = batches_.training(micro_step);
   batch.inputs.loss = loss_;
+  batch.inputs.loss_only = true;
   if (loss_.class_weights.defined()) {
     // The loss is the mean by weights, so that its own weight is their sum.
     const at::Tensor labels = batch.inputs.labels.masked_select(batch.inputs.labels.ge(0));

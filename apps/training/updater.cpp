@@ -1,5 +1,7 @@
 #include "apps/training/updater.h"
 
+#include <chrono>
+
 #include <ATen/ops/zeros.h>
 
 #include "apps/training/precision.h"
@@ -11,6 +13,20 @@ namespace {
 
 constexpr const char* kGradient = "gradient.";
 constexpr const char* kLoss = "loss";
+
+// Adds the time that it lives to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum) : sum_(sum) {}
+  ~Stopwatch() { sum_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double& sum_;
+  Clock::time_point begin_ = Clock::now();
+};
 
 bool is_finite(const at::Tensor& x) {
   return x.isfinite().all().item<bool>();
@@ -28,6 +44,7 @@ Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ran
 }
 
 double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batches) {
+  const Stopwatch watch(times_.data);
   double targets = 0;
   tokens_ = 0;
   for (std::int64_t step = 0; step < options_.accumulation; ++step) {
@@ -41,6 +58,7 @@ double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batche
 Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
                               const std::function<bool()>& stop) {
   objective_.module().train();
+  times_ = {};
   std::vector<Batch> batches;
   const double targets = count_targets(iteration, batches);
   const auto ranks = static_cast<double>(ranks_ != nullptr ? ranks_->size() : 1);
@@ -65,9 +83,11 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
 void Updater::backward(const Batch& batch, double share, bool last) {
   at::Tensor loss;
   {
+    const Stopwatch watch(times_.forward);
     const AutocastScope autocast(options_.dtype, options_.device);
     loss = batch.loss();
   }
+  const Stopwatch watch(times_.backward);
   if (share == 0) {
     loss = at::where(loss.isfinite(), loss, 0.0) * 0.0;  // the mean over no target is not a number
   } else if (share != 1) {
@@ -80,6 +100,7 @@ void Updater::backward(const Batch& batch, double share, bool last) {
 }
 
 Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
+  const Stopwatch watch(times_.optimizer);
   if (scaler_) {
     const bool good = scaler_->unscale(optimizer_->gradients());
     scaler_->adjust();

@@ -21,6 +21,11 @@ struct UpdaterOptions {
   double ema_decay = 0;  // of a WeightAverage; 0: none
 };
 
+/// Seconds of an update by what they went into; of a GPU, to which work is only handed, those of the program.
+struct UpdateTimes {
+  double data = 0, forward = 0, backward = 0, optimizer = 0;
+};
+
 /// Does updates: the micro steps of each, whose losses count by their targets, so that 4 micro steps of 3
 /// rows are 1 of 12; loss scaling; clipping; the optimizer; the average of the weights.
 class Updater {
@@ -39,7 +44,8 @@ class Updater {
 
   /// The mean loss of the last update's targets, a tensor so that nothing waits for it; of this rank's part.
   const at::Tensor& loss() const { return loss_; }
-  std::int64_t tokens() const { return tokens_; }  // of the last update
+  std::int64_t tokens() const { return tokens_; }      // of the last update
+  const UpdateTimes& times() const { return times_; }  // the same
 
   /// Micro steps that an interrupted update has done.
   std::int64_t micro_steps() const { return done_; }
@@ -68,6 +74,7 @@ class Updater {
   std::optional<GradScaler> scaler_;
   std::optional<WeightAverage> average_;
   std::int64_t done_ = 0, tokens_ = 0;
+  UpdateTimes times_;
   at::Tensor loss_;
 };
 

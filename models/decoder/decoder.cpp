@@ -3,13 +3,12 @@
 #include <cmath>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/index.h>
-#include <ATen/ops/linear.h>
 
-#include "models/heads/losses.h"
+#include "models/heads/vocabulary.h"
+#include "models/layers/dropout.h"
 #include "models/layers/initial_weights.h"
 #include "models/layers/positions.h"
 
@@ -72,7 +71,7 @@ at::Tensor DecoderModel::embed(const ModelInputs& inputs, std::int64_t past) con
       x = x + table.slice(0, past, past + length);
     }
   }
-  return config_.embedding_dropout > 0 && is_training() ? at::dropout(x, config_.embedding_dropout, true) : x;
+  return config_.embedding_dropout > 0 && is_training() ? dropout(x, config_.embedding_dropout) : x;
 }
 
 void DecoderModel::check_inputs(const ModelInputs& inputs, std::int64_t past) const {
@@ -133,14 +132,19 @@ DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : Decode
 
 void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor& hidden = output.last_hidden_state;
-  output.logits = at::linear(inputs.last_logits_only ? hidden.slice(1, -1) : hidden, output_weight());
-  if (inputs.targets.defined()) {
-    output.loss = cross_entropy(output.logits, inputs.targets, inputs.loss);
-  } else if (inputs.labels.defined()) {
+  at::Tensor targets = inputs.targets;
+  if (!targets.defined() && inputs.labels.defined()) {
     TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-    output.loss = cross_entropy(output.logits, shift_left(inputs.labels), inputs.loss);
+    targets = shift_left(inputs.labels);
   }
+  const VocabularyHead head{output_weight(), {}};
+  if (targets.defined() && inputs.loss_only) {
+    output.loss = head.loss(hidden, targets, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(inputs.last_logits_only ? hidden.slice(1, -1) : hidden);
+  if (targets.defined()) output.loss = cross_entropy(output.logits, targets, inputs.loss);
 }
 
 const at::Tensor& DecoderForCausalLm::output_weight() const {

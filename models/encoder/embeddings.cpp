@@ -1,7 +1,8 @@
 #include "models/encoder/embeddings.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/dropout.h>
+
+#include "models/layers/dropout.h"
 
 namespace zoo::encoder {
 
@@ -28,7 +29,7 @@ at::Tensor EmbeddingsImpl::forward(const ModelInputs& inputs) {
     x = x + token_type->weight[0];
   }
   x = norm(x + position(positions(inputs)));
-  if (config_.embedding_dropout > 0 && is_training()) x = at::dropout(x, config_.embedding_dropout, true);
+  if (config_.embedding_dropout > 0 && is_training()) x = dropout(x, config_.embedding_dropout);
   return projection ? projection(x) : x;
 }
 

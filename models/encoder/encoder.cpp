@@ -1,9 +1,9 @@
 #include "models/encoder/encoder.h"
 
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/tanh.h>
 
 #include "models/encoder/heads.h"
+#include "models/layers/dropout.h"
 #include "models/layers/initial_weights.h"
 
 namespace zoo::encoder {
@@ -52,7 +52,7 @@ void EncoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
 }
 
 at::Tensor EncoderModel::drop(const at::Tensor& x, double rate) const {
-  return rate > 0 && is_training() ? at::dropout(x, rate, true) : x;
+  return rate > 0 && is_training() ? zoo::dropout(x, rate) : x;
 }
 
 void EncoderModel::initialize(at::Generator generator) {

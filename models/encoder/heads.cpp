@@ -1,10 +1,9 @@
 #include "models/encoder/heads.h"
 
-#include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 
-#include "models/heads/losses.h"
+#include "models/heads/vocabulary.h"
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
@@ -39,11 +38,16 @@ void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
     labels = labels.flatten().index_select(0, inputs.label_positions);
   }
   const at::Tensor x = prediction_norm(activate(prediction_dense(hidden), activation_));
-  output.logits = decoder ? decoder(x) : at::linear(x, embeddings->word->weight, prediction_bias);
-  if (!inputs.labels.defined()) return;
-  TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
-              " as input_ids, got ", inputs.labels.sizes());
-  output.loss = cross_entropy(output.logits, labels, inputs.loss);
+  TORCH_CHECK(!labels.defined() || inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
+              inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
+  const VocabularyHead head = decoder ? VocabularyHead{decoder->weight, decoder->bias}
+                                      : VocabularyHead{embeddings->word->weight, prediction_bias};
+  if (labels.defined() && inputs.loss_only) {
+    output.loss = head.loss(x, labels, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(x);
+  if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
 }
 
 SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)

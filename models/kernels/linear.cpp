@@ -8,9 +8,11 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/kernels/bfloat16_linear.h"
 #include "models/kernels/cpu.h"
+#include "models/kernels/function_tensors.h"
 #include "models/kernels/matrix_product.h"
-#include "models/kernels/parallel.h"
+#include "models/kernels/parallel_product.h"
 
 namespace zoo::kernels {
 namespace {
@@ -20,47 +22,12 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kFewestRows = 16;
 
-std::size_t size_of(const at::Tensor& tensor, std::int64_t dim) {
-  return static_cast<std::size_t>(tensor.size(dim));
-}
-
-Matrix view(const at::Tensor& matrix) {
-  return {matrix.const_data_ptr<float>(), static_cast<std::size_t>(matrix.stride(0)),
-          static_cast<std::size_t>(matrix.stride(1))};
-}
-
 // What happens to the result besides the product.
 struct Extras {
   std::optional<at::Tensor> bias;
   Pointwise pointwise = Pointwise::kNone;
   at::Tensor activated, slope_at;
 };
-
-// On all threads, each with its own rows or columns of the result, whichever there are more of.
-void multiply_in_parallel(const MatrixProduct& product) {
-  const auto units_of = [](std::size_t size, std::size_t unit) {
-    return static_cast<std::int64_t>((size + unit - 1) / unit);
-  };
-  const std::int64_t row_units = units_of(product.rows, kTileRows);
-  const std::int64_t column_units = units_of(product.columns, kPanelColumns);
-  const bool by_rows = row_units >= column_units;
-  const std::int64_t units = by_rows ? row_units : column_units;
-  // A thread is worth waking for 100,000 multiplications.
-  const auto work = static_cast<std::int64_t>(product.rows * product.columns * product.depth) / units;
-  const std::int64_t grain = std::max<std::int64_t>(1, 100'000 / std::max<std::int64_t>(work, 1));
-  parallel_for(0, units, grain, [&](std::int64_t first, std::int64_t last) {
-    Region region{0, product.rows, 0, product.columns};
-    const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
-    if (by_rows) {
-      region.first_row = begin * kTileRows;
-      region.last_row = std::min(end * kTileRows, product.rows);
-    } else {
-      region.first_column = begin * kPanelColumns;
-      region.last_column = std::min(end * kPanelColumns, product.columns);
-    }
-    multiply(product, region);
-  });
-}
 
 // a [M, K] times b [K, N], both with any strides.
 at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& extras = {}) {
@@ -78,22 +45,6 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& ex
   if (extras.slope_at.defined()) product.slope_at = extras.slope_at.const_data_ptr<float>();
   multiply_in_parallel(product);
   return result;
-}
-
-// [*, n] -> [rows, n]
-at::Tensor as_matrix(const at::Tensor& x) {
-  return x.contiguous().view({-1, x.size(-1)});
-}
-
-at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_sizes) {
-  auto sizes = input_sizes.vec();
-  sizes.back() = matrix.size(1);
-  return matrix.view(sizes);
-}
-
-void require_first_order() {
-  TORCH_CHECK(!at::GradMode::is_enabled(),
-              "the CPU kernels have no second derivatives: no create_graph here");
 }
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
@@ -161,24 +112,30 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
   }
 };
 
-// A bias as the kernels take it; a Function takes no tensor that is not there.
-std::optional<at::Tensor> given(const at::Tensor& tensor) {
-  return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
-}
-
 }  // namespace
 
+bool is_mixed() {
+  return at::autocast::is_autocast_enabled(at::kCPU) &&
+         at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
+}
+
 bool suits(const at::Tensor& x, const at::Tensor& weight) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat && weight.is_cpu() &&
-         weight.scalar_type() == at::kFloat && x.dim() >= 2 && x.numel() >= kFewestRows * x.size(-1) &&
-         x.size(-1) == weight.size(1) && supported_by_cpu() && !at::autocast::is_autocast_enabled(at::kCPU);
+  const bool mixed = is_mixed();
+  const bool known = x.scalar_type() == at::kFloat || (mixed && x.scalar_type() == at::kBFloat16);
+  if (!x.is_cpu() || !known || !weight.is_cpu() || weight.scalar_type() != at::kFloat || x.dim() < 2 ||
+      x.numel() < kFewestRows * x.size(-1) || x.size(-1) != weight.size(1))
+    return false;
+  if (mixed) return has_bfloat16_products();
+  return supported_by_cpu() && !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (is_mixed()) return bfloat16_linear(x.to(at::kFloat), weight, bias);
   return LinearFunction::apply(x, weight, given(bias));
 }
 
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f) {
+  if (is_mixed()) return bfloat16_feed_forward(x.to(at::kFloat), weights, f);
   return FeedForwardFunction::apply(x, weights.up, given(weights.up_bias), weights.down,
                                     given(weights.down_bias), static_cast<std::int64_t>(f));
 }

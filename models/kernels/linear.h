@@ -7,8 +7,12 @@
 namespace zoo::kernels {
 
 /// True if the functions below take this input, [*, in]: float32 in the memory of a CPU that has the kernels,
-/// no autocast, and enough rows for a matrix product (a few rows are read from memory, not computed).
+/// without autocast or with autocast to bfloat16, and enough rows for a matrix product (a few rows are read
+/// from memory, not computed).
 bool suits(const at::Tensor& x, const at::Tensor& weight);
+
+/// Whether their products are taken in bfloat16: whether autocast says so.
+bool is_mixed();
 
 /// x W^T + b with gradients, as at::linear: weight [out, in], bias [out] or undefined. Differentiable once.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "models/kernels/activations.h"
+#include "models/kernels/turn.h"
 
 namespace zoo::kernels {
 namespace {
@@ -10,6 +11,9 @@ namespace {
 // A panel of kPanelColumns columns and this depth fits the second-level cache beside the rows of a.
 constexpr std::size_t kPanelDepth = 512;
 constexpr std::size_t kVectors = kPanelColumns / kLanes;
+
+// Rows of a transposed factor that lie farther apart than a page of memory are copied, so many at a time.
+constexpr std::size_t kFarApart = 1024, kBlockRows = 10 * kTileRows;
 
 class PanelMemory {
  public:
@@ -25,59 +29,44 @@ class PanelMemory {
   float* data_;
 };
 
-// Up to kPanelColumns columns of b and a part of its depth, row after row.
+// A part of the depth: a from this row and that depth on.
+struct DepthPart {
+  Matrix a;
+  std::size_t first_row;
+  std::size_t first, size;
+};
+
+// Up to kPanelColumns columns of b and a part of its depth, row after row, with what they are multiplied by.
 struct Panel {
+  const DepthPart& part;
   const float* data;
   std::size_t row;
   std::size_t first_column, columns;
-  std::size_t first_depth, depth;
 };
-
-// Turns a 16 x 16 block: in step S lane l of row i changes places with lane l ^ S of row i ^ S where they
-// differ in that bit.
-template <std::size_t S>
-ZOO_INLINE void exchange(Lanes (&rows)[kLanes]) {
-#define ZOO_LOW(l) ((l)&S ? 16 + (l)-S : (l))
-#define ZOO_HIGH(l) ((l)&S ? 16 + (l) : (l) + S)
-#define ZOO_SIXTEEN(f) \
-  f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    if ((i & S) != 0) continue;
-    const Lanes x = rows[i], y = rows[i + S];
-    rows[i] = __builtin_shufflevector(x, y, ZOO_SIXTEEN(ZOO_LOW));
-    rows[i + S] = __builtin_shufflevector(x, y, ZOO_SIXTEEN(ZOO_HIGH));
-  }
-#undef ZOO_SIXTEEN
-#undef ZOO_HIGH
-#undef ZOO_LOW
-}
 
 // to[k * kPanelColumns + j] = from[k + j * stride] for 16 x 16 of them.
 ZOO_INLINE void turn_block(const float* from, std::size_t stride, float* to) {
   Lanes rows[kLanes];
   for (std::size_t j = 0; j < kLanes; ++j) rows[j] = load(from + j * stride);
-  exchange<1>(rows);
-  exchange<2>(rows);
-  exchange<4>(rows);
-  exchange<8>(rows);
+  turn(rows);
   for (std::size_t k = 0; k < kLanes; ++k) store(to + k * kPanelColumns, rows[k]);
 }
 
 // Copies the panel's elements of b; zeros up to the next whole vector.
 void copy_panel(const Matrix& b, const Panel& panel, float* to) {
-  const float* from = b.data + panel.first_depth * b.row + panel.first_column * b.column;
+  const float* from = b.data + panel.part.first * b.row + panel.first_column * b.column;
   const std::size_t whole_columns = panel.columns / kLanes * kLanes,
                     padded = (panel.columns + kLanes - 1) / kLanes * kLanes;
   std::size_t turned = 0;
   if (b.row == 1) {
-    turned = panel.depth / kLanes * kLanes;
+    turned = panel.part.size / kLanes * kLanes;
     for (std::size_t k = 0; k < turned; k += kLanes) {
       for (std::size_t j = 0; j < whole_columns; j += kLanes) {
         turn_block(from + k + j * b.column, b.column, to + k * kPanelColumns + j);
       }
     }
   }
-  for (std::size_t k = 0; k < panel.depth; ++k) {
+  for (std::size_t k = 0; k < panel.part.size; ++k) {
     std::size_t j = k < turned ? whole_columns : 0;
     for (; j < panel.columns; ++j) to[k * kPanelColumns + j] = from[k * b.row + j * b.column];
     for (; j < padded; ++j) to[k * kPanelColumns + j] = 0;
@@ -95,29 +84,28 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
   const auto read = [&](const float* from, std::size_t v) {
     return whole || v + 1 < V ? load(from + v * kLanes) : load_some(from + v * kLanes, tail);
   };
+  // Each part of the depth is summed by itself: in one long sum the later terms would lose their digits.
+  const bool begins = panel.part.first == 0 && !p.adds;
   Lanes sums[R][V];
   for (std::size_t r = 0; r < R; ++r) {
-    for (std::size_t v = 0; v < V; ++v) {
-      if (panel.first_depth > 0) {
-        sums[r][v] = read(result + r * p.result_row, v);
-      } else {
-        sums[r][v] = p.bias != nullptr ? read(p.bias + column, v) : Lanes{};
-      }
-    }
+    for (std::size_t v = 0; v < V; ++v)
+      sums[r][v] = begins && p.bias != nullptr ? read(p.bias + column, v) : Lanes{};
   }
-  const float* a = p.a.data + row * p.a.row + panel.first_depth * p.a.column;
+  const Matrix& a = panel.part.a;
+  const float* rows = a.data + (row - panel.part.first_row) * a.row;
   const float* b = panel.data + (column - panel.first_column);
-  for (std::size_t k = 0; k < panel.depth; ++k) {
+  for (std::size_t k = 0; k < panel.part.size; ++k) {
     Lanes columns_of_b[V];
     for (std::size_t v = 0; v < V; ++v) columns_of_b[v] = load(b + k * panel.row + v * kLanes);
     for (std::size_t r = 0; r < R; ++r) {
-      const Lanes factor = all(a[r * p.a.row + k * p.a.column]);
+      const Lanes factor = all(rows[r * a.row + k * a.column]);
       for (std::size_t v = 0; v < V; ++v) sums[r][v] += factor * columns_of_b[v];
     }
   }
   for (std::size_t r = 0; r < R; ++r) {
     for (std::size_t v = 0; v < V; ++v) {
       float* to = result + r * p.result_row + v * kLanes;
+      if (!begins) sums[r][v] += read(result + r * p.result_row, v);
       if (whole || v + 1 < V) {
         store(to, sums[r][v]);
       } else {
@@ -175,7 +163,8 @@ void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) 
   for (; column < end; column += kLanes) {
     tile<R, 1>(p, panel, row, column, end - column < kLanes ? end - column : kLanes);
   }
-  if (panel.first_depth + panel.depth == p.depth) finish(p, row, row + R, panel.first_column, panel.columns);
+  if (panel.part.first + panel.part.size == p.depth)
+    finish(p, row, row + R, panel.first_column, panel.columns);
 }
 
 void product_with_panel(const MatrixProduct& p, const Panel& panel, const Region& region) {
@@ -192,26 +181,50 @@ void product_with_panel(const MatrixProduct& p, const Panel& panel, const Region
   if (row < region.last_row) rows_of_panel<1>(p, panel, row);
 }
 
+// Adds the products of a part of the depth.
+void multiply_part(const MatrixProduct& product, const Region& region, const DepthPart& part) {
+  static thread_local const PanelMemory memory;
+  for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
+    const std::size_t left = region.last_column - column;
+    Panel panel{.part = part,
+                .data = product.b.data + part.first * product.b.row + column,
+                .row = product.b.row,
+                .first_column = column,
+                .columns = left < kPanelColumns ? left : kPanelColumns};
+    const bool in_place = product.b.column == 1 && panel.columns % kLanes == 0;
+    if (!in_place) {
+      copy_panel(product.b, panel, memory.get());
+      panel.data = memory.get();
+      panel.row = kPanelColumns;
+    }
+    product_with_panel(product, panel, region);
+  }
+}
+
+// A transposed factor whose columns lie far apart: some rows at a time are copied, so that they lie together.
+void multiply_rows_that_lie_apart(const MatrixProduct& product, const Region& region, const DepthPart& part) {
+  static thread_local const PanelMemory memory;
+  for (std::size_t row = region.first_row; row < region.last_row; row += kBlockRows) {
+    const std::size_t left = region.last_row - row, rows = left < kBlockRows ? left : kBlockRows;
+    const float* from = part.a.data + row - part.first_row;
+    for (std::size_t k = 0; k < part.size; ++k)
+      std::memcpy(memory.get() + k * kBlockRows, from + k * part.a.column, rows * sizeof(float));
+    multiply_part(product, {row, row + rows, region.first_column, region.last_column},
+                  {{memory.get(), 1, kBlockRows}, row, part.first, part.size});
+  }
+}
+
 }  // namespace
 
 void multiply(const MatrixProduct& product, const Region& region) {
-  static thread_local const PanelMemory memory;
   for (std::size_t depth = 0; depth < product.depth; depth += kPanelDepth) {
-    for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
-      const std::size_t columns_left = region.last_column - column, depth_left = product.depth - depth;
-      Panel panel{.data = product.b.data + depth * product.b.row + column,
-                  .row = product.b.row,
-                  .first_column = column,
-                  .columns = columns_left < kPanelColumns ? columns_left : kPanelColumns,
-                  .first_depth = depth,
-                  .depth = depth_left < kPanelDepth ? depth_left : kPanelDepth};
-      const bool in_place = product.b.column == 1 && panel.columns % kLanes == 0;
-      if (!in_place) {
-        copy_panel(product.b, panel, memory.get());
-        panel.data = memory.get();
-        panel.row = kPanelColumns;
-      }
-      product_with_panel(product, panel, region);
+    const std::size_t left = product.depth - depth;
+    const Matrix a{product.a.data + depth * product.a.column, product.a.row, product.a.column};
+    const DepthPart part{a, 0, depth, left < kPanelDepth ? left : kPanelDepth};
+    if (a.row == 1 && a.column > kFarApart) {
+      multiply_rows_that_lie_apart(product, region, part);
+    } else {
+      multiply_part(product, region, part);
     }
   }
 }

@@ -20,6 +20,7 @@ struct MatrixProduct {
   float* result;  // [rows, columns], row i at result + i * result_row
   std::size_t result_row;
   const float* bias = nullptr;  // [columns]
+  bool adds = false;            // result += a b, without a bias
 
   Pointwise pointwise = Pointwise::kNone;
   float* activated = nullptr;       // pointwise(result), laid out as result

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <limits>
 
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include "models/layers/dropout.h"
 #include "models/layers/efficient_attention.h"
 #include "models/layers/relative_positions.h"
 #include "models/layers/short_attention.h"
@@ -48,7 +48,7 @@ AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, con
   const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
   result.weights = explicit_weights(q, repeated(k), mask, options);
   if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
-  const at::Tensor dropped = at::dropout(result.weights, options.dropout, options.dropout > 0);
+  const at::Tensor dropped = options.dropout > 0 ? dropout(result.weights, options.dropout) : result.weights;
   result.output = at::matmul(dropped, repeated(v));
   if (options.relative_values.defined())
     result.output = result.output + at::einsum("bhts,tsd->bhtd", {dropped, options.relative_values});
@@ -62,7 +62,9 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   AttentionOptions options = given;
   if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   AttentionOutput result;
-  if (options.need_weights || options.relative_keys.defined()) {
+  // LibTorch's own attention draws dropout on one thread of a CPU.
+  const bool drops = options.dropout > 0 && q.is_cpu();
+  if (options.need_weights || options.relative_keys.defined() || drops) {
     result = explicit_attention(q, k, v, mask, options);
     if (!options.need_weights) result.weights = at::Tensor();
   } else {

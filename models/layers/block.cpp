@@ -1,6 +1,6 @@
 #include "models/layers/block.h"
 
-#include <ATen/ops/dropout.h>
+#include "models/layers/dropout.h"
 
 namespace zoo {
 
@@ -44,7 +44,7 @@ BlockOutput BlockImpl::forward(const at::Tensor& input, const SelfAttentionConte
 }
 
 at::Tensor BlockImpl::drop(const at::Tensor& x) const {
-  return dropout_ > 0 && is_training() ? at::dropout(x, dropout_, true) : x;
+  return dropout_ > 0 && is_training() ? zoo::dropout(x, dropout_) : x;
 }
 
 }  // namespace zoo

@@ -1,11 +1,11 @@
 #include "models/layers/feed_forward.h"
 
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 
 #include "models/kernels/linear.h"
+#include "models/layers/dropout.h"
 
 namespace zoo {
 namespace {
@@ -69,7 +69,7 @@ at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
     return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
   }
   const at::Tensor inner = activate(up(x), activation_);
-  return down(drops ? at::dropout(inner, dropout_, true) : inner);
+  return down(drops ? dropout(inner, dropout_) : inner);
 }
 
 }  // namespace zoo

@@ -1,9 +1,8 @@
 #include "models/t5/t5.h"
 
-#include <ATen/ops/dropout.h>
-#include <ATen/ops/linear.h>
 
-#include "models/heads/losses.h"
+#include "models/heads/vocabulary.h"
+#include "models/layers/dropout.h"
 #include "models/t5/initial_weights.h"
 
 namespace zoo::t5 {
@@ -51,7 +50,7 @@ void check_kind(const TransformerConfig& config, Shape shape) {
 
 at::Tensor drop_embeddings(const at::Tensor& x, const Model& model) {
   const double rate = model.config().embedding_dropout;
-  return rate > 0 && model.is_training() ? at::dropout(x, rate, true) : x;
+  return rate > 0 && model.is_training() ? dropout(x, rate) : x;
 }
 
 }  // namespace
@@ -108,13 +107,17 @@ void T5::add_logits(const ModelInputs& inputs, ModelOutput& output) const {
   at::Tensor hidden = output.last_hidden_state;
   if (inputs.last_logits_only) hidden = hidden.slice(1, -1);
   if (config_.logits_scale != 1.0) hidden = hidden * config_.logits_scale;
-  output.logits = at::linear(hidden, lm_head ? lm_head->weight : token_embedding->weight);
+  const VocabularyHead head{lm_head ? lm_head->weight : token_embedding->weight, {}};
   const at::Tensor& labels = inputs.targets.defined() ? inputs.targets : inputs.labels;
-  if (!labels.defined()) return;
-  const at::IntArrayRef expected = output.logits.sizes().slice(0, 2);
-  TORCH_CHECK(labels.sizes() == expected, "labels must be ", expected, " as decoder_input_ids, got ",
-              labels.sizes());
-  output.loss = cross_entropy(output.logits, labels, inputs.loss);
+  const at::IntArrayRef expected = hidden.sizes().slice(0, 2);
+  TORCH_CHECK(!labels.defined() || labels.sizes() == expected, "labels must be ", expected,
+              " as decoder_input_ids, got ", labels.sizes());
+  if (labels.defined() && inputs.loss_only) {
+    output.loss = head.loss(hidden, labels, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(hidden);
+  if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
 }
 
 void T5::initialize(at::Generator generator) {

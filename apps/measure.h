@@ -2,8 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace zoo {
+
+double seconds_of(const std::function<void()>& compute);
+
+/// Of at least one value; the upper one of an even number.
+double median(std::vector<double> values);
+
+/// The most memory that this process has held, in MiB.
+double peak_resident_mb();
 
 /// What a computation takes.
 struct Cost {

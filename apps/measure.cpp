@@ -1,4 +1,4 @@
-#include "apps/demos/measure.h"
+#include "apps/measure.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,6 +6,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <sys/resource.h>
 
 namespace zoo {
 namespace {
@@ -26,25 +27,37 @@ class Meter : public c10::MemoryReportingInfoBase {
   std::int64_t now_ = 0, peak_ = 0;
 };
 
-double timed(const std::function<void()>& compute) {
+}  // namespace
+
+double seconds_of(const std::function<void()>& compute) {
   const auto before = std::chrono::steady_clock::now();
   compute();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
 }
 
-}  // namespace
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double peak_resident_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
 
 Cost cost_of(const std::function<void()>& compute) {
   Cost cost;
   const auto meter = std::make_shared<Meter>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
-    cost.seconds = timed(compute);
+    cost.seconds = seconds_of(compute);
   }
   cost.peak_bytes = meter->peak();
   double spent = cost.seconds;
   while (spent < kEnough) {
-    const double seconds = timed(compute);
+    const double seconds = seconds_of(compute);
     cost.seconds = std::min(cost.seconds, seconds);
     spent += seconds;
   }

@@ -1,0 +1,30 @@
+#include "apps/dataset_source.h"
+
+#include <filesystem>
+
+#include "data/corpora.h"
+#include "data/generators.h"
+#include "data/text_file.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kToySeed = 1;
+
+}  // namespace
+
+Source read_source(const std::string& dataset, Task task) {
+  if (is_toy_set(dataset) && !fs::exists(dataset)) {
+    const bool pairs = task == Task::kSeq2Seq;
+    const std::int64_t count = find_toy_set(dataset).examples;
+    return {pairs ? make_toy_pairs(dataset, count, kToySeed) : make_toy_set(dataset, count, kToySeed),
+            dataset +
+                (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
+  }
+  const fs::path path = resolve_dataset(dataset);
+  return {read_text(path), path.string()};
+}
+
+}  // namespace zoo

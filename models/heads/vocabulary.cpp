@@ -1,0 +1,29 @@
+#include "models/heads/vocabulary.h"
+
+#include <ATen/ops/linear.h>
+
+#include "models/kernels/linear.h"
+#include "models/kernels/vocabulary_loss.h"
+
+namespace zoo {
+
+at::Tensor VocabularyHead::logits(const at::Tensor& hidden) const {
+  return kernels::suits(hidden, weight) ? kernels::linear(hidden, weight, bias)
+                                        : at::linear(hidden, weight, bias);
+}
+
+at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labels,
+                                const LossOptions& options) const {
+  at::Tensor rows = hidden.flatten(0, -2), targets = labels.flatten();
+  const at::Tensor wanted = targets.ne(-100);
+  if (targets.is_cpu() && !wanted.all().item<bool>()) {
+    const at::Tensor positions = wanted.nonzero().squeeze(1);
+    rows = rows.index_select(0, positions);
+    targets = targets.index_select(0, positions);
+  }
+  if (options.class_weights.defined() || !kernels::suits(rows, weight))
+    return cross_entropy(logits(rows), targets, options);
+  return kernels::vocabulary_loss(rows, weight, bias, targets, options.label_smoothing);
+}
+
+}  // namespace zoo

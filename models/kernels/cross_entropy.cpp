@@ -1,0 +1,88 @@
+#include "models/kernels/cross_entropy.h"
+
+#include <cmath>
+
+#include "models/kernels/functions.h"
+
+namespace zoo::kernels {
+namespace {
+
+struct Totals {
+  float largest;
+  double exponentials, logits;  // sums of e^(logit - largest) and of the logits
+};
+
+// Calls visit(vector of logits, lanes that count, position).
+template <class Visit>
+ZOO_INLINE void for_each_vector(const LogitsRow& row, const Visit& visit) {
+  std::size_t j = 0;
+  for (; j + kLanes <= row.classes; j += kLanes) visit(load(row.logits + j), kLanes, j);
+  if (j < row.classes) visit(load_some(row.logits + j, row.classes - j), row.classes - j, j);
+}
+
+double sum_of(const Lanes& lanes, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(lanes[i]);
+  return sum;
+}
+
+Totals totals_of(const LogitsRow& row) {
+  Lanes largest = all(row.logits[0]);
+  for_each_vector(row, [&](Lanes x, std::size_t count, std::size_t) {
+    for (std::size_t i = count; i < kLanes; ++i) x[i] = row.logits[0];
+    largest = x > largest ? x : largest;
+  });
+  Totals totals{largest[0], 0, 0};
+  for (std::size_t i = 1; i < kLanes; ++i)
+    totals.largest = largest[i] > totals.largest ? largest[i] : totals.largest;
+  // Sums of a few thousand are taken in float32, those of all in double.
+  constexpr std::size_t kBlock = 4096;
+  for (std::size_t first = 0; first < row.classes; first += kBlock) {
+    const std::size_t left = row.classes - first;
+    const LogitsRow block{row.logits + first, left < kBlock ? left : kBlock, 0};
+    Lanes exponentials = {}, logits = {};
+    for_each_vector(block, [&](const Lanes& x, std::size_t count, std::size_t) {
+      const Lanes e = exponential(x - totals.largest);
+      logits += x;  // zeros behind the end
+      if (count == kLanes) {
+        exponentials += e;
+      } else {
+        totals.exponentials += sum_of(e, count);
+      }
+    });
+    totals.exponentials += sum_of(exponentials, kLanes);
+    totals.logits += sum_of(logits, kLanes);
+  }
+  return totals;
+}
+
+double loss_of(const LogitsRow& row, const Totals& totals) {
+  const double log_sum = static_cast<double>(totals.largest) + std::log(totals.exponentials);
+  const double smoothing = row.smoothing, mean = totals.logits / static_cast<double>(row.classes);
+  return log_sum - (1.0 - smoothing) * static_cast<double>(row.logits[row.target]) - smoothing * mean;
+}
+
+}  // namespace
+
+double cross_entropy(const LogitsRow& row) {
+  return loss_of(row, totals_of(row));
+}
+
+double cross_entropy_with_gradient(const LogitsRow& row, float scale) {
+  const Totals totals = totals_of(row);
+  const double loss = loss_of(row, totals);
+  const auto factor = static_cast<float>(static_cast<double>(scale) / totals.exponentials);
+  const float shared = scale * row.smoothing / static_cast<float>(row.classes);
+  for_each_vector(row, [&](const Lanes& x, std::size_t count, std::size_t j) {
+    const Lanes gradient = exponential(x - totals.largest) * factor - shared;
+    if (count == kLanes) {
+      store(row.logits + j, gradient);
+    } else {
+      store_some(row.logits + j, gradient, count);
+    }
+  });
+  row.logits[row.target] -= scale * (1.0F - row.smoothing);
+  return loss;
+}
+
+}  // namespace zoo::kernels

@@ -1,0 +1,86 @@
+#include "models/kernels/drop.h"
+
+#include "models/kernels/vector.h"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace zoo::kernels {
+namespace {
+
+using Words = std::uint32_t __attribute__((vector_size(64)));
+
+struct Product {
+  Words high, low;
+};
+
+#if defined(__AVX512F__)
+
+ZOO_INLINE Product multiply(const Words& x, std::uint32_t factor) {
+  const auto wide = __m512i(x), factors = _mm512_set1_epi64(factor);
+  const __m512i even = _mm512_mul_epu32(wide, factors),
+                odd = _mm512_mul_epu32(_mm512_srli_epi64(wide, 32), factors);
+  constexpr __mmask16 kOdd = 0xAAAA;
+  return {Words(_mm512_mask_blend_epi32(kOdd, _mm512_srli_epi64(even, 32), odd)),
+          Words(_mm512_mask_blend_epi32(kOdd, even, _mm512_slli_epi64(odd, 32)))};
+}
+
+#else
+
+ZOO_INLINE Product multiply(const Words& x, std::uint32_t factor) {
+  Product product;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const std::uint64_t wide = std::uint64_t{x[i]} * factor;
+    product.high[i] = static_cast<std::uint32_t>(wide >> 32);
+    product.low[i] = static_cast<std::uint32_t>(wide);
+  }
+  return product;
+}
+
+#endif
+
+struct FourWords {
+  Words word[4];
+};
+
+// Philox4x32-10 of the counters (count, count >> 32, 0, 0), count = first, first + 1, …
+ZOO_INLINE FourWords philox(std::uint64_t seed, std::uint64_t first) {
+  const Words lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  // `first` is a multiple of the lanes: nothing is carried.
+  Words c0 = lane + static_cast<std::uint32_t>(first), c1 = Words{} + static_cast<std::uint32_t>(first >> 32),
+        c2 = {}, c3 = {};
+  auto k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const Product a = multiply(c0, 0xD2511F53U), b = multiply(c2, 0xCD9E8D57U);
+    c0 = b.high ^ c1 ^ k0;
+    c1 = b.low;
+    c2 = a.high ^ c3 ^ k1;
+    c3 = a.low;
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+}  // namespace
+
+void drop(const Drop& drop, const float* x, float* to, std::size_t size, std::size_t first,
+          std::size_t last) {
+  for (std::size_t block = first; block < last; ++block) {
+    const FourWords random = philox(drop.seed, std::uint64_t{block} * kLanes);
+    for (std::size_t w = 0; w < 4; ++w) {
+      const std::size_t at = block * kDropBlock + w * kLanes;
+      if (at >= size) break;
+      const std::size_t count = size - at < kLanes ? size - at : kLanes;
+      const Lanes value = count == kLanes ? load(x + at) : load_some(x + at, count);
+      const Lanes kept = random.word[w] >= drop.threshold ? value * drop.scale : Lanes{};
+      if (count == kLanes) {
+        store(to + at, kept);
+      } else {
+        store_some(to + at, kept, count);
+      }
+    }
+  }
+}
+
+}  // namespace zoo::kernels

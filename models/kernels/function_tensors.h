@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+// What the functions with gradients of this folder do with their tensors.
+namespace zoo::kernels {
+
+inline std::size_t size_of(const at::Tensor& tensor, std::int64_t dim) {
+  return static_cast<std::size_t>(tensor.size(dim));
+}
+
+/// [*, n] -> [rows, n], contiguous
+inline at::Tensor as_matrix(const at::Tensor& x) {
+  return x.contiguous().view({-1, x.size(-1)});
+}
+
+/// [rows, m] -> [*, m] of an input [*, n]
+inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_sizes) {
+  auto sizes = input_sizes.vec();
+  sizes.back() = matrix.size(1);
+  return matrix.view(sizes);
+}
+
+/// A bias as the kernels take it; a Function takes no tensor that is not there.
+inline std::optional<at::Tensor> given(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
+}
+
+inline void require_first_order() {
+  TORCH_CHECK(!at::GradMode::is_enabled(),
+              "the CPU kernels have no second derivatives: no create_graph here");
+}
+
+}  // namespace zoo::kernels

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo::kernels {
+
+/// The mean of -log softmax(x W^T + b)[target] over rows x [N, C]: weight [V, C], bias [V] or undefined,
+/// targets [N] int64 in [0, V). In [0, 1) `smoothing` of each target's weight goes to all classes alike. The
+/// logits are made, and their gradient, for some rows at a time, so that [N, V] never exists. float32; for
+/// inputs that suit linear(). Differentiable once.
+at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const at::Tensor& targets, double smoothing);
+
+}  // namespace zoo::kernels

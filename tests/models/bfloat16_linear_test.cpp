@@ -1,0 +1,129 @@
+#include "models/kernels/bfloat16_linear.h"
+
+#include <cmath>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <catch2/catch.hpp>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "models/layers/linear.h"
+
+using zoo::kernels::Pointwise;
+
+namespace {
+
+struct Case {
+  std::int64_t rows, in, out;
+};
+
+// Odd sizes, below and above a tile of 6 x 64, and the 2048 that are summed at a time.
+const std::vector<Case> kCases = {{16, 2, 3},     {17, 3, 15},   {19, 31, 33},   {24, 64, 64},
+                                  {23, 65, 129},  {97, 130, 48}, {17, 2100, 80}, {2051, 20, 17},
+                                  {100, 70, 700}, {64, 128, 384}};
+
+at::Tensor leaf(at::IntArrayRef sizes) {
+  return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
+}
+
+// What a product sees of a float32 tensor, in double precision.
+at::Tensor seen(const at::Tensor& x) {
+  return x.detach().to(at::kFloat).to(at::kBFloat16).to(at::kDouble);
+}
+
+double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
+  REQUIRE(actual.scalar_type() == at::kFloat);
+  REQUIRE(actual.sizes() == expected.sizes());
+  return ((actual.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
+}
+
+class Autocast {
+ public:
+  explicit Autocast(at::ScalarType dtype) : dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
+    at::autocast::set_autocast_dtype(at::kCPU, dtype);
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+  }
+  ~Autocast() {
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
+    at::autocast::clear_cache();
+  }
+
+ private:
+  at::ScalarType dtype_;
+};
+
+}  // namespace
+
+TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
+  if (!zoo::kernels::has_bfloat16_products()) return;
+  at::manual_seed(1);
+  for (const Case& c : kCases) {
+    for (const bool biased : {true, false}) {
+      INFO(c.rows << " x " << c.in << " to " << c.out << (biased ? " with a bias" : ""));
+      const at::Tensor x = leaf({c.rows, c.in}), weight = leaf({c.out, c.in}),
+                       bias = biased ? leaf({c.out}) : at::Tensor();
+      const at::Tensor actual = zoo::kernels::bfloat16_linear(x, weight, bias);
+      at::Tensor expected = at::linear(seen(x), seen(weight));
+      if (biased) expected = expected + bias.detach();
+      CHECK(relative_error(actual, expected) < 2e-6);
+
+      const at::Tensor upstream = at::randn(actual.sizes());
+      const auto gradients = torch::autograd::grad(
+          {actual}, biased ? std::vector<at::Tensor>{x, weight, bias} : std::vector<at::Tensor>{x, weight},
+          {upstream});
+      CHECK(relative_error(gradients[0], seen(upstream).matmul(seen(weight))) < 2e-6);
+      CHECK(relative_error(gradients[1], seen(upstream).t().matmul(seen(x))) < 2e-6);
+      if (biased) CHECK(relative_error(gradients[2], upstream.to(at::kDouble).sum(0)) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
+  if (!zoo::kernels::has_bfloat16_products()) return;
+  at::manual_seed(2);
+  for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu}) {
+    const auto activation = [&](const at::Tensor& x) {
+      return f == Pointwise::kRelu ? at::relu(x) : at::gelu(x);
+    };
+    for (const Case& c : kCases) {
+      INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
+      const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), up_bias = leaf({c.out}),
+                       down = leaf({c.in, c.out}), down_bias = leaf({c.in});
+      const at::Tensor actual = zoo::kernels::bfloat16_feed_forward(x, {up, up_bias, down, down_bias}, f);
+      const at::Tensor inner = at::linear(seen(x), seen(up)) + up_bias.detach();
+      const at::Tensor activated = seen(activation(inner));
+      // A sum that lies at the border of two roundings may fall to either side.
+      CHECK(relative_error(actual, at::linear(activated, seen(down)) + down_bias.detach()) < 1e-4);
+
+      const at::Tensor upstream = at::randn(actual.sizes());
+      const auto gradients = torch::autograd::grad({actual}, {x, up, up_bias, down, down_bias}, {upstream});
+      const at::Tensor inner_leaf = seen(inner).requires_grad_();
+      const at::Tensor slope = torch::autograd::grad({activation(inner_leaf).sum()}, {inner_leaf})[0];
+      const at::Tensor inner_gradient = seen(seen(upstream).matmul(seen(down)) * slope);
+      CHECK(relative_error(gradients[0], inner_gradient.matmul(seen(up))) < 1e-4);
+      CHECK(relative_error(gradients[1], inner_gradient.t().matmul(seen(x))) < 1e-4);
+      CHECK(relative_error(gradients[2], inner_gradient.sum(0)) < 1e-4);
+      CHECK(relative_error(gradients[3], seen(upstream).t().matmul(activated)) < 1e-4);
+      CHECK(relative_error(gradients[4], upstream.to(at::kDouble).sum(0)) < 2e-6);
+    }
+  }
+}
+
+TEST_CASE("Under autocast to bfloat16 a layer gives float32 of any shape, with and without gradients") {
+  if (!zoo::kernels::has_bfloat16_products()) return;
+  at::manual_seed(3);
+  zoo::Linear layer(20, 11);
+  const at::Tensor x = at::randn({5, 7, 20});
+  const at::Tensor expected = at::linear(seen(x), seen(layer->weight)) + layer->bias.detach();
+  const Autocast autocast(at::kBFloat16);
+  CHECK(relative_error(layer(x), expected) < 2e-6);
+  CHECK(relative_error(layer(x.to(at::kBFloat16)), expected) < 2e-6);
+  const at::NoGradGuard no_grad;
+  CHECK(relative_error(layer(x), expected) < 2e-6);
+}

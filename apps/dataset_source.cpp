@@ -11,7 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kToyExamples = 20000;
 constexpr std::uint64_t kToySeed = 1;
 
 }  // namespace
@@ -19,8 +18,8 @@ constexpr std::uint64_t kToySeed = 1;
 Source read_source(const std::string& dataset, Task task) {
   if (is_toy_set(dataset) && !fs::exists(dataset)) {
     const bool pairs = task == Task::kSeq2Seq;
-    return {pairs ? make_toy_pairs(dataset, kToyExamples, kToySeed)
-                  : make_toy_set(dataset, kToyExamples, kToySeed),
+    const std::int64_t count = find_toy_set(dataset).examples;
+    return {pairs ? make_toy_pairs(dataset, count, kToySeed) : make_toy_set(dataset, count, kToySeed),
             dataset +
                 (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <string_view>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
@@ -35,7 +36,17 @@ constexpr std::array kDemos{
          demo_rnn_vs_transformer},
     Verb{"explore-embeddings", "Demos", "nearest neighbours and analogies, of a model's words too",
          demo_explore_embeddings},
+    Verb{"translate", "Demos", "a T5 that learns to translate, asked pairs of words that never met",
+         demo_translate},
+    Verb{"length-generalisation", "Demos",
+         "decoders with each kind of positions, asked longer tasks than they learnt",
+         demo_length_generalisation},
+    Verb{"training-memory", "Demos", "one gradient in pieces, in 16 bits, with activations computed again",
+         demo_training_memory},
 };
+
+// Those that take half a minute to learn what they show.
+constexpr std::array<std::string_view, 2> kLearners{"translate", "length-generalisation"};
 
 int list(const Arguments& arguments) {
   Flags flags(arguments.command, "Lists the demos.");
@@ -50,8 +61,11 @@ int list(const Arguments& arguments) {
 int run_all(const Arguments& arguments) {
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";
+  bool quick = false;
   Flags flags(arguments.command, "Runs every demo, one after the other.");
   flags.add("out_dir", out_dir, "where the pictures go").placeholder("DIR");
+  flags.add("quick", quick,
+            "let those that learn for long do a few updates only, and show how little that is");
   add_format_flag(flags, format);
   flags.example("tzoo demo all --out_dir runs/demo");
   if (!flags.parse(arguments)) return 0;
@@ -59,8 +73,11 @@ int run_all(const Arguments& arguments) {
   for (const Verb& demo : kDemos) {
     const std::string name(demo.name);
     std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
+    std::vector<std::string> words{"--out_dir", out_dir.string(), "--format", format};
+    const bool learns = std::find(kLearners.begin(), kLearners.end(), demo.name) != kLearners.end();
+    if (quick && learns) words.insert(words.end(), {"--updates", "4"});
     try {
-      demo.run({"tzoo demo " + name, {"--out_dir", out_dir.string(), "--format", format}});
+      demo.run({"tzoo demo " + name, words});
     } catch (const Error& error) {
       faults += (faults.empty() ? "" : "\n") + name + ": " + error.what();
     }

@@ -1,6 +1,8 @@
 #include <array>
 #include <iostream>
 
+#include <ATen/ops/one_hot.h>
+#include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
@@ -26,6 +28,7 @@ using Json = nlohmann::ordered_json;
 struct EvaluateFlags {
   std::filesystem::path model;
   DataFlags data;
+  std::optional<std::string> baselines;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
   PackedWeights weights{.weights = "modules"};
@@ -46,11 +49,19 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       .add("eval_iters", values.eval_iters,
            "batches of a text, whose blocks are drawn; a table is taken whole")
       .at_least(1);
+  flags
+      .add("baselines", values.baselines,
+           "classification: also what is reached by words in any order, learnt from this table (majority, "
+           "naive "
+           "Bayes, logistic regression)")
+      .placeholder("DATASET");
   flags.add("json", values.json, "as a JSON object");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
+  flags.example(
+      "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
   if (!flags.parse(arguments)) return false;
   names_task = flags.given("task");
   names_block = flags.given("block_size");
@@ -125,6 +136,24 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
                         on_step);
 }
 
+// The figures of classifiers that know words alone, by the same meter.
+std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
+  const auto known = read_labelled_texts(*flags.baselines, label_names);
+  const auto asked = read_labelled_texts(flags.data.dataset, label_names);
+  std::vector<std::int64_t> labels;
+  for (const LabelledText& text : asked) labels.push_back(text.label);
+  const auto classes = static_cast<std::int64_t>(label_names.size());
+  std::vector<Score> scores;
+  for (const WordPredictions& said : predict_by_words(known, asked, classes)) {
+    const auto meter = make_meter(Task::kClassification, label_names);
+    ModelOutput output;
+    output.logits = at::one_hot(at::tensor(said.labels, at::kLong), classes);
+    meter->add({.labels = at::tensor(labels, at::kLong)}, output);
+    for (const Score& score : meter->take(0)) scores.push_back({said.name + "_" + score.name, score.value});
+  }
+  return scores;
+}
+
 void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
   Json json{{"loss", evaluation.loss}};
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
@@ -146,6 +175,8 @@ int run_evaluate(const Arguments& arguments) {
   if (!names_task) flags.data.task = task_names()[static_cast<std::size_t>(task_of(checkpoint, flags.model))];
   if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
   const Task task = flags.data.kind();
+  if (flags.baselines && task != Task::kClassification)
+    throw UsageError("--baselines: of a classification, not of the task ", flags.data.task);
   const c10::Device device = device_of(flags.compute);
 
   const KnownModel known = known_model(flags.model, task);
@@ -159,6 +190,10 @@ int run_evaluate(const Arguments& arguments) {
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, *loaded.model, *batches, *data.tokenizer)});
+  if (flags.baselines) {
+    for (Score& score : baseline_scores(flags, data.label_names))
+      evaluation.scores.push_back(std::move(score));
+  }
   print(flags, evaluation);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "apps/train_data.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "apps/dataset_source.h"
@@ -252,6 +253,21 @@ TaskData read_task_data(const DataFlags& flags, const std::string& model_type, c
   TaskData data = Reader(flags, model_type, known, evaluates).read();
   data.loss.label_smoothing = flags.label_smoothing;
   return data;
+}
+
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+                                              const std::vector<std::string>& label_names) {
+  const Source source = read_source(dataset, Task::kClassification);
+  std::vector<LabelledText> texts;
+  for (const Record& record : parse_records(source.text, source.name, columns_of(Task::kClassification))) {
+    const auto found = std::find(label_names.begin(), label_names.end(), record.fields[1]);
+    if (found == label_names.end()) {
+      throw Error(source.name, ", line ", record.line, ": the model does not know the label '",
+                  record.fields[1], "'");
+    }
+    texts.push_back({record.fields[0] + " " + record.fields[2], found - label_names.begin()});
+  }
+  return texts;
 }
 
 void require_ids_below(const TaskData& data, std::int64_t vocab_size) {

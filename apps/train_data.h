@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "apps/train_options.h"
+#include "apps/training/bag_of_words.h"
 #include "apps/training/example_batches.h"
 #include "data/token_dataset.h"
 #include "models/family.h"
@@ -34,6 +35,11 @@ Head head_of(Task task);
 /// Error naming file and line of what does not fit.
 TaskData read_task_data(const DataFlags& flags, const std::string& model_type, const KnownModel& known,
                         bool evaluates = false);
+
+/// A classification's texts, of pairs both in one, with the numbers of their labels. Throws Error naming the
+/// line of a label that is not among them.
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+                                              const std::vector<std::string>& label_names);
 
 /// Throws Error naming the dataset if an id is not in the vocabulary.
 void require_ids_below(const TaskData& data, std::int64_t vocab_size);

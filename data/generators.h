@@ -8,6 +8,7 @@ namespace zoo {
 
 struct ToySet {
   std::string name, description, example;
+  std::int64_t examples = 20000;  // that a training makes of it where it is named as a dataset
 };
 
 /// copy, reverse, sort, addition, and those of toy_tables.h: what `tzoo data make` can write.
@@ -21,5 +22,8 @@ std::string make_toy_set(const std::string& name, std::int64_t count, std::uint6
 std::string make_toy_pairs(const std::string& name, std::int64_t count, std::uint64_t seed);
 
 bool is_toy_set(const std::string& name);
+
+/// Throws Error with the nearest name if there is none.
+const ToySet& find_toy_set(const std::string& name);
 
 }  // namespace zoo

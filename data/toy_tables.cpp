@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "data/random_stream.h"
+#include "data/translations.h"
 
 namespace zoo {
 namespace {
@@ -60,11 +61,14 @@ std::string question(RandomStream& random) {
 }  // namespace
 
 const std::vector<std::string>& toy_table_names() {
-  static const std::vector<std::string> names{"reviews", "names", "questions"};
+  static const std::vector<std::string> names{"reviews", "names", "questions", "translation",
+                                              "translation-held-out"};
   return names;
 }
 
 std::string make_toy_table(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  if (name == "translation") return make_translations(PhraseSet::kTraining, count, seed);
+  if (name == "translation-held-out") return make_translations(PhraseSet::kHeldOut, count, seed);
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) {
     RandomStream random(seed, {.step = line});

@@ -19,5 +19,8 @@ int demo_feed_forwards(const Arguments& arguments);
 int demo_efficient_attention(const Arguments& arguments);
 int demo_rnn_vs_transformer(const Arguments& arguments);
 int demo_explore_embeddings(const Arguments& arguments);
+int demo_translate(const Arguments& arguments);
+int demo_length_generalisation(const Arguments& arguments);
+int demo_training_memory(const Arguments& arguments);
 
 }  // namespace zoo

@@ -183,10 +183,59 @@ class Demo(CommandTest):
         self.assertGreater(right["alibi"][-1], 90)  # 8 times the trained length
         self.assertLess(right["learned"][-1], right["learned"][0] - 20)
 
+    def test_translate_writes_what_was_asked_beside_held_out_phrases(self):
+        out = self.demo("translate", "--updates", 1, "--text", "our famous lion sleeps", "--format", "terminal").out
+        rows = [re.split(r"  +", line.strip()) for line in out.split("\nEnglish ")[1].split("\n\n")[0].splitlines()[1:]]
+        self.assertEqual(rows[0][0], "our famous lion sleeps")
+        expected = {row[0]: row[-1] for row in rows[1:]}
+        self.assertEqual(expected["the cat"], "el gato")
+        # The grammar writes the same of those that it says, and holds them out.
+        lines = self.succeed("data", "make", "translation-held-out", "--count", 60000)
+        written = dict(line.split("\t") for line in lines.splitlines())
+        both = [phrase for phrase in expected if phrase in written]
+        self.assertGreaterEqual(len(both), 3)
+        for phrase in both:
+            self.assertEqual(expected[phrase], written[phrase])
+        # One update teaches nothing; who knew it all was not measured.
+        right = re.search(r"([\d.]+)% of pairs of words as in the training, ([\d.]+)% of held-out pairs", out)
+        self.assertLess(max(map(float, right.groups())), 5)
+        self.assert_one_error(self.demo("translate", "--text", "the katze"), 2, "'katze'")
+        self.assert_one_error(self.demo("translate", "--text", " "), 2, "--text")
+
+    def test_each_kind_of_positions_is_asked_short_and_long_tasks(self):
+        for exercise in "reverse", "sort", "addition":
+            words = ["--exercise", exercise, "--updates", 1, "--format", "terminal"]
+            out = self.demo("length-generalisation", *words).out
+            tables = [part.splitlines() for part in out.split("\n\n")[1:3]]
+            for table in tables:
+                self.assertEqual(re.findall(r"\d+(?: new)?", table[1]), ["2", "4", "6", "8", "9 new", "10 new", "12 new", "16 new"])
+                self.assertEqual({line.split()[0] for line in table[2:]},
+                                 {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi"})
+            for line in tables[0][2:]:
+                self.assertLess(float(line.split()[-1][:-1]), 5)  # nobody guesses 16 digits
+
+    def test_one_gradient_in_less_memory(self):
+        out = self.demo("training-memory", "--format", "terminal").out
+        rows = {line[:13].strip(): line[13:].split() for line in out.split("\n\n")[0].splitlines()[2:]}
+        self.assertEqual(set(rows), {"plain", "4 pieces", "bfloat16", "recomputation", "all three"})
+        unit = {"kB": 1e-3, "MB": 1, "GB": 1e3}
+        memory = {name: float(cells[1]) * unit[cells[2]] for name, cells in rows.items()}
+        difference = {name: float(cells[-1]) for name, cells in rows.items()}
+        self.assertEqual((difference["plain"], difference["recomputation"]), (0, 0))
+        self.assertTrue(0 < difference["4 pieces"] < 1e-4, difference)
+        self.assertTrue(1e-4 < difference["bfloat16"] < 0.1, difference)
+        self.assertLess(memory["4 pieces"], memory["plain"] / 2)
+        self.assertLess(memory["bfloat16"], memory["plain"])
+        self.assertLess(memory["recomputation"], memory["plain"] / 2)
+        self.assertLess(memory["all three"], min(memory["4 pieces"], memory["recomputation"]))
+        lost = [float(share) for share in re.findall(r"([\d.]+)% +[\d.]+%", out)]
+        self.assertEqual(lost, sorted(lost, reverse=True))
+        self.assertGreater(lost[0], 3 * lost[2])
+
     def test_all_runs_what_list_names(self):
         names = [line.split()[0] for line in self.succeed("demo", "list").splitlines()[1:]]
         self.assertLessEqual(set(PRINTED), set(names))
-        result = self.demo("all")
+        result = self.demo("all", "--quick")
         self.assertEqual(result.code, 0, result)
         self.assertEqual([line[12:] for line in result.out.splitlines() if line.startswith("# tzoo demo ")], names)
         for name in names:

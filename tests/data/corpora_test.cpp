@@ -52,6 +52,13 @@ TEST_CASE("the kjv corpus is made once and then comes from the data folder") {
   CHECK_THAT(message_of([] { get_corpus("kjv"); }), Contains("apt-get install bible-kjv"));
 }
 
+TEST_CASE("the groups of books come out of the same package, as tables with hashes of their own") {
+  const TemporaryDirectory folder;
+  const ScopedVariable data("TZOO_DATA_DIR", folder.path().string());
+  CHECK(get_corpus("kjv-groups") == folder / "kjv-groups.tsv");
+  CHECK(resolve_dataset("kjv-groups-held-out") == folder / "kjv-groups-held-out.tsv");
+}
+
 TEST_CASE("a copy of a corpus is taken from the user's file") {
   const TemporaryDirectory folder;
   const Sandbox other;
@@ -112,8 +119,11 @@ TEST_CASE("a dataset is a corpus or a file, and else an error that says that bot
   const Sandbox sandbox;
   const fs::path file = write_bytes(sandbox.folder / "my.txt", "text");
   CHECK(resolve_dataset(file.string()) == file);
-  CHECK_THAT(message_of([] { resolve_dataset("kjb"); }),
-             Contains("'kjb' is neither a corpus (kjv, tinyshakespeare) nor a file") && Contains("'kjv'?"));
+  CHECK_THAT(
+      message_of([] { resolve_dataset("kjb"); }),
+      Contains(
+          "'kjb' is neither a corpus (kjv, tinyshakespeare, kjv-groups, kjv-groups-held-out) nor a file") &&
+          Contains("'kjv'?"));
   CHECK_THAT(message_of([&] { resolve_dataset(sandbox.folder.path().string()); }),
              Contains("is a directory"));
 }

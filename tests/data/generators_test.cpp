@@ -1,6 +1,8 @@
 #include "data/generators.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -126,4 +128,88 @@ TEST_CASE("the tables of examples are what the readers of examples read") {
 TEST_CASE("pairs have a tab where lines have a sign") {
   CHECK(zoo::make_toy_pairs("reverse", 1, 3).find('\t') == make_toy_set("reverse", 1, 3).find(" > "));
   CHECK(zoo::make_toy_pairs("addition", 1, 3).find('\t') == make_toy_set("addition", 1, 3).find('='));
+}
+
+namespace {
+
+std::map<std::string, std::string> translations(const std::string& name, std::int64_t count) {
+  std::map<std::string, std::string> found;
+  for (const std::string& line : lines_of(make_toy_set(name, count, 1))) {
+    const std::size_t tab = line.find('\t');
+    REQUIRE(tab != std::string::npos);
+    const auto [at, fresh] = found.emplace(line.substr(0, tab), line.substr(tab + 1));
+    if (!fresh) CHECK(at->second == line.substr(tab + 1));
+  }
+  return found;
+}
+
+std::vector<std::string> words_of(const std::string& phrase) {
+  std::istringstream stream(phrase);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// The words that stand together in one of the phrases, each with each and with itself.
+std::set<std::pair<std::string, std::string>> meetings(const std::map<std::string, std::string>& phrases) {
+  std::set<std::pair<std::string, std::string>> met;
+  for (const auto& [english, spanish] : phrases) {
+    const auto words = words_of(english);
+    for (const auto& a : words) {
+      for (const auto& b : words) met.emplace(a, b);
+    }
+  }
+  return met;
+}
+
+}  // namespace
+
+TEST_CASE("the translations are Spanish: agreement, order, the personal a and its contraction") {
+  auto all = translations("translation", 60000);
+  all.merge(translations("translation-held-out", 60000));
+  const std::pair<const char*, const char*> by_hand[] = {
+      {"the cat", "el gato"},
+      {"the cats", "los gatos"},
+      {"the house", "la casa"},
+      {"some flowers", "unas flores"},
+      {"a tree", "un árbol"},
+      {"many cities", "muchas ciudades"},
+      {"our gardens", "nuestros jardines"},
+      {"every woman", "cada mujer"},
+      {"this red table", "esta mesa roja"},
+      {"those blue pencils", "esos lápices azules"},
+      {"my big butterflies", "mis mariposas grandes"},
+      {"two famous lions", "dos leones famosos"},
+      {"the boys sleep", "los niños duermen"},
+      {"that turtle does not swim", "esa tortuga no nada"},
+      {"many big sisters are tall", "muchas hermanas grandes son altas"},
+      {"a beautiful boy is not black", "un niño hermoso no es negro"},
+      {"a girl hears the king", "una niña oye al rey"},
+      {"every cow sees the red brother", "cada vaca ve al hermano rojo"},
+      {"a lion does not hear the queen", "un león no oye a la reina"},
+  };
+  for (const auto& [english, spanish] : by_hand) {
+    INFO(english);
+    CHECK(all[english] == spanish);
+  }
+}
+
+TEST_CASE("held-out translations are of words that the training knows but never says together") {
+  const auto train = translations("translation", 20000),
+             held_out = translations("translation-held-out", 2000);
+  const auto met = meetings(train);
+  for (const char* noun : {"cat", "cats"}) CHECK_FALSE(met.contains({"the", noun}));
+  CHECK(met.contains({"the", "dog"}));
+  CHECK(met.contains({"a", "cat"}));
+  CHECK(met.contains({"my", "cats"}));
+  CHECK(held_out.at("the cat") == "el gato");
+  for (const auto& [english, spanish] : held_out) {
+    INFO(english);
+    CHECK_FALSE(train.contains(english));
+    const auto words = words_of(english);
+    bool apart = false;
+    for (const auto& a : words) {
+      REQUIRE(met.contains({a, a}));
+      for (const auto& b : words) apart = apart || !met.contains({a, b});
+    }
+    CHECK(apart);
+  }
 }

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/zeros.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
+                                   PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
+                                   PositionKind::kAlibi};
+constexpr std::int64_t kTrained = 8, kLengths[] = {2, 4, 6, 8, 9, 10, 12, 16};
+constexpr std::int64_t kDigits = 10, kPlus = 10, kAsk = 11, kEnd = 12, kVocabulary = 13;
+constexpr std::int64_t kBatch = 64, kTested = 512, kMaxPositions = 64;
+constexpr double kLearningRate = 0.002;
+
+// What stands behind the question.
+using Answer = at::Tensor (*)(const at::Tensor& question);
+
+// The lowest digit first, so that the carry is known where it is needed. [B, 2 n + 1] -> [B, n + 1]
+at::Tensor added(const at::Tensor& question) {
+  const std::int64_t digits = question.size(1) / 2;
+  const at::Tensor a = question.slice(1, 0, digits), b = question.slice(1, digits + 1);
+  at::Tensor sum = at::zeros({question.size(0), digits + 1}, at::kLong),
+             carry = at::zeros({question.size(0)}, at::kLong);
+  for (std::int64_t i = 0; i < digits; ++i) {
+    const at::Tensor place = a.select(1, digits - 1 - i) + b.select(1, digits - 1 - i) + carry;
+    sum.select(1, i).copy_(place % 10);
+    carry = place >= 10;
+  }
+  sum.select(1, digits).copy_(carry);
+  return sum;
+}
+
+struct Exercise {
+  std::string name, does;
+  Answer answer;
+};
+
+std::vector<Exercise> exercises() {
+  return {{"reverse", "write them backwards", [](const at::Tensor& question) { return question.flip({1}); }},
+          {"sort", "write them in order",
+           [](const at::Tensor& question) { return std::get<0>(question.sort(1)); }},
+          {"addition", "add two numbers of so many", added}};
+}
+
+struct Sequences {
+  at::Tensor ids, targets;  // [B, T]; the next token where it is of the answer or its end, else -100
+};
+
+// Question, sign, answer, end: of digits that many, twice in an addition.
+Sequences draw_sequences(const Exercise& exercise, std::int64_t rows, std::int64_t digits,
+                         const at::Generator& generator) {
+  const auto number = [&] { return at::randint(kDigits, {rows, digits}, generator, at::kLong); };
+  const auto sign = [&](std::int64_t id) { return at::full({rows, 1}, id, at::kLong); };
+  at::Tensor question = number();
+  if (exercise.answer == added) question = at::cat({question, sign(kPlus), number()}, 1);
+  const at::Tensor answer = at::cat({exercise.answer(question), sign(kEnd)}, 1);
+  const at::Tensor all = at::cat({question, sign(kAsk), answer}, 1);
+  return {all.slice(1, 0, -1), at::cat({at::full_like(question, -100), answer}, 1)};
+}
+
+std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
+  TransformerConfig config;
+  config.vocab_size = kVocabulary;
+  config.hidden_size = 64;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  config.max_positions = kMaxPositions;
+  config.position = kind;
+  config.relative_max_distance = kind == PositionKind::kShaw ? 16 : 64;
+  config.initializer_range = 0.1;
+  return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
+}
+
+struct Accuracy {
+  double answers = 0, digits = 0;  // the shares that are right: of answers as a whole, and of their tokens
+};
+
+// Each token from the right ones before it; an answer is right where greedy decoding writes it.
+Accuracy accuracy(Model& model, const Sequences& drawn) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor asked = drawn.targets.ne(-100);
+  const at::Tensor right = model.forward({.input_ids = drawn.ids}).logits.argmax(-1).eq(drawn.targets);
+  const auto share = [](const at::Tensor& x) { return x.to(at::kFloat).mean().item<double>(); };
+  return {share(right.logical_or(asked.logical_not()).all(-1)), share(right.masked_select(asked))};
+}
+
+// Both shares over the lengths, in percent.
+struct Curves {
+  Line answers, digits;
+};
+
+Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, std::uint64_t seed) {
+  const auto model = build(kind, seed);
+  auto generator = at::detail::createCPUGenerator(seed);
+  fit(*model, {updates, kLearningRate}, [&](std::int64_t) {
+    const auto digits = 1 + at::randint(kTrained, {1}, generator, at::kLong).item<std::int64_t>();
+    const Sequences drawn = draw_sequences(exercise, kBatch, digits, generator);
+    return model->forward({.input_ids = drawn.ids, .targets = drawn.targets}).loss;
+  });
+  const std::string name(name_of(kind));
+  Curves curves{{name, {}, {}}, {name, {}, {}}};
+  auto tests = at::detail::createCPUGenerator(seed + 1);
+  for (const std::int64_t digits : kLengths) {
+    const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
+    curves.answers.x.push_back(static_cast<double>(digits));
+    curves.answers.y.push_back(100 * found.answers);
+    curves.digits.x.push_back(static_cast<double>(digits));
+    curves.digits.y.push_back(100 * found.digits);
+  }
+  return curves;
+}
+
+void print(const std::string& title, const std::vector<Line>& lines) {
+  std::vector<Table::Column> columns{{"positions"}};
+  for (const std::int64_t digits : kLengths)
+    columns.push_back(number(std::to_string(digits) + (digits > kTrained ? " new" : "")));
+  Table table(columns);
+  for (const Line& line : lines) {
+    std::vector<std::string> cells{line.title};
+    for (const double share : line.y) cells.push_back(format_text("%.1f%%", share));
+    table.row(cells);
+  }
+  std::cout << title << "\n";
+  table.print(std::cout);
+}
+
+}  // namespace
+
+int demo_length_generalisation(const Arguments& arguments) {
+  DemoOptions options;
+  std::string name = "reverse";
+  std::int64_t updates = 600;
+  std::vector<std::string> names;
+  for (const Exercise& exercise : exercises()) names.push_back(exercise.name);
+  Flags flags(arguments.command,
+              "Trains a small decoder with each kind of positions on short sequences of digits, and asks "
+              "longer ones.");
+  flags.choice("exercise", name, names, "what is done with the digits");
+  flags.add("updates", updates, "of each training, " + std::to_string(kBatch) + " sequences each")
+      .at_least(1);
+  add_demo_flags(flags, options);
+  flags.example("tzoo demo length-generalisation --exercise addition --updates 5000");
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const auto all = exercises();
+  const Exercise& exercise = *std::find_if(all.begin(), all.end(),
+                                           [&](const Exercise& candidate) { return candidate.name == name; });
+  std::vector<Line> answers, digits;
+  for (const PositionKind kind : kKinds) {
+    Curves curves = learn(exercise, kind, updates, static_cast<std::uint64_t>(options.compute.seed));
+    answers.push_back(std::move(curves.answers));
+    digits.push_back(std::move(curves.digits));
+  }
+  std::cout << "Trained on 1 to " << kTrained << " digits (" << updates << " updates): " << exercise.does
+            << "\n\n";
+  print("Right answers, by the number of digits", answers);
+  print("\nRight tokens of the answers, each after the right ones", digits);
+  std::cout << "\nTo have learnt a task on short sequences is not to have learnt it on longer ones. A "
+               "learned position "
+               "behind the\ntrained ones was never trained; a distance that was never seen is as strange to "
+               "the other "
+               "kinds, but not all\nof a sequence's distances are.\n";
+  const auto panel = [](const char* title, const std::vector<Line>& lines) {
+    return line_chart({.title = title, .x = "digits (trained: 1 to 8)", .y = "%"}, lines);
+  };
+  show(options, "length-generalisation",
+       grid("Trained on short sequences: " + exercise.name,
+            {panel("Right answers", answers), panel("Right tokens", digits)}, 2));
+  return 0;
+}
+
+}  // namespace zoo

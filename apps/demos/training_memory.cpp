@@ -1,0 +1,165 @@
+#include <iostream>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randint.h>
+
+#include "apps/command/output.h"
+#include "apps/demos/demo.h"
+#include "apps/demos/demos.h"
+#include "apps/demos/measure.h"
+#include "apps/training/precision.h"
+#include "models/layers/recompute.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kVocabulary = 256, kRows = 16, kLength = 128, kPieces = 4;
+constexpr double kLossScale = 65536;  // where tzoo train --dtype float16 begins
+
+std::shared_ptr<Model> build(std::uint64_t seed) {
+  TransformerConfig config;
+  config.vocab_size = kVocabulary;
+  config.hidden_size = 128;
+  config.num_layers = 6;
+  config.num_heads = 4;
+  config.max_positions = kLength;
+  return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
+}
+
+/// How the gradient of one update is computed.
+struct Way {
+  std::string name;
+  std::int64_t pieces = 1;  // of the batch, one after the other: gradient accumulation
+  at::ScalarType dtype = at::kFloat;
+  bool recomputes = false;  // activation checkpointing
+};
+
+std::vector<Way> ways() {
+  return {{.name = "plain"},
+          {.name = std::to_string(kPieces) + " pieces", .pieces = kPieces},
+          {.name = "bfloat16", .dtype = at::kBFloat16},
+          {.name = "recomputation", .recomputes = true},
+          {.name = "all three", .pieces = kPieces, .dtype = at::kBFloat16, .recomputes = true}};
+}
+
+// Adds up the gradient of the mean loss over the batch.
+void backward(Model& model, const Way& way, const at::Tensor& ids) {
+  const std::int64_t rows = ids.size(0) / way.pieces;
+  for (std::int64_t piece = 0; piece < way.pieces; ++piece) {
+    const at::Tensor part = ids.slice(0, piece * rows, (piece + 1) * rows);
+    at::Tensor loss;
+    {
+      const AutocastScope autocast(way.dtype, c10::kCPU);
+      loss = model.forward({.input_ids = part, .labels = part}).loss;
+    }
+    // The mean of the pieces' means: they are of one size.
+    (loss / static_cast<double>(way.pieces)).backward();
+  }
+}
+
+void forget_gradients(Model& model) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad().zero_();
+}
+
+at::Tensor gradient_of(Model& model) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& parameter : model.parameters()) parts.push_back(parameter.grad().flatten());
+  return at::cat(parts);  // a copy
+}
+
+struct Measured {
+  Cost cost;
+  at::Tensor gradient;
+};
+
+Measured measure(Model& model, const Way& way, const at::Tensor& ids) {
+  recompute_blocks(model, way.recomputes);
+  if (model.parameters().front().grad().defined()) forget_gradients(model);
+  backward(model, way, ids);  // the first one also makes the gradients' memory
+  const at::Tensor gradient = gradient_of(model);
+  return {cost_of([&] {
+            forget_gradients(model);
+            backward(model, way, ids);
+          }),
+          gradient};
+}
+
+// Of the gradient's numbers that are not zero, the share that float16 makes zero.
+double lost_in_half(const at::Tensor& gradient, double scale) {
+  const at::Tensor some = gradient.masked_select(gradient.ne(0));
+  return (some * scale).to(at::kHalf).eq(0).to(at::kFloat).mean().item<double>();
+}
+
+double overflown_in_half(const at::Tensor& gradient, double scale) {
+  return (gradient * scale).to(at::kHalf).isinf().to(at::kFloat).mean().item<double>();
+}
+
+std::string difference(const at::Tensor& gradient, const at::Tensor& plain) {
+  const double relative = ((gradient - plain).norm() / plain.norm()).item<double>();
+  return relative == 0 ? "0" : format_text("%.1e", relative);
+}
+
+void print_half(const at::Tensor& gradient) {
+  Table table({number("loss times"), number("become 0"), number("become infinite")});
+  for (const double scale : {1.0, 1024.0, kLossScale, kLossScale * 4096}) {
+    table.row({with_separators(static_cast<std::int64_t>(scale)),
+               format_text("%.3f%%", 100 * lost_in_half(gradient, scale)),
+               format_text("%.3f%%", 100 * overflown_in_half(gradient, scale))});
+  }
+  std::cout << "\nWhy float16 needs a loss scale: the gradient's numbers that it cannot hold\n";
+  table.print(std::cout);
+}
+
+}  // namespace
+
+int demo_training_memory(const Arguments& arguments) {
+  DemoOptions options;
+  Flags flags(
+      arguments.command,
+      "Computes the gradient of one update in pieces, in 16 bits and with activations computed again: the "
+      "memory, the time, and how far it is the same gradient.");
+  add_demo_flags(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  begin_demo(options);
+
+  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
+  const auto model = build(seed);
+  model->train();
+  const at::Tensor ids =
+      at::randint(kVocabulary, {kRows, kLength}, at::detail::createCPUGenerator(seed), at::kLong);
+  Table table({{"gradient"},
+               number("rows at a time"),
+               number("activations"),
+               number("time, ms"),
+               number("difference")});
+  BarChart memory{.axes = {.title = "Peak of the activations", .x = "way", .y = "MB"}};
+  BarChart times{.axes = {.title = "Time of a gradient", .x = "way", .y = "ms"}, .group = 1};
+  at::Tensor plain;
+  for (const Way& way : ways()) {
+    const Measured measured = measure(*model, way, ids);
+    if (!plain.defined()) plain = measured.gradient;
+    table.row({way.name, std::to_string(kRows / way.pieces), human_bytes(measured.cost.peak_bytes),
+               format_text("%.0f", 1000 * measured.cost.seconds), difference(measured.gradient, plain)});
+    memory.labels.push_back(way.name), times.labels.push_back(way.name);
+    memory.values.push_back(static_cast<double>(measured.cost.peak_bytes) / 1e6);
+    times.values.push_back(1000 * measured.cost.seconds);
+  }
+  std::cout << "The gradient of " << human_count(model->parameter_count()) << " parameters from " << kRows
+            << " sequences of " << kLength << " tokens, without dropout\n";
+  table.print(std::cout);
+  std::cout
+      << "\nPieces of a batch, added up, are the same gradient but for the order of sums; activations "
+         "computed "
+         "again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, gradients and "
+         "the optimizer's state come on top\nof the activations, the same each time: "
+      << human_bytes(16 * model->parameter_count()) << " with Adam.\n";
+  print_half(plain);
+  show(options, "training-memory",
+       grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));
+  return 0;
+}
+
+}  // namespace zoo

@@ -7,7 +7,7 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "apps/demos/measure.h"
+#include "apps/measure.h"
 #include "apps/training/precision.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"

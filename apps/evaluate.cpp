@@ -118,6 +118,12 @@ double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& bat
   return bleu(written, wanted);
 }
 
+at::Tensor first_logits(Model& model, Batches& batches) {
+  const at::NoGradGuard no_grad;
+  model.eval();
+  return model.forward({.input_ids = batches.evaluation(Split::kVal, 0).inputs.input_ids}).logits;
+}
+
 // Of a model whose weights are packed as --weights says, or of its modules.
 SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
                          std::unique_ptr<Meter> meter, const c10::Device& device) {
@@ -127,8 +133,9 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
   const bool packs = flags.weights.weights != "modules";
   if (packs && loaded.head == Head::kCausalLm) {
+    const at::Tensor exact = first_logits(*loaded.model, batches);  // before the weights are packed
     const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
-    return evaluate_packed(*model, batches, count, *meter, on_step);
+    return evaluate_packed(*model, batches, count, *meter, exact, on_step);
   }
   if (packs) pack_encoder_of(*loaded.model, flags.compute, flags.weights);
   ModelObjective objective(loaded.model, batches, std::move(meter));

@@ -18,15 +18,16 @@ std::vector<TokenIds> rows_of(const at::Tensor& ids) {
 }  // namespace
 
 SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Meter& meter,
-                                const std::function<void(std::int64_t)>& on_step) {
+                                const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
   const at::NoGradGuard no_grad;
-  double sum = 0, targets = 0;
+  double sum = 0, targets = 0, largest_error = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const ModelBatch batch = batches.evaluation(Split::kVal, i);
     const at::Tensor& ids = batch.inputs.input_ids;
     const auto session = model.begin(ids.size(0), ids.size(1));
     ModelOutput output;
     output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
+    if (i == 0) largest_error = (output.logits - exact).abs().max().item<double>();
     output.loss = at::cross_entropy_loss(output.logits.flatten(0, 1), batch.inputs.targets.flatten());
     meter.add(batch.inputs, output);
     sum += output.loss.item<double>() * batch.targets;
@@ -35,6 +36,7 @@ SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int
   }
   SplitEvaluation evaluation{.loss = targets > 0 ? sum / targets : 0};
   evaluation.scores = meter.take(evaluation.loss);
+  evaluation.scores.push_back({"largest_logit_error", largest_error});
   return evaluation;
 }
 

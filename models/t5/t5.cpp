@@ -1,6 +1,5 @@
 #include "models/t5/t5.h"
 
-
 #include "models/heads/vocabulary.h"
 #include "models/layers/dropout.h"
 #include "models/t5/initial_weights.h"

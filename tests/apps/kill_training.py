@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Ends a short training at random moments until it is done, and looks that nothing is ever lost.
 
-    TZOO=build/apps/tzoo python3 tests/apps/kill_training.py [ENDS] [SEED]
+    TZOO=build/apps/tzoo python3 tests/apps/kill_training.py [ENDS] [SEED] [kill]
 
-Three of five ends are kill -9, one is Ctrl-C, one a disk that is full at a random size of a file. After each of them
-every file of every checkpoint must be whole, and none that was there may be gone but for a newer one. The run has
+Three of five ends are kill -9, one is Ctrl-C, one a disk that is full at a random size of a file; with the word "kill"
+all are kill -9. After each of them every file of every checkpoint must be whole, and none that was there may be gone but for a newer one. The run has
 dropout, an accumulation, an average of the weights and a shuffled table; at its end the weights must be those of a run
 that nobody has ended.
 """
@@ -116,9 +116,9 @@ def end_by_disk(run, chance):
     return bool(errors)
 
 
-def end_once(run, chance):
-    """Goes on with the run and ends it. What ended it, or None if it was done."""
-    how = chance.choice(["kill", "kill", "kill", "Ctrl-C", "full disk"])
+def end_once(run, chance, ways):
+    """Goes on with the run and ends it in one of the ways. What ended it, or None if it was done."""
+    how = chance.choice(ways)
     if how == "full disk":
         ended = end_by_disk(run, chance)
     else:
@@ -130,6 +130,7 @@ def end_once(run, chance):
 def main():
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     chance, began = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1), time.time()
+    ways = ["kill"] if "kill" in sys.argv else ["kill", "kill", "kill", "Ctrl-C", "full disk"]
     ends, inside, runs = collections.Counter(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -141,7 +142,7 @@ def main():
         while sum(ends.values()) < wanted:
             run, how, runs = Run(folder / f"ended-{runs}", table, iterations), "", runs + 1
             while how is not None and sum(ends.values()) < wanted:
-                how = end_once(run, chance)
+                how = end_once(run, chance, ways)
                 ends[how] += how is not None
                 # What is in the middle of an update has its gradients beside it.
                 inside += how is not None and bool(run.steps()) and (run.steps()[-1] / "gradients.safetensors").exists()

@@ -75,17 +75,23 @@ class BenchTest(CommandTest):
     def test_perplexity_by_precision(self):
         text = self.folder / "text.txt"
         text.write_text("the cat sat on the mat. " * 60)
-        loss = {}
+        loss, error = {}, {}
         for kind in ("modules", *KINDS):
             done = run("evaluate", "--model", self.model, "--dataset", text, "--block_size", 16, "--eval_iters", 3,
                        "--weights", kind, "--json")
             self.assertEqual(done.code, 0, done.err)
             found = json.loads(done.out)
             self.assertAlmostEqual(math.log(found["perplexity"]), found["loss"], places=4)
-            loss[kind] = found["loss"]
+            loss[kind], error[kind] = found["loss"], found.get("largest_logit_error")
         self.assertAlmostEqual(loss["modules"], loss["float32"], places=4)
         self.assertNotEqual(loss["float32"], loss["int8"])
         self.assertAlmostEqual(loss["bfloat16"] / loss["float32"], 1, delta=0.05)
+        self.assertIsNone(error["modules"])
+        self.assertLess(error["float32"], 1e-3)
+        # bfloat16 has 8 bits, int8 7 and a common scale, int4 3.
+        self.assertLess(error["float32"], error["bfloat16"])
+        self.assertLess(error["bfloat16"], error["int4"])
+        self.assertLess(error["int8"], error["int4"])
 
     def test_what_does_not_fit_is_said(self):
         done = run("bench", "encode", "--model", self.model)

@@ -4,9 +4,9 @@
     TZOO=build/apps/tzoo python3 tests/apps/kill_training.py [ENDS] [SEED] [kill]
 
 Three of five ends are kill -9, one is Ctrl-C, one a disk that is full at a random size of a file; with the word "kill"
-all are kill -9. After each of them every file of every checkpoint must be whole, and none that was there may be gone but for a newer one. The run has
-dropout, an accumulation, an average of the weights and a shuffled table; at its end the weights must be those of a run
-that nobody has ended.
+all are kill -9. After each of them every file of every checkpoint must be whole, and none that was there may be gone
+but for a newer one. The run has dropout, an accumulation, an average of the weights and a shuffled table; at its end
+the weights must be those of a run that nobody has ended.
 """
 
 import collections

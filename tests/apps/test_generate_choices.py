@@ -246,10 +246,10 @@ class Interactive(Generated):
 
     def test_ctrl_c_stops_a_reply_and_keeps_the_session(self):
         command = [os.environ["TZOO"], "generate", "--model", self.chars, "--interactive", "--max_new_tokens", "100000000"]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Without buffers here: what is left of a reply must not be taken for the beginning of the next.
+        process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(2):
             process.stdin.write(b"ab\n")
-            process.stdin.flush()
             self.assertTrue(process.stdout.read(20))  # a reply has begun
             process.send_signal(signal.SIGINT)
             while not process.stderr.readline().endswith(b"tok/s)\n"):

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "apps/idle_memory.h"
 #include "apps/torch_options.h"
 #include "data/base/error.h"
 #include "models/generation/module_decoder.h"
@@ -59,7 +60,10 @@ std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, cons
                                               const PackedWeights& choice) {
   const c10::Device device = device_of(compute);
   const std::optional<PackOptions> options = options_for(compute, choice);
-  if (options && device.is_cpu() && can_pack(*model)) return pack(*model, *options);
+  if (options && device.is_cpu() && can_pack(*model)) {
+    give_back_idle_memory();
+    return pack(*model, *options);
+  }
   if (is_demanded(choice)) {
     throw Error("--weights ", choice.weights, ": our own kernels do not serve this model",
                 device.is_cpu() ? "" : " on another device than the CPU", "; --weights modules does");
@@ -80,7 +84,10 @@ std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& 
 
 void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWeights& choice) {
   const std::optional<PackOptions> options = options_for(compute, choice);
-  if (options && device_of(compute).is_cpu() && can_pack_encoder(model)) return pack_encoder(model, *options);
+  if (options && device_of(compute).is_cpu() && can_pack_encoder(model)) {
+    give_back_idle_memory();
+    return pack_encoder(model, *options);
+  }
   if (is_demanded(choice))
     throw Error("--weights ", choice.weights,
                 ": our own kernels do not serve this model here; --weights modules does");

@@ -1,6 +1,8 @@
 #include "models/inference/memory.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <mutex>
 #include <utility>
 
 #include <c10/util/Exception.h>
@@ -9,41 +11,101 @@
 namespace zoo::inference {
 
 namespace {
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20, kBlock = std::size_t{1} << 30;
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
 }
+
+}  // namespace
+
+// Addresses of the system, of which parts are handed out one behind the other.
+struct MemoryBlock {
+  // `data` is null if the system refuses.
+  explicit MemoryBlock(std::size_t bytes, int flags = 0) : mapped(bytes) {
+    mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (mapping == MAP_FAILED) mapping = nullptr;
+    data = static_cast<std::byte*>(mapping);
+  }
+  ~MemoryBlock() {
+    if (mapping != nullptr) munmap(mapping, mapped);
+  }
+  MemoryBlock(const MemoryBlock&) = delete;
+  MemoryBlock& operator=(const MemoryBlock&) = delete;
+
+  std::size_t left() const {
+    return static_cast<std::size_t>(static_cast<std::byte*>(mapping) + mapped - data) - used;
+  }
+
+  void* mapping = nullptr;
+  std::size_t mapped;
+  std::byte* data = nullptr;  // the first that is handed out
+  std::size_t used = 0;
+};
+
+namespace {
+
+// With room for `bytes` in pages that are large, if the system follows the wish.
+std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
+  const std::size_t least = round_up(bytes, kHugePage) + kHugePage;
+  auto block = std::make_shared<MemoryBlock>(std::max(least, kBlock), MAP_NORESERVE);
+  if (block->data == nullptr) block = std::make_shared<MemoryBlock>(least);  // where addresses are few
+  if (block->data == nullptr) return block;
+  const auto begin = reinterpret_cast<std::uintptr_t>(block->mapping);
+  block->data += round_up(begin, kHugePage) - begin;
+#ifdef MADV_HUGEPAGE
+  madvise(block->data, block->left() / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+  return block;
+}
+
+// The block that parts are taken from, while anything is in it.
+struct OpenBlock {
+  std::mutex mutex;
+  std::weak_ptr<MemoryBlock> block;
+};
+
+OpenBlock& open_block() {
+  static OpenBlock open;
+  return open;
+}
+
+}  // namespace
 
 Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
-  const bool huge = pages == Pages::kHuge && bytes >= kHugePage;
-  mapped_ = huge ? bytes + kHugePage : bytes;
-  mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping_ == MAP_FAILED) {
-    mapping_ = nullptr;
-    TORCH_CHECK(false, "the system has no ", bytes, " bytes of memory to give");
+  if (pages == Pages::kNormal) {
+    block_ = std::make_shared<MemoryBlock>(bytes);
+    data_ = block_->data;
+  } else {
+    const std::lock_guard lock(open_block().mutex);
+    block_ = open_block().block.lock();
+    if (block_ == nullptr || block_->left() < bytes) {
+      block_ = block_of_huge_pages(bytes);
+      if (block_->data != nullptr) open_block().block = block_;
+    }
+    if (block_->data != nullptr) data_ = block_->data + block_->used;
+    block_->used += round_up(bytes, kLine);
   }
-  data_ = static_cast<std::byte*>(mapping_);
-  if (!huge) return;
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(mapping_);
-  data_ += (kHugePage - begin % kHugePage) % kHugePage;
-#ifdef MADV_HUGEPAGE
-  // A wish: without it the pages are small. What does not fill a large page shall not have one.
-  madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-#endif
+  TORCH_CHECK(data_ != nullptr, "the system has no ", bytes, " bytes of memory to give");
 }
 
 Memory::~Memory() {
-  if (mapping_ != nullptr) munmap(mapping_, mapped_);
+  if (data_ == nullptr) return;
+  // Of a block that others still have parts of, the pages that are this one's alone.
+  const auto begin = reinterpret_cast<std::uintptr_t>(data_);
+  const std::uintptr_t first = round_up(begin, kHugePage), last = (begin + size_) / kHugePage * kHugePage;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 Memory::Memory(Memory&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, nullptr)),
-      mapped_(other.mapped_),
+    : block_(std::move(other.block_)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapped_, other.mapped_);
+  std::swap(block_, other.block_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace zoo::inference {
 
-/// Zeroed memory that begins at a page. Pages are taken from the system when they are first touched; kHuge
-/// asks for large ones, which spare the processor most of its address translation.
+struct MemoryBlock;
+
+/// Zeroed memory that begins at a cache line. Pages are taken from the system when they are first touched;
+/// kHuge asks for large ones, which spare the processor its address translation. What is large stands side by
+/// side in blocks, so that no matrix has an end on small pages or a large page for itself alone.
 class Memory {
  public:
   enum class Pages { kNormal, kHuge };
@@ -30,8 +34,7 @@ class Memory {
   void grow_to(std::size_t bytes);
 
  private:
-  void* mapping_ = nullptr;
-  std::size_t mapped_ = 0;
+  std::shared_ptr<MemoryBlock> block_;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -24,7 +24,7 @@ void PackedStack::attend(const Run& run, std::size_t layer) const {
   const Team::Part part = run.team.part_of(run.pass.sequences.size() * heads);
   for (std::size_t job = part.first; job < part.last; ++job)
     attend_head(run, layer, run.pass.sequences[job / heads], job % heads);
-  run.team.wait();
+  run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].out, run.pass.rows));
 }
 
 void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceRows& rows,
@@ -108,7 +108,7 @@ void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
                         .result_row = row,
                         .scratch = run.workspace.scratch[run.team.rank()].data()});
   }
-  run.team.wait();
+  run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].cross_out, run.pass.rows));
 }
 
 void PackedStack::remember_memory(const float* hidden, const std::vector<SequenceRows>& sources,

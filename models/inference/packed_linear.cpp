@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 
 #include "data/base/mapped_file.h"
-#include "models/kernels/parallel.h"
 
 namespace zoo::inference {
 namespace {
@@ -69,6 +68,20 @@ PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, W
 PackedLinear::PackedLinear(LinearImpl& linear, WeightType type, bool release)
     : PackedLinear(linear.weight, linear.bias, type) {
   if (release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
+}
+
+Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight) {
+  const bool many = weight.outputs >= 4 * kernels::kPanelOutputs * team.size();
+  return team.part_of(weight.outputs, many ? kernels::kPanelOutputs : 16);
+}
+
+std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, std::size_t rows) {
+  if (linear == nullptr || rows > 2) return {};
+  const kernels::PackedWeight& weight = linear->weight();
+  const Team::Part part = outputs_of(team, weight);
+  const std::size_t bytes = kernels::panel_bytes(weight.type, weight.inputs);
+  const std::size_t first = part.first / kernels::kPanelOutputs;
+  return {weight.panels + first * bytes, (kernels::panel_count(part.last) - first) * bytes};
 }
 
 }  // namespace zoo::inference

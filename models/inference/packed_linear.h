@@ -1,11 +1,13 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "models/inference/memory.h"
 #include "models/kernels/inference_kernels.h"
+#include "models/kernels/parallel.h"
 #include "models/layers/linear.h"
 
 namespace zoo::inference {
@@ -31,6 +33,13 @@ class PackedLinear {
   std::vector<float> scales_, bias_;
   kernels::PackedWeight weight_;
 };
+
+/// The outputs that a thread of the team multiplies: whole panels where there are enough of them.
+Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);
+
+/// What this thread reads of a weight, where so few rows pass that they wait for memory: nothing for more of
+/// them, or without a weight. For Team::wait().
+std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, std::size_t rows);
 
 /// The elements of a tensor as float32; none for an undefined one.
 std::vector<float> floats_of(const at::Tensor& tensor);

@@ -165,17 +165,21 @@ void PackedStack::layer(const Run& run, std::size_t index) const {
   auto* projected = run.workspace.projected.as<float>();
   const auto* attended = run.workspace.attended.as<float>();
   const std::size_t heads = size(config_.num_heads * config_.head_size());
-  project(run, x, width, pre ? &layer.attention_norm : nullptr, layer.qkv, projected, false);
+  const PackedLinear* behind =
+      index + 1 < size(config_.num_layers) ? &layers_[(index + 1) % layers_.size()].qkv : nullptr;
+  project(run, x, width, pre ? &layer.attention_norm : nullptr, layer.qkv, projected, false, &layer.out);
   attend(run, index);
-  project(run, attended, heads, nullptr, layer.out, x, true);
+  project(run, attended, heads, nullptr, layer.out, x, true,
+          config_.cross_attention ? &layer.cross_q : &layer.up);
   if (!pre) sublayer_norm(run, layer.attention_norm);
   if (config_.cross_attention) {
-    project(run, x, width, pre ? &layer.cross_norm : nullptr, layer.cross_q, projected, false);
+    project(run, x, width, pre ? &layer.cross_norm : nullptr, layer.cross_q, projected, false,
+            &layer.cross_out);
     attend_to_memory(run, index);
-    project(run, attended, heads, nullptr, layer.cross_out, x, true);
+    project(run, attended, heads, nullptr, layer.cross_out, x, true, &layer.up);
     if (!pre) sublayer_norm(run, layer.cross_norm);
   }
-  feed_forward(run, layer);
+  feed_forward(run, layer, behind);
   if (!pre) sublayer_norm(run, layer.feed_forward_norm);
 }
 
@@ -199,6 +203,17 @@ void PackedStack::sublayer_norm(const Run& run, const PackedNorm& norm) const {
   run.team.wait();
 }
 
+namespace {
+
+void multiply(const Team& team, const kernels::InferenceKernels& kernels,
+              const kernels::PackedProduct& product, const PackedLinear* next) {
+  const Team::Part part = outputs_of(team, *product.weight);
+  kernels.multiply(product, part.first, part.last);
+  team.wait(ahead(team, next, product.row_count));
+}
+
+}  // namespace
+
 kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& next,
                                            kernels::Preparation what) const {
   const WeightType type = kernels::prepared_type(next.weight().type, run.pass.rows);
@@ -215,26 +230,13 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
                                        .sums = run.workspace.sums.as<std::int32_t>()};
   const Team::Part part = run.team.part_of(run.pass.rows);
   run.kernels.prepare(what, prepared, part.first, part.last);
-  run.team.wait();
+  run.team.wait(ahead(run.team, &next, run.pass.rows));
   return prepared;
 }
 
-namespace {
-
-void multiply(const Team& team, const kernels::InferenceKernels& kernels,
-              const kernels::PackedProduct& product) {
-  const std::size_t outputs = product.weight->outputs;
-  // Whole panels where there are enough of them.
-  const bool many = outputs >= 4 * kernels::kPanelOutputs * team.size();
-  const Team::Part part = team.part_of(outputs, many ? kernels::kPanelOutputs : 16);
-  kernels.multiply(product, part.first, part.last);
-  team.wait();
-}
-
-}  // namespace
-
 void PackedStack::project(const Run& run, const float* input, std::size_t input_row, const PackedNorm* norm,
-                          const PackedLinear& linear, float* result, bool adds) const {
+                          const PackedLinear& linear, float* result, bool adds,
+                          const PackedLinear* next) const {
   const std::size_t inputs = linear.weight().inputs;
   const kernels::PreparedRows rows = prepare(
       run, linear,
@@ -247,10 +249,11 @@ void PackedStack::project(const Run& run, const float* input, std::size_t input_
             .result = result,
             .result_row = linear.weight().outputs,
             .bias = linear.bias(),
-            .adds = adds});
+            .adds = adds},
+           next);
 }
 
-void PackedStack::feed_forward(const Run& run, const Layer& layer) const {
+void PackedStack::feed_forward(const Run& run, const Layer& layer, const PackedLinear* next) const {
   const bool pre = config_.norm_placement == NormPlacement::kPre, gated = is_gated(config_.activation);
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
@@ -266,7 +269,8 @@ void PackedStack::feed_forward(const Run& run, const Layer& layer) const {
             .result = inner,
             .result_row = up,
             .bias = layer.up.bias(),
-            .pointwise = gated ? kernels::Pointwise::kNone : f});
+            .pointwise = gated ? kernels::Pointwise::kNone : f},
+           &layer.down);
   const kernels::Preparation what{.input = inner,
                                   .input_row = up,
                                   .width = layer.down.weight().inputs,
@@ -278,7 +282,8 @@ void PackedStack::feed_forward(const Run& run, const Layer& layer) const {
             .result = run.pass.x,
             .result_row = width,
             .bias = layer.down.bias(),
-            .adds = true});
+            .adds = true},
+           next);
 }
 
 }  // namespace zoo::inference

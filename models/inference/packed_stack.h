@@ -84,12 +84,14 @@ class PackedStack {
   void reserve(const Pass& pass, Workspace& workspace) const;
   void layer(const Run& run, std::size_t index) const;
   void sublayer_norm(const Run& run, const PackedNorm& norm) const;
+  // `next` is what the threads multiply with behind it, if anything.
   void project(const Run& run, const float* input, std::size_t input_row, const PackedNorm* norm,
-               const PackedLinear& linear, float* result, bool adds) const;
+               const PackedLinear& linear, float* result, bool adds,
+               const PackedLinear* next = nullptr) const;
   void attend(const Run& run, std::size_t layer) const;
   void attend_to_memory(const Run& run, std::size_t layer) const;
   void attend_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
-  void feed_forward(const Run& run, const Layer& layer) const;
+  void feed_forward(const Run& run, const Layer& layer, const PackedLinear* next) const;
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const;
   kernels::Preparation normalized(const float* x, const PackedNorm& norm) const;
 

@@ -1,5 +1,7 @@
 #include "models/kernels/parallel.h"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -25,11 +27,12 @@ void Team::wait() const {
 
 void run_team(c10::function_ref<void(const Team&)> work) {
   const auto size = static_cast<int>(team_size());
-  if (size == 1) return work(Team(0, 1));
+  std::atomic<std::size_t> arrived = 0;
+  if (size == 1) return work(Team(0, 1, arrived));
 #pragma omp parallel num_threads(size)
   {
     const auto rank = static_cast<std::size_t>(omp_get_thread_num());
-    work(Team(rank, static_cast<std::size_t>(omp_get_num_threads())));
+    work(Team(rank, static_cast<std::size_t>(omp_get_num_threads()), arrived));
   }
 }
 
@@ -38,9 +41,21 @@ void run_team(c10::function_ref<void(const Team&)> work) {
 void Team::wait() const {}
 
 void run_team(c10::function_ref<void(const Team&)> work) {
-  work(Team(0, 1));
+  std::atomic<std::size_t> arrived = 0;
+  work(Team(0, 1, arrived));
 }
 
 #endif
+
+void Team::wait(std::span<const std::byte> next) const {
+  constexpr std::size_t kLine = 64, kMost = std::size_t{256} << 10;  // a part of the second-level cache
+  expected_ += size_;
+  if (arrived_.fetch_add(1, std::memory_order_relaxed) + 1 < expected_) {
+    const std::size_t end = std::min(next.size(), kMost);
+    for (std::size_t at = 0; at < end && arrived_.load(std::memory_order_relaxed) < expected_; at += kLine)
+      __builtin_prefetch(next.data() + at, 0, 2);
+  }
+  wait();
+}
 
 }  // namespace zoo

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <c10/util/FunctionRef.h>
 
@@ -16,13 +18,18 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
 /// A thread's place among those that run one function together.
 class Team {
  public:
-  Team(std::size_t rank, std::size_t size) : rank_(rank), size_(size) {}
+  /// `arrived` is the team's own, 0 at first.
+  Team(std::size_t rank, std::size_t size, std::atomic<std::size_t>& arrived)
+      : rank_(rank), size_(size), arrived_(arrived) {}
 
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return size_; }
 
   /// Goes on when all of the team have come here.
   void wait() const;
+
+  /// The same; what this thread will read next comes into its cache while it waits for the others.
+  void wait(std::span<const std::byte> next) const;
 
   struct Part {
     std::size_t first, last;
@@ -36,6 +43,8 @@ class Team {
 
  private:
   std::size_t rank_, size_;
+  std::atomic<std::size_t>& arrived_;
+  mutable std::size_t expected_ = 0;  // of arrived_, when all have come
 };
 
 /// Runs work(team) on all threads of torch::set_num_threads at once: many short steps that wait for one

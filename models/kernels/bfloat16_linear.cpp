@@ -75,7 +75,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const at::Tensor rows = as_matrix(x);
     const PackedPairs input(rows, true, keeps), activated(input.rows, size_of(up, 0), true, keeps);
     const at::Tensor up_factor = empty_transposed(up), down_factor = empty_transposed(down);
-    const at::Tensor inner =
+    const at::Tensor slope =
         keeps ? empty_pairs(pairs_by_rows(activated.rows, activated.columns)) : at::Tensor();
     at::Tensor result = at::empty({rows.size(0), down.size(0)}, rows.options());
     const PairProduct up_product{.rows = activated.rows,
@@ -87,7 +87,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                                  .by_rows = pairs(activated.by_rows),
                                  .by_panels = pairs(activated.by_panels),
                                  .pointwise = static_cast<Pointwise>(f),
-                                 .inner = pairs(inner)};
+                                 .slope = pairs(slope)};
     const PairProduct down_product =
         product_into(result, activated.factor(), down_factor, activated.columns, down_bias);
     run_team([&](const Team& team) {
@@ -99,9 +99,8 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
       team.wait();
       multiply(down_product, team);
     });
-    if (keeps) context->save_for_backward({input.by_panels, up, down, inner, activated.by_panels});
+    if (keeps) context->save_for_backward({input.by_panels, up, down, slope, activated.by_panels});
     context->saved_data["sizes"] = x.sizes().vec();
-    context->saved_data["f"] = f;
     context->saved_data["up_biased"] = up_bias.has_value();
     context->saved_data["down_biased"] = down_bias.has_value();
     return like_input(result, x.sizes());
@@ -110,7 +109,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     require_first_order();
     const auto saved = context->get_saved_variables();
-    const at::Tensor &input = saved[0], &up = saved[1], &down = saved[2], &inner = saved[3],
+    const at::Tensor &input = saved[0], &up = saved[1], &down = saved[2], &slope = saved[3],
                      &activated = saved[4];
     const at::Tensor rows = as_matrix(gradients[0]);
     const bool up_biased = context->saved_data["up_biased"].toBool(),
@@ -131,8 +130,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                                     .b = pairs(down_factor.by_panels),
                                     .by_rows = pairs(inner_gradient.by_rows),
                                     .by_panels = pairs(inner_gradient.by_panels),
-                                    .pointwise = static_cast<Pointwise>(context->saved_data["f"].toInt()),
-                                    .slope_at = pairs(inner)};
+                                    .times = pairs(slope)};
     run_team([&](const Team& team) {
       gradient.pack(rows, team, down_biased ? result[4].mutable_data_ptr<float>() : nullptr);
       down_factor.pack(down, team);

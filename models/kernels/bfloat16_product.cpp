@@ -1,10 +1,8 @@
 #include "models/kernels/bfloat16_product.h"
 
 #include "models/kernels/activations.h"
+#include "models/kernels/pair_vector.h"
 #include "models/kernels/turn.h"
-#if defined(__AVX512BF16__)
-#include <immintrin.h>
-#endif
 
 namespace zoo::kernels {
 namespace {
@@ -12,76 +10,6 @@ namespace {
 constexpr std::size_t kPanelVectors = kPairPanel / kLanes;
 // A panel of so many pairs fits the second-level cache beside the rows of a.
 constexpr std::size_t kDeepest = 1024;
-
-using Words = std::uint32_t __attribute__((vector_size(64)));
-using HalfWords = std::uint32_t __attribute__((vector_size(32)));
-
-template <class To, class From>
-ZOO_INLINE To bits(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-
-#if defined(__AVX512BF16__)
-
-// Sixteen pairs (low[i], high[i]).
-ZOO_INLINE Words zip(const Lanes& low, const Lanes& high) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
-                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  const auto halves = bits<__m512i>(_mm512_cvtne2ps_pbh(__m512(high), __m512(low)));
-  return bits<Words>(_mm512_permutexvar_epi16(order, halves));
-}
-
-// Eight pairs of neighbours.
-ZOO_INLINE HalfWords squeeze(const Lanes& x) {
-  return bits<HalfWords>(_mm512_cvtneps_pbh(__m512(x)));
-}
-
-ZOO_INLINE Lanes add_products(const Lanes& sums, Pair a, const Words& b) {
-  return Lanes(
-      _mm512_dpbf16_ps(__m512(sums), __m512bh(_mm512_set1_epi32(static_cast<int>(a))), bits<__m512bh>(b)));
-}
-
-#else
-
-// For compilers of other machines: where there is no such instruction, these kernels are not called.
-ZOO_INLINE Words rounded(const Lanes& x) {
-  const Words word = bits<Words>(x);
-  return (word + 0x7FFFU + (word >> 16 & 1U)) >> 16;
-}
-
-ZOO_INLINE Words zip(const Lanes& low, const Lanes& high) {
-  return rounded(low) | rounded(high) << 16;
-}
-
-ZOO_INLINE HalfWords squeeze(const Lanes& x) {
-  using Halves = std::uint16_t __attribute__((vector_size(32)));
-  return bits<HalfWords>(__builtin_convertvector(rounded(x), Halves));
-}
-
-ZOO_INLINE Lanes add_products(Lanes sums, Pair a, const Words& b) {
-  const Words both = Words{} + a;
-  sums += bits<Lanes>(both << 16) * bits<Lanes>(b << 16);
-  return sums + bits<Lanes>(both & 0xFFFF0000U) * bits<Lanes>(b & 0xFFFF0000U);
-}
-
-#endif
-
-// Sixteen bfloat16 as float32.
-ZOO_INLINE Lanes widen(const Pair* from) {
-  using Halves = std::uint16_t __attribute__((vector_size(32)));
-  Halves halves;
-  std::memcpy(&halves, from, sizeof halves);
-  return bits<Lanes>(__builtin_convertvector(halves, Words) << 16);
-}
-
-ZOO_INLINE Words load_words(const Pair* from) {
-  Words words;
-  std::memcpy(&words, from, sizeof words);
-  return words;
-}
 
 // Vector v of a row's part of a panel; `columns` of the panel count.
 ZOO_INLINE Lanes load_of(const float* row, std::size_t v, std::size_t columns) {
@@ -200,13 +128,15 @@ template <class Function>
 ZOO_INLINE void store_packed(const PairProduct& p, std::size_t row, std::size_t panel, std::size_t v,
                              const Lanes& low, const Lanes& high) {
   const PairRows to(p.by_rows, p.by_panels, p.rows, p.columns, row, panel);
-  if (p.slope_at != nullptr) {
-    const PairRows at(const_cast<Pair*>(p.slope_at), nullptr, p.rows, p.columns, row, panel);
-    to.store(v, low * Function::slope(widen(at.first + v * kLanes / 2)),
-             high * Function::slope(widen(at.second + v * kLanes / 2)));
+  if (p.times != nullptr) {
+    const PairRows at(const_cast<Pair*>(p.times), nullptr, p.rows, p.columns, row, panel);
+    to.store(v, low * widen(at.first + v * kLanes / 2), high * widen(at.second + v * kLanes / 2));
     return;
   }
-  if (p.inner != nullptr) PairRows(p.inner, nullptr, p.rows, p.columns, row, panel).store(v, low, high);
+  if (p.slope != nullptr) {
+    PairRows(p.slope, nullptr, p.rows, p.columns, row, panel)
+        .store(v, Function::slope(low), Function::slope(high));
+  }
   to.store(v, Function::value(low), Function::value(high));
 }
 

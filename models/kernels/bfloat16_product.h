@@ -62,7 +62,7 @@ PairFactor factor_by_rows(const Pair* data, std::size_t columns);
 PairFactor factor_by_panels(const Pair* data, std::size_t rows);
 
 /// a b + bias. Each element is summed in one order, whatever the number of threads. Either `result` is
-/// written, or packed forms of f(a b + bias), or of a b times the slope of f.
+/// written, or packed forms of f(a b + bias), or of a b times a matrix.
 struct PairProduct {
   std::size_t rows, columns, pairs;
   PairFactor a;   // [rows, 2 pairs]
@@ -75,8 +75,8 @@ struct PairProduct {
   Pair* by_rows = nullptr;
   Pair* by_panels = nullptr;
   Pointwise pointwise = Pointwise::kNone;
-  Pair* inner = nullptr;           // takes a b + bias by rows, what f sees
-  const Pair* slope_at = nullptr;  // by rows: f's slope there is the factor
+  Pair* slope = nullptr;        // takes f's slope at a b + bias, by rows
+  const Pair* times = nullptr;  // by rows: factors of a b
 };
 
 /// Rows and panels of the result; the rows begin and end at multiples of 2.

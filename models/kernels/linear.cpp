@@ -26,7 +26,7 @@ constexpr std::int64_t kFewestRows = 16;
 struct Extras {
   std::optional<at::Tensor> bias;
   Pointwise pointwise = Pointwise::kNone;
-  at::Tensor activated, slope_at;
+  at::Tensor activated, times;
 };
 
 // a [M, K] times b [K, N], both with any strides.
@@ -42,7 +42,7 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& ex
                         .pointwise = extras.pointwise};
   if (extras.bias) product.bias = extras.bias->const_data_ptr<float>();
   if (extras.activated.defined()) product.activated = extras.activated.mutable_data_ptr<float>();
-  if (extras.slope_at.defined()) product.slope_at = extras.slope_at.const_data_ptr<float>();
+  if (extras.times.defined()) product.times = extras.times.const_data_ptr<float>();
   multiply_in_parallel(product);
   return result;
 }
@@ -80,11 +80,10 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                             const std::optional<at::Tensor>& down_bias, std::int64_t f) {
     const at::Tensor rows = as_matrix(x);
     const at::Tensor activated = at::empty({rows.size(0), up.size(0)}, rows.options());
-    const at::Tensor inner = product_of(
+    const at::Tensor slope = product_of(
         rows, up.t(), {.bias = up_bias, .pointwise = static_cast<Pointwise>(f), .activated = activated});
-    context->save_for_backward({rows, up, down, inner, activated});
+    context->save_for_backward({rows, up, down, slope, activated});
     context->saved_data["sizes"] = x.sizes().vec();
-    context->saved_data["f"] = f;
     context->saved_data["up_biased"] = up_bias.has_value();
     context->saved_data["down_biased"] = down_bias.has_value();
     return like_input(product_of(activated, down.t(), {.bias = down_bias}), x.sizes());
@@ -94,11 +93,10 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     require_first_order();
     const auto saved = context->get_saved_variables();
     const at::Tensor &rows = saved[0], &up = saved[1], &down = saved[2];
-    const at::Tensor &inner = saved[3], &activated = saved[4];
+    const at::Tensor &slope = saved[3], &activated = saved[4];
     const at::Tensor gradient = as_matrix(gradients[0]);
-    const auto f = static_cast<Pointwise>(context->saved_data["f"].toInt());
     variable_list result(6);
-    const at::Tensor inner_gradient = product_of(gradient, down, {.pointwise = f, .slope_at = inner});
+    const at::Tensor inner_gradient = product_of(gradient, down, {.times = slope});
     if (context->needs_input_grad(0)) {
       result[0] = product_of(inner_gradient, up).view(context->saved_data["sizes"].toIntVector());
     }

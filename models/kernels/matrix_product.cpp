@@ -115,15 +115,10 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
   }
 }
 
-// activated = f(result), result *= f'(slope_at), for rows that a tile has just left in the first-level cache.
-template <class Function>
-void apply(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
-           std::size_t columns) {
-  const auto step = [&](std::size_t at, const auto& read, const auto& write) {
-    const Lanes x = read(p.result + at);
-    if (p.activated != nullptr) write(p.activated + at, Function::value(x));
-    if (p.slope_at != nullptr) write(p.result + at, x * Function::slope(read(p.slope_at + at)));
-  };
+// Calls step(place, read, write) for vectors of some rows that a tile has just left in the first-level cache.
+template <class Step>
+ZOO_INLINE void for_each_vector(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
+                                std::size_t column, std::size_t columns, const Step& step) {
   for (std::size_t row = first_row; row < last_row; ++row) {
     std::size_t at = row * p.result_row + column;
     const std::size_t end = at + columns;
@@ -134,8 +129,29 @@ void apply(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, 
   }
 }
 
+// activated = f(result), result = f'(result)
+template <class Function>
+void apply(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
+           std::size_t columns) {
+  for_each_vector(p, first_row, last_row, column, columns,
+                  [&](std::size_t at, const auto& read, const auto& write) {
+                    const Lanes x = read(p.result + at);
+                    write(p.activated + at, Function::value(x));
+                    write(p.result + at, Function::slope(x));
+                  });
+}
+
+void scale(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
+           std::size_t columns) {
+  for_each_vector(p, first_row, last_row, column, columns,
+                  [&](std::size_t at, const auto& read, const auto& write) {
+                    write(p.result + at, read(p.result + at) * read(p.times + at));
+                  });
+}
+
 void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
             std::size_t columns) {
+  if (p.times != nullptr) return scale(p, first_row, last_row, column, columns);
   switch (p.pointwise) {
     case Pointwise::kNone:
       return;

@@ -23,8 +23,8 @@ struct MatrixProduct {
   bool adds = false;            // result += a b, without a bias
 
   Pointwise pointwise = Pointwise::kNone;
-  float* activated = nullptr;       // pointwise(result), laid out as result
-  const float* slope_at = nullptr;  // result *= the slope of pointwise at these, laid out as result
+  float* activated = nullptr;    // takes pointwise(result), laid out as result, which becomes the slope there
+  const float* times = nullptr;  // result *= these, laid out as result
 };
 
 /// The part of a result that a thread computes.

@@ -60,17 +60,11 @@ void multiply(const PairProduct& product, const Team& team) {
   // Rows of a factor by panels: a fraction of a panel.
   const std::size_t unit = product.a.row == 1 ? kPairPanel / 4 : kPairTileRows;
   const std::size_t rows = 2 * pairs_of(product.rows), panels = panels_of(product.columns);
-  PairRegion region{0, rows, 0, panels};
   if (rows / unit >= panels) {
-    const Team::Part part = team.part_of(rows, unit);
-    region.first_row = part.first;
-    region.last_row = part.last;
+    team.share(rows, unit, [&](Team::Part part) { multiply(product, {part.first, part.last, 0, panels}); });
   } else {
-    const Team::Part part = team.part_of(panels);
-    region.first_panel = part.first;
-    region.last_panel = part.last;
+    team.share(panels, 1, [&](Team::Part part) { multiply(product, {0, rows, part.first, part.last}); });
   }
-  multiply(product, region);
 }
 
 }  // namespace zoo::kernels

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +19,14 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
 /// A thread's place among those that run one function together.
 class Team {
  public:
-  /// `arrived` is the team's own, 0 at first.
-  Team(std::size_t rank, std::size_t size, std::atomic<std::size_t>& arrived)
-      : rank_(rank), size_(size), arrived_(arrived) {}
+  /// What a team's threads share.
+  struct Shared {
+    static constexpr std::size_t kMostShares = 32;
+    std::atomic<std::size_t> arrived = 0;
+    std::array<std::atomic<std::size_t>, kMostShares> taken{};
+  };
+
+  Team(std::size_t rank, std::size_t size, Shared& shared) : rank_(rank), size_(size), shared_(shared) {}
 
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return size_; }
@@ -41,10 +47,16 @@ class Team {
     return {first < count ? first : count, last < count ? last : count};
   }
 
+  /// Calls body(part) for parts of [0, count), which begin at multiples of `unit`: most of a thread's own
+  /// part first, then what is left of all, whoever comes first, so that a thread that was held up does not
+  /// hold up the others. All threads must share equally often.
+  void share(std::size_t count, std::size_t unit, c10::function_ref<void(Part)> body) const;
+
  private:
   std::size_t rank_, size_;
-  std::atomic<std::size_t>& arrived_;
-  mutable std::size_t expected_ = 0;  // of arrived_, when all have come
+  Shared& shared_;
+  mutable std::size_t expected_ = 0;  // of arrived, when all have come
+  mutable std::size_t shares_ = 0;
 };
 
 /// Runs work(team) on all threads of torch::set_num_threads at once: many short steps that wait for one

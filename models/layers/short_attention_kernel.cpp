@@ -4,13 +4,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "models/kernels/functions.h"
+#include "models/kernels/turn.h"
+
 namespace zoo::short_attention {
 namespace {
 
-constexpr std::size_t kLanes = 16;
+using kernels::exponential;
+using kernels::kLanes;
+using kernels::Lanes;
+
 constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
-using Lanes = float __attribute__((vector_size(64)));
-using Integers = int __attribute__((vector_size(64)));
 
 // Element (i, k) lies at data[i * row + k * column].
 struct Matrix {
@@ -58,26 +62,6 @@ template <class ExtentOf>
   }
 }
 
-// exp for x <= 0, to 1e-7 relative: 2^n e^r with |r| <= ln 2 / 2, e^r by the polynomial of Cephes' expf.
-[[gnu::always_inline]] inline Lanes exponential(Lanes x) {
-  const Lanes low = Lanes{} - 87.0F;
-  x = x < low ? low : x;
-  const Lanes magic = Lanes{} + 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  const Lanes n = (x * 1.44269504F + magic) - magic;
-  const Lanes r = x - n * 0.693359375F + n * 2.12194440e-4F;
-  Lanes p = Lanes{} + 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1.0F;
-  const Integers exponent = (__builtin_convertvector(n, Integers) + 127) << 23;
-  Lanes power;
-  std::memcpy(&power, &exponent, sizeof power);
-  return p * power;
-}
-
 float sum_of(const Lanes& lanes) {
   float sum = 0;
   for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
@@ -87,9 +71,15 @@ float sum_of(const Lanes& lanes) {
 // Row i of the scores becomes softmax over its first i + 1 entries; the rest of its last vector becomes zero.
 void softmax_row(float* row, std::size_t i) {
   const std::size_t seen = i + 1, end = padded(seen);
-  float largest = row[0];
-  for (std::size_t j = 1; j < seen; ++j) largest = std::max(largest, row[j]);
   for (std::size_t j = seen; j < end; ++j) row[j] = -INFINITY;
+  Lanes most = Lanes{} - INFINITY;
+  for (std::size_t j = 0; j < end; j += kLanes) {
+    Lanes x;
+    std::memcpy(&x, row + j, sizeof x);
+    most = x > most ? x : most;
+  }
+  float largest = most[0];
+  for (std::size_t l = 1; l < kLanes; ++l) largest = std::max(largest, most[l]);
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {
     Lanes x;
@@ -133,9 +123,15 @@ void pack(const float* from, std::size_t stride, const Head& head, float scale, 
 // The same, turned: [D, padded(T)].
 void pack_turned(const float* from, std::size_t stride, const Head& head, float* to) {
   const std::size_t width = padded(head.length);
-  std::memset(to, 0, padded(head.head_dim) * width * sizeof(float));
-  for (std::size_t t = 0; t < head.length; ++t) {
-    for (std::size_t d = 0; d < head.head_dim; ++d) to[d * width + t] = from[t * stride + d];
+  for (std::size_t t = 0; t < head.length; t += kLanes) {
+    for (std::size_t d = 0; d < head.head_dim; d += kLanes) {
+      const std::size_t columns = std::min(head.head_dim - d, kLanes);
+      Lanes block[kLanes] = {};
+      for (std::size_t r = 0; r < kLanes && t + r < head.length; ++r)
+        block[r] = kernels::load_some(from + (t + r) * stride + d, columns);
+      kernels::turn(block);
+      for (std::size_t i = 0; i < kLanes; ++i) kernels::store(to + (d + i) * width + t, block[i]);
+    }
   }
 }
 
@@ -154,6 +150,10 @@ float scale_of(const Head& head) {
 
 std::size_t padded(std::size_t size) {
   return (size + kLanes - 1) / kLanes * kLanes;
+}
+
+std::size_t weights_size(std::size_t length) {
+  return length * padded(length);
 }
 
 std::size_t scratch_size(std::size_t length, std::size_t head_dim) {

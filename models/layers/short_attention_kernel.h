@@ -21,6 +21,9 @@ struct HeadGradient {
 /// T rounded up to whole vectors: what a row of the attention weights takes.
 std::size_t padded(std::size_t size);
 
+/// What forward leaves for backward: the attention weights [T, padded(T)].
+std::size_t weights_size(std::size_t length);
+
 /// Floats of scratch memory that forward and backward need, aligned to 64 bytes.
 std::size_t scratch_size(std::size_t length, std::size_t head_dim);
 

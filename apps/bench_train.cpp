@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/measure.h"
+#include "apps/process_memory.h"
 #include "apps/torch_options.h"
 #include "apps/train_adapters.h"
 #include "apps/train_batches.h"
@@ -213,6 +214,7 @@ int run_bench_train(const Arguments& arguments) {
   if (!parsed) return 0;
   const TrainFlags& flags = parsed->train;
   apply_threads(flags.compute);
+  keep_freed_memory();
   const ParallelSession session;
   const c10::Device device = device_of(flags.compute);
   std::optional<std::filesystem::path> checkpoint;

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "apps/idle_memory.h"
+#include "apps/process_memory.h"
 #include "apps/torch_options.h"
 #include "data/base/error.h"
 #include "models/generation/module_decoder.h"

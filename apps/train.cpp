@@ -5,6 +5,7 @@
 
 #include "apps/command/output.h"
 #include "apps/dry_run.h"
+#include "apps/process_memory.h"
 #include "apps/torch_options.h"
 #include "apps/train_adapters.h"
 #include "apps/train_batches.h"
@@ -186,6 +187,7 @@ int run_train(const Arguments& arguments) {
   if (!parsed) return 0;
   const TrainFlags& flags = parsed->values;
   apply_threads(flags.compute);
+  keep_freed_memory();
 
   const ParallelSession session;
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);

@@ -103,6 +103,8 @@ TransformerConfig config_of(ModelFlags flags, const Family& family, const Sizes&
   json config = name == "gpt2" || name == "llama" ? decoder_json(flags, sizes, name)
                 : name == "t5"                    ? t5_json(flags, sizes)
                                                   : encoder_json(flags, sizes, name);
+  if (flags.initializer_range)
+    config[name == "t5" ? "initializer_factor" : "initializer_range"] = *flags.initializer_range;
   if (sizes.pad_id) config["pad_token_id"] = *sizes.pad_id;
   for (std::size_t i = 0; i < labels.size(); ++i) config["id2label"][std::to_string(i)] = labels[i];
   return family.read_config(config, "the flags");

@@ -31,6 +31,10 @@ void declare_model(Flags& flags, ModelFlags& v) {
                {"gelu_new", "gelu", "relu", "silu", "gated-gelu", "gated-silu", "gated-relu"},
                "of the feed-forward layers; the family's own unless given, gated ones of t5");
   flags.add("dropout", v.dropout, "rate on embeddings, attention weights and sublayers").between(0, 0.99);
+  flags
+      .add("initializer_range", v.initializer_range,
+           "standard deviation of fresh weights, of t5 the factor of its own; 0.02 and 1 unless given")
+      .between(1e-6, 10);
   flags.add("bias", v.bias, "gpt2: biases in projections and norms");
 }
 

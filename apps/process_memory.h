@@ -7,4 +7,8 @@ namespace zoo {
 /// page cache.
 void give_back_idle_memory();
 
+/// Lets the heap keep what is freed: an update of a training asks for the same sizes as the one before it,
+/// and pages that go back to the system come again one fault at a time.
+void keep_freed_memory();
+
 }  // namespace zoo

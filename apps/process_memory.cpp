@@ -1,6 +1,7 @@
-#include "apps/idle_memory.h"
+#include "apps/process_memory.h"
 
 #include <cstdint>
+#include <limits>
 
 #include <link.h>
 #ifdef __GLIBC__
@@ -36,6 +37,13 @@ void give_back_idle_memory() {
   ::dl_iterate_phdr(give_back_code, nullptr);
 #ifdef __GLIBC__
   ::malloc_trim(0);
+#endif
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
 }
 

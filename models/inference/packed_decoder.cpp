@@ -116,6 +116,8 @@ class PackedSession : public DecodingSession {
   void read_sources(const std::vector<TokenIds>& sources);
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
+  void keep_hidden() override { keeps_hidden_ = true; }
+  at::Tensor hidden() const override { return states_; }
   void select(const std::vector<std::int64_t>& rows) override;
   void rewind(std::int64_t row, std::int64_t length) override {
     auto& own = rows_.at(static_cast<std::size_t>(row));
@@ -145,6 +147,8 @@ class PackedSession : public DecodingSession {
   std::vector<std::size_t> memory_lengths_;
   Memory x_, hidden_;
   at::Tensor logits_;  // given again where the shape is the same
+  bool keeps_hidden_ = false;
+  at::Tensor states_;  // [B, T, C] of the last read()
 };
 
 void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
@@ -200,6 +204,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
   const std::size_t places = wanted == Logits::kAll ? longest : 1;
   hidden_.grow_to(rows_.size() * places * width * sizeof(float));
+  if (keeps_hidden_)
+    states_ = at::empty({rows(), static_cast<std::int64_t>(longest), model_.config_.hidden_size}, at::kFloat);
   for (const std::vector<Piece>& pieces : passes(tokens)) {
     Pass pass{.cache = &cache_, .memory = &memory_, .memory_lengths = &memory_lengths_};
     if (!model_.encoder_) pass.memory_lengths = nullptr;
@@ -220,6 +226,9 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Piece& piece = pieces[i];
       rows_[piece.row].length += piece.count;
+      if (keeps_hidden_)
+        std::memcpy(states_.mutable_data_ptr<float>() + (piece.row * longest + piece.first) * width,
+                    pass.x + pass.sequences[i].first_row * width, piece.count * width * sizeof(float));
       for (std::size_t t = 0; t < piece.count; ++t) {
         const bool last = piece.first + t + 1 == tokens[piece.row].size();
         if (wanted == Logits::kLast && !last) continue;

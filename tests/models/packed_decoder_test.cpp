@@ -54,18 +54,25 @@ TokenIds list(const at::Tensor& ids) {
   return {data, data + ids.numel()};
 }
 
-// What the modules say behind each token of one sequence: [T, V].
-at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
+// What the modules say of one sequence.
+ModelOutput pass_over(Model& model, const at::Tensor& ids) {
   const at::NoGradGuard no_grad;
-  return model.forward({.input_ids = ids.unsqueeze(0)}).logits[0];
+  return model.forward({.input_ids = ids.unsqueeze(0)});
+}
+
+// And behind each of its tokens: [T, V].
+at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
+  return pass_over(model, ids).logits[0];
 }
 
 void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& options, double limit) {
   const at::Tensor ids = test::random_ids(model->config(), 2, 14, 3);
   const auto packed = pack(*model, options);
   const auto session = packed->begin(2, 14);
+  session->keep_hidden();
   // Rows of unlike length: 5 and 2 tokens, then 1 and 4, then all that is left.
   const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))}).clone();
+  const at::Tensor states = session->hidden().clone();
   const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))}).clone();
   const at::Tensor rest =
       session->read({list(ids[0].slice(0, 6)), list(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
@@ -76,6 +83,10 @@ void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& optio
     CHECK(relative_error(first[row], expected[row == 0 ? 4 : 1]) <= limit);
     CHECK(relative_error(second[row], expected[5]) <= limit);
     CHECK(relative_error(rest[row], expected.slice(0, 6)) <= limit);
+    const at::Tensor hidden = pass_over(*model, ids[row]).last_hidden_state[0];
+    const std::int64_t begun = row == 0 ? 5 : 2;
+    CHECK(relative_error(states[row].slice(0, 0, begun), hidden.slice(0, 0, begun)) <= limit);
+    CHECK(relative_error(session->hidden()[row], hidden.slice(0, 6)) <= limit);
   }
 }
 

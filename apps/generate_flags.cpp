@@ -116,6 +116,7 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add("logprobs", values.logprobs, "with --json: the log-probability of each new id");
   flags.add("color", values.color, "colour each token by its probability: red is unlikely, green likely");
   values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
 }
 

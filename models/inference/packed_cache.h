@@ -11,7 +11,7 @@ namespace zoo::inference {
 struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
   std::size_t head_dim, capacity;    // positions of a slot; rounded up to whole panels
-  kernels::WeightType type = kernels::WeightType::kFloat32;  // or kBfloat16
+  kernels::WeightType type = kernels::WeightType::kFloat32;  // or kBfloat16, kInt8
 };
 
 /// Keys and values of sequences, laid out for the attention kernel. The system gives memory for positions

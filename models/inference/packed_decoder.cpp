@@ -70,6 +70,13 @@ std::size_t PackedDecoder::bytes() const {
   return head_.bytes() + stack_->bytes() + (encoder_ ? encoder_->bytes() : 0);
 }
 
+std::size_t PackedDecoder::cache_bytes_per_token() const {
+  const CacheShape shape = stack_->cache_shape(1, 1);
+  const std::size_t panel = kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs) +
+                            kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
+  return shape.layers * shape.heads * panel / kernels::kPanelOutputs;
+}
+
 void PackedDecoder::embed(std::int64_t id, std::size_t position, float* x) const {
   TORCH_CHECK(id >= 0 && id < token_embedding_.size(0), "the id ", id, " is outside the vocabulary of ",
               token_embedding_.size(0), " ids");

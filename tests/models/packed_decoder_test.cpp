@@ -140,6 +140,36 @@ TEST_CASE("Packed weights of fewer bits are off by the rounding of activations a
   }
 }
 
+TEST_CASE("A cache of bytes is off by its rounding alone") {
+  TransformerConfig config = llama_config();
+  config.max_positions = 200;
+  const auto model = test::random_model("llama", config, Head::kCausalLm, 5);
+  {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : model->parameters())
+      parameter.mul_(0.5);  // so that attention is not a choice
+  }
+  const auto packed = pack(*model, {.cache = WeightType::kInt8});
+  // Of 2 heads of 10 dimensions in each of 2 layers: bytes of keys and, up to 16, of values, and their
+  // scales.
+  CHECK(packed->cache_bytes_per_token() == 2 * 2 * (10 + 4 + 16 + 4));
+  CHECK(pack(*model, {})->cache_bytes_per_token() == 2 * 2 * (10 + 16) * 4);
+  const at::Tensor ids = test::random_ids(config, 1, 150, 3);
+  const auto session = packed->begin(1, 150);
+  const at::Tensor logits = session->read({list(ids[0])}, DecodingSession::Logits::kAll).clone();
+  const at::Tensor expected = expected_logits(*model, ids[0]);
+  const double error = relative_error(logits[0], expected);
+  // Half a step is the 254th part of the largest element; two layers add what they are off by.
+  CHECK(error <= 4.0 / 254);
+  CHECK(error > 1e-5);  // it is in use
+  // Rows that were copied and went back are as they would be alone.
+  session->rewind(0, 70);
+  session->select({0, 0, 0});
+  const at::Tensor again = session->read({list(ids[0].slice(0, 70, 71)), {1}, list(ids[0].slice(0, 70))});
+  CHECK(relative_error(again[2], logits[0][-1]) <= 1e-5);
+  CHECK(relative_error(again[0], logits[0][70]) <= 1e-5);
+}
+
 TEST_CASE("A packed encoder-decoder gives the modules' logits") {
   for (const auto activation : {Activation::kRelu, Activation::kGeGluTanh}) {
     TransformerConfig config = t5_config();

@@ -73,6 +73,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
                     {"weights", flags.weights.weights},
+                    {"cache", flags.weights.cache},
                     {"kernels", kernels::inference_kernels().name},
                     {"threads", at::get_num_threads()}};
   json.update(figures);
@@ -114,6 +115,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   if (const auto* packed = dynamic_cast<const inference::PackedDecoder*>(model.get())) {
     const double step = median(decode) / static_cast<double>(std::max<std::int64_t>(1, flags.new_tokens - 1));
     figures["packed_mb"] = static_cast<double>(packed->bytes()) / 1e6;
+    figures["cache_bytes_per_token"] = packed->cache_bytes_per_token();
     figures["memory_gb_per_second"] = bandwidth / 1e9;
     figures["share_of_bandwidth"] = static_cast<double>(packed->decoder_bytes()) / step / bandwidth;
   }
@@ -188,6 +190,7 @@ void declare(Flags& flags, BenchFlags& values) {
 
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
+  values.weights.add_cache_to(flags);
   flags.add("batch_size", values.batch_size, "rows, each with a prompt of its own").at_least(1);
   flags.add("prompt_tokens", values.prompt_tokens, "ids of a prompt").at_least(1);
   flags.add("new_tokens", values.new_tokens, "ids to make for each row").at_least(1);

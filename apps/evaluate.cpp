@@ -57,12 +57,15 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       .placeholder("DATASET");
   flags.add("json", values.json, "as a JSON object");
   values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
   flags.example(
       "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
   if (!flags.parse(arguments)) return false;
+  if (values.weights.weights == "modules" && values.weights.cache != "auto")
+    throw UsageError("--cache: needs --weights of our own kernels, such as float32");
   names_task = flags.given("task");
   names_block = flags.given("block_size");
   return true;

@@ -26,7 +26,7 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.add("num_samples", values.num_samples, "continuations of each prompt").at_least(1);
   flags
       .add("temperature", values.temperature,
-           "below 1 sharper, above 1 wilder; 0 takes the likeliest token. Default 0.8, of beams 0")
+           "below 1 sharper, above 1 wilder; 0 takes the likeliest token. Default 0.8, of searches 0")
       .between(0, 1e6);
   flags.add("top_k", values.top_k, "draw from the k likeliest tokens only; 0 is off").at_least(0);
   flags.add("top_p", values.top_p, "draw from the likeliest tokens that reach this probability; 1 is off")
@@ -89,6 +89,16 @@ void add_beams(Flags& flags, GenerateFlags& values) {
       .at_least(0);
 }
 
+void add_contrastive(Flags& flags, GenerateFlags& values) {
+  flags.group("Contrastive search");
+  flags
+      .add(
+          "penalty_alpha", values.penalty_alpha,
+          "of the --top_k likeliest tokens take the one that is likely and unlike, in its hidden state, what "
+          "stands before it: so much weight has the likeness, 0.6 with --top_k 4 as a rule; 0 is off")
+      .between(0, 1);
+}
+
 void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative sampling");
   flags
@@ -106,7 +116,23 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add("logprobs", values.logprobs, "with --json: the log-probability of each new id");
   flags.add("color", values.color, "colour each token by its probability: red is unlikely, green likely");
   values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
+}
+
+// Contrastive search takes the best of its candidates: nothing is drawn, and no beams are followed.
+void check_contrastive(const Flags& flags, const GenerateFlags& values) {
+  if (values.penalty_alpha == 0) return;
+  if (!flags.given("top_k") || values.top_k < 2)
+    throw UsageError("--penalty_alpha: needs --top_k of 2 or more, the candidates of each token");
+  if (values.beams.num_beams > 1) throw UsageError("--penalty_alpha: not with --num_beams");
+  if (!values.draft_model.empty()) throw UsageError("--penalty_alpha: not with --draft_model");
+  if (values.temperature.value_or(0) != 0)
+    throw UsageError(
+        "--temperature: contrastive search (--penalty_alpha) draws nothing; leave it out or give 0");
+  for (const char* flag : {"top_p", "min_p", "typical_p"}) {
+    if (flags.given(flag)) throw UsageError("--", flag, ": not with --penalty_alpha, which draws nothing");
+  }
 }
 
 void check(const Flags& flags, const GenerateFlags& values) {
@@ -131,6 +157,7 @@ void check(const Flags& flags, const GenerateFlags& values) {
        {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
     if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
   }
+  check_contrastive(flags, values);
 }
 
 }  // namespace
@@ -141,6 +168,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   add_sampling(flags, values);
   add_history(flags, values);
   add_beams(flags, values);
+  add_contrastive(flags, values);
   add_drafting(flags, values);
   add_output(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
@@ -151,7 +179,8 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
 
 GenerationOptions generation_options(const GenerateFlags& flags) {
   GenerationOptions options{.max_new_tokens = flags.max_new_tokens};
-  options.sampling = {.temperature = flags.temperature.value_or(flags.beams.num_beams > 1 ? 0 : 0.8),
+  options.sampling = {.temperature = flags.temperature.value_or(
+                          flags.beams.num_beams > 1 || flags.penalty_alpha > 0 ? 0 : 0.8),
                       .top_k = flags.top_k,
                       .top_p = flags.top_p,
                       .min_p = flags.min_p,
@@ -166,6 +195,8 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
                      .forced_bos_token_id = flags.forced_bos_token_id.value_or(-1)};
   if (flags.bad_words_ids) options.history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
   if (flags.forced_eos_token_id) options.history.forced_eos_token_ids = {*flags.forced_eos_token_id};
+  if (flags.penalty_alpha > 0)
+    options.contrastive = {.penalty_alpha = flags.penalty_alpha, .top_k = flags.top_k};
   options.beams = flags.beams;
   if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
   options.draft_tokens = flags.draft_tokens;

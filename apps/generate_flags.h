@@ -20,7 +20,7 @@ struct GenerateFlags {
 
   std::int64_t num_samples = 1, max_new_tokens = 200, top_k = 200;
   std::optional<double> temperature;
-  double top_p = 1.0, min_p = 0.0, typical_p = 1.0;
+  double top_p = 1.0, min_p = 0.0, typical_p = 1.0, penalty_alpha = 0.0;
 
   double repetition_penalty = 1.0, presence_penalty = 0.0, frequency_penalty = 0.0;
   std::int64_t no_repeat_ngram_size = 0, min_length = 0, min_new_tokens = 0;

@@ -16,22 +16,24 @@ namespace {
 using inference::PackOptions;
 using kernels::WeightType;
 
+std::optional<WeightType> type_named(const std::string& name) {
+  if (name == "float32") return WeightType::kFloat32;
+  if (name == "bfloat16") return WeightType::kBfloat16;
+  if (name == "int8") return WeightType::kInt8;
+  if (name == "int4") return WeightType::kInt4;
+  return std::nullopt;
+}
+
 // Nothing: the modules shall answer.
 std::optional<PackOptions> options_for(const ComputeOptions& compute, const PackedWeights& choice) {
   const std::string& name = choice.weights == "auto" ? compute.dtype : choice.weights;
-  PackOptions options{.cache = WeightType::kBfloat16, .release = true};
-  if (name == "float32") {
-    options.weights = options.cache = WeightType::kFloat32;
-  } else if (name == "bfloat16") {
-    options.weights = WeightType::kBfloat16;
-  } else if (name == "int8") {
-    options.weights = WeightType::kInt8;
-  } else if (name == "int4") {
-    options.weights = WeightType::kInt4;
-  } else {
-    return std::nullopt;
-  }
-  return options;
+  const std::optional<WeightType> weights = type_named(name);
+  if (!weights) return std::nullopt;
+  const bool exact = *weights == WeightType::kFloat32;
+  return PackOptions{
+      .weights = *weights,
+      .cache = type_named(choice.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
+      .release = true};
 }
 
 struct ModelHolder {
@@ -44,8 +46,14 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
       : ModelHolder{std::move(model)}, ModuleDecoder(*held) {}
 };
 
-bool is_demanded(const PackedWeights& choice) {
-  return choice.weights != "auto" && choice.weights != "modules";
+// The modules are to answer: throws if the flags name what they do not have.
+void check_modules_fit(const PackedWeights& choice, const std::string& where) {
+  if (choice.weights != "auto" && choice.weights != "modules")
+    throw Error("--weights ", choice.weights, ": our own kernels do not serve this model", where,
+                "; --weights modules does");
+  if (choice.cache != "auto")
+    throw Error("--cache ", choice.cache, ": only our own kernels have such a cache, and they do not serve ",
+                choice.weights == "modules" ? "--weights modules" : "this model" + where, "; leave it out");
 }
 
 }  // namespace
@@ -56,6 +64,12 @@ void PackedWeights::add_to(Flags& flags) {
                "LibTorch's operators");
 }
 
+void PackedWeights::add_cache_to(Flags& flags) {
+  flags.choice("cache", cache, {"auto", "float32", "bfloat16", "int8"},
+               "how the keys and values of what has been read are kept, which is most of the memory of long "
+               "texts: auto is float32 beside such weights, else bfloat16");
+}
+
 std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
                                               const PackedWeights& choice) {
   const c10::Device device = device_of(compute);
@@ -64,10 +78,7 @@ std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, cons
     give_back_idle_memory();
     return pack(*model, *options);
   }
-  if (is_demanded(choice)) {
-    throw Error("--weights ", choice.weights, ": our own kernels do not serve this model",
-                device.is_cpu() ? "" : " on another device than the CPU", "; --weights modules does");
-  }
+  check_modules_fit(choice, device.is_cpu() ? "" : " on another device than the CPU");
   model->to(dtype_of(compute));
   return std::make_unique<OwningDecoder>(std::move(model));
 }
@@ -88,9 +99,7 @@ void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWe
     give_back_idle_memory();
     return pack_encoder(model, *options);
   }
-  if (is_demanded(choice))
-    throw Error("--weights ", choice.weights,
-                ": our own kernels do not serve this model here; --weights modules does");
+  check_modules_fit(choice, " here");
 }
 
 }  // namespace zoo

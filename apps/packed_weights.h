@@ -11,16 +11,20 @@
 
 namespace zoo {
 
-/// How a model that only answers keeps its weights: the flag --weights.
+/// How a model that only answers keeps its weights, and the keys and values of what it has read: the flags
+/// --weights and, of verbs that decode, --cache.
 struct PackedWeights {
   /// "auto" is --dtype's type where our own kernels serve the model, else "modules": LibTorch's operators.
   std::string weights = "auto";
+  /// "auto" is float32 beside weights of float32, else bfloat16. Modules have none but it.
+  std::string cache = "auto";
 
   void add_to(Flags& flags);
+  void add_cache_to(Flags& flags);
 };
 
 /// A language model, ready for decoding; packing leaves `model` without its weights. Throws Error for weights
-/// that its kind, or the device, does not have.
+/// or a cache that its kind, or the device, does not have.
 std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
                                               const PackedWeights& choice);
 

@@ -42,6 +42,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
   flags.add("json", values.json, "a JSON object a text, instead of its new text alone");
   values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "data/base/error.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
@@ -26,6 +27,14 @@ class DecodingSession {
   /// Reads `tokens`[b], at least one of them, behind what row b has read before. float32 in CPU memory, or on
   /// the model's device; valid until the next call. Throws Error where a row would grow beyond the capacity.
   virtual at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted = Logits::kLast) = 0;
+
+  /// Called once, before anything is read: hidden() is wanted. Throws Error where a decoder has no such
+  /// states to show.
+  virtual void keep_hidden() { throw Error("this decoder does not show its hidden states"); }
+
+  /// The hidden states [B, T, C] of the tokens that the last read() was given, behind the final norm; what
+  /// lies behind a shorter row's tokens has no meaning. Where logits are, float32; valid until the next call.
+  virtual at::Tensor hidden() const { return {}; }
 
   /// Row b becomes what row rows[b] was. Rows may repeat (beams, samples of one prompt) or be left out (a row
   /// that has ended); none at all is refused.

@@ -1,15 +1,13 @@
 #include "models/generation/generate.h"
 
-#include <numeric>
-
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/error.h"
 #include "models/generation/beam_search.h"
-#include "models/generation/choosing.h"
+#include "models/generation/contrastive_search.h"
 #include "models/generation/drafting.h"
-#include "models/generation/growing_rows.h"
 #include "models/generation/module_decoder.h"
+#include "models/generation/running_rows.h"
 
 namespace zoo {
 namespace {
@@ -19,75 +17,36 @@ class RowLoop {
  public:
   RowLoop(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options,
           GenerationResult& result)
-      : options_(options),
-        result_(result),
-        rules_(options, model.config().vocab_size),
+      : rules_(options, model.config().vocab_size),
         rows_(model, prompts,
               {.max_new_tokens = options.max_new_tokens,
                .decoder_start_token_id = options.decoder_start_token_id}),
-        sampler_(options.sampling, prompts.size()),
-        numbers_(prompts.size()) {
-    std::iota(numbers_.begin(), numbers_.end(), 0);
-    for (std::size_t b = 0; b < prompts.size(); ++b) histories_.push_back({nullptr, rows_.tokens(b).size()});
-    states_.assign(prompts.size(), rules_.first_state());
-  }
+        running_(options, rules_, rows_, result),
+        sampler_(options.sampling, prompts.size()) {}
 
-  bool going() const { return !numbers_.empty(); }
+  bool going() const { return running_.any(); }
 
   // A token for each row that has not ended. False if the callback wants no more.
   bool step(const TokenCallback& on_token) {
-    for (std::size_t b = 0; b < numbers_.size(); ++b) histories_[b].tokens = &rows_.tokens(b);
     const at::Tensor logits = rows_.next_logits();
-    const TokenIds chosen = sampler_.sample(rules_.apply(logits, histories_, states_), numbers_);
-    const at::Tensor own = options_.log_probabilities ? log_probabilities_of(logits).to(at::kCPU) : logits;
-    std::vector<std::int64_t> going;
-    bool wanted = true;
-    for (std::size_t b = 0; b < chosen.size(); ++b) {
-      NewToken token{numbers_[b], chosen[b]};
-      if (options_.log_probabilities) {
-        token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
-        result_.log_probabilities[token.row].push_back(token.log_probability);
-      }
-      rows_.append(b, token.id);
-      states_[b] = rules_.next_state(states_[b], token.id);
-      result_.ids[token.row].push_back(token.id);
-      if (!rules_.ends(result_.ids[token.row], states_[b])) going.push_back(static_cast<std::int64_t>(b));
-      if (on_token && !on_token(token)) wanted = false;
-    }
-    if (going.size() < numbers_.size()) keep(going);
-    return wanted;
+    const TokenIds chosen = sampler_.sample(running_.allowed(logits, rows_), running_.numbers());
+    for (std::size_t b = 0; b < chosen.size(); ++b) rows_.append(b, chosen[b]);
+    const RunningRows::Step step = running_.take(chosen, logits, on_token);
+    if (!step.going.empty() && step.going.size() < chosen.size()) rows_.select(step.going);
+    return step.wanted;
   }
 
  private:
-  void keep(const std::vector<std::int64_t>& rows) {
-    for (std::size_t b = 0; b < rows.size(); ++b) {
-      const auto from = static_cast<std::size_t>(rows[b]);
-      numbers_[b] = numbers_[from];
-      histories_[b] = histories_[from];
-      states_[b] = states_[from];
-    }
-    numbers_.resize(rows.size());
-    histories_.resize(rows.size());
-    states_.resize(rows.size());
-    if (!rows.empty()) rows_.select(rows);
-  }
-
-  const GenerationOptions& options_;
-  GenerationResult& result_;
   ChoosingRules rules_;
   GrowingRows rows_;
+  RunningRows running_;
   TokenSampler sampler_;
-  std::vector<std::size_t> numbers_;  // in the result, of the rows that have not ended
-  RowHistories histories_;
-  std::vector<std::int64_t> states_;  // of the constraint
 };
 
 void generate_rows(DecodingModel& model, const std::vector<TokenIds>& prompts,
                    const GenerationOptions& options, const TokenCallback& on_token,
                    GenerationResult& result) {
   GenerationWatch watch(result);
-  result.ids.resize(prompts.size());
-  if (options.log_probabilities) result.log_probabilities.resize(prompts.size());
   RowLoop loop(model, prompts, options, result);
   for (std::int64_t step = 0; step < options.max_new_tokens && loop.going(); ++step) {
     if (options.interrupted && options.interrupted()) break;
@@ -142,7 +101,12 @@ GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& pro
   for (const TokenIds& prompt : prompts) result.prompt_count += static_cast<std::int64_t>(prompt.size());
   const BeamOptions& beams = options.beams;
   const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
-  if (options.draft != nullptr) {
+  if (options.contrastive.penalty_alpha != 0) {
+    if (searches) throw Error("contrastive search follows no beams: leave out penalty_alpha or num_beams");
+    if (options.draft != nullptr)
+      throw Error("a draft model does not help a contrastive search: leave out one of them");
+    generate_contrastive(model, prompts, options, on_token, result);
+  } else if (options.draft != nullptr) {
     if (searches) throw Error("a draft model does not help a beam search: leave out one of them");
     generate_drafted(model, prompts, options, on_token, result);
   } else {

@@ -30,18 +30,29 @@ struct BeamOptions {
   double diversity_penalty = 0.0;
 };
 
+/// Contrastive search (Su et al., 2022, "A Contrastive Framework for Neural Text Generation", equation 5): of
+/// the top_k likeliest tokens the one with the largest (1 - penalty_alpha) p - penalty_alpha s, where s is
+/// the largest cosine between its hidden state, behind the final norm, and that of a token before it that the
+/// model sees. The decoder's own tokens alone, of an encoder-decoder.
+struct ContrastiveOptions {
+  double penalty_alpha = 0.0;  // in [0, 1]; 0: no contrastive search
+  std::int64_t top_k = 4;      // candidates, each of which is read; at least 2
+};
+
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;         // for each row, at least 1
-  SamplingOptions sampling;                  // of beams there is none: they take the likeliest
+  SamplingOptions sampling;                  // of beams and contrastive search there is none
   TokenIds eos_token_ids;                    // a row ends with the first of them
   std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder begins with; -1: what its config says
   HistoryOptions history;
   BeamOptions beams;
+  ContrastiveOptions contrastive;                     // not with beams
   std::shared_ptr<const TokenConstraint> constraint;  // what every row must keep to; null: nothing
   bool log_probabilities = false;                     // whether the result and the callback have them
   /// Speculative sampling (Leviathan et al., 2023): a smaller model of the same vocabulary drafts
   /// draft_tokens tokens, which this one reads at once; the distribution stays as it is without, and greedy
-  /// ids do too. Rows are made one after the other. Null: none; not with beams. It must outlive the call.
+  /// ids do too. Rows are made one after the other. Null: none; not with beams or contrastive search. It must
+  /// outlive the call.
   DecodingModel* draft = nullptr;
   std::int64_t draft_tokens = 4;
   /// Asked with a row's new tokens after each of them; true ends the row behind it.
@@ -78,8 +89,9 @@ struct NewToken {
 using TokenCallback = std::function<bool(const NewToken& token)>;
 
 /// Continues each prompt with a decoder, whatever its weights are stored as. Rows of different lengths are
-/// continued as each would be alone, and a row that has ended leaves the others; equal prompts are read once.
-/// An encoder-decoder reads the prompts with its encoder, and its decoder begins with decoder_start_token_id.
+/// continued as each would be alone, and a row that has ended leaves the others; equal prompts are read once,
+/// and so is a longer beginning that prompts of a decoder share. An encoder-decoder reads the prompts with
+/// its encoder, and its decoder begins with decoder_start_token_id.
 ///
 /// A model with learned or sinusoidal positions sees at most max_positions tokens. When a row grows beyond
 /// that, the last half of max_positions of its tokens is kept and read anew: the context slides in jumps,

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
 
@@ -55,14 +56,16 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
 GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options)
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id)),
       starts_(prompts.size(), 0),
-      limit_(context_limit(model.config())) {
+      limit_(context_limit(model.config())),
+      hidden_states_(options.hidden_states) {
   if (prompts.empty()) return;
   const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
   std::size_t longest = 0;
   for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
   const auto begin = static_cast<std::int64_t>(longest);
-  // The last token is given, but never read.
-  const std::int64_t capacity = begin + std::min(options.max_new_tokens - 1, limit_ - begin);
+  // The last token is given, but read for its state alone.
+  const std::int64_t read = options.max_new_tokens - (hidden_states_ ? 0 : 1);
+  const std::int64_t capacity = begin + std::min(read, limit_ - begin);
 
   std::vector<TokenIds> different;
   std::map<TokenIds, std::int64_t> places;
@@ -71,20 +74,78 @@ GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prom
     if (is_new) different.push_back(prompt);
     first_equal_.push_back(place->second);
   }
-  session_ = has_encoder ? model.begin(different, capacity)
-                         : model.begin(static_cast<std::int64_t>(different.size()), capacity);
+  if (has_encoder) {
+    session_ = model.begin(different, capacity);
+  } else {
+    beginnings_ = shared_prefixes(different);
+    if (beginnings_.size() == different.size()) beginnings_.clear();
+    session_ = model.begin(
+        static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
+  }
+  if (hidden_states_) session_->keep_hidden();
 }
 
 at::Tensor GrowingRows::read_first() {
-  std::vector<TokenIds> different(static_cast<std::size_t>(session_->rows()));
+  const std::int64_t count = *std::max_element(first_equal_.begin(), first_equal_.end()) + 1;
+  std::vector<TokenIds> different(static_cast<std::size_t>(count));
   for (const auto row : c10::irange(size())) {
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
   }
-  at::Tensor logits = session_->read(different);
+  at::Tensor logits = beginnings_.empty() ? read(different) : read_beginnings(different);
   if (different.size() == size()) return logits;
   // Copied before the session is asked for anything else.
   logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
+  if (hidden_states_) {
+    std::vector<at::Tensor> states;
+    for (const std::int64_t row : first_equal_)
+      states.push_back(new_states_[static_cast<std::size_t>(row)].clone());
+    new_states_ = std::move(states);
+  }
   session_->select(first_equal_);
+  return logits;
+}
+
+// The beginnings that rows share, then what each has behind them. A row that shares none reads all but its
+// last token first.
+at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) {
+  std::vector<TokenIds> beginnings;
+  std::vector<std::int64_t> groups(different.size());  // of each row
+  for (const auto group : c10::irange(beginnings_.size())) {
+    const auto& [rows, shared] = beginnings_[group];
+    const TokenIds& first = different[rows.front()];
+    const std::size_t length = shared > 0 ? shared : std::max<std::size_t>(1, first.size() - 1);
+    beginnings.emplace_back(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(length));
+    for (const std::size_t row : rows) groups[row] = static_cast<std::int64_t>(group);
+  }
+  read(beginnings);
+  std::vector<at::Tensor> states;
+  for (const at::Tensor& tensor : new_states_) states.push_back(tensor.clone());
+  session_->select(groups);
+  std::vector<TokenIds> rest;
+  for (const auto row : c10::irange(different.size())) {
+    const TokenIds& tokens = different[row];
+    const auto number = static_cast<std::int64_t>(row);
+    // The only token of a row is read twice, for the logits behind it.
+    if (tokens.size() == 1) session_->rewind(number, 0);
+    rest.emplace_back(tokens.begin() + session_->length(number), tokens.end());
+  }
+  const at::Tensor logits = read(rest);
+  for (const auto row : c10::irange(new_states_.size())) {
+    const at::Tensor& before = states[static_cast<std::size_t>(groups[row])];
+    if (different[row].size() > 1) new_states_[row] = at::cat({before, new_states_[row]});
+  }
+  return logits;
+}
+
+// The session's next tokens, of all its rows.
+at::Tensor GrowingRows::read(const std::vector<TokenIds>& unread) {
+  const at::Tensor logits = session_->read(unread);
+  if (!hidden_states_) return logits;
+  const at::Tensor states = session_->hidden();
+  new_states_.clear();
+  for (const auto row : c10::irange(unread.size()))
+    new_states_.push_back(
+        states[static_cast<std::int64_t>(row)].slice(0, 0, static_cast<std::int64_t>(unread[row].size())));
   return logits;
 }
 
@@ -104,7 +165,7 @@ at::Tensor GrowingRows::next_logits() {
     const auto next = static_cast<std::ptrdiff_t>(starts_[row]) + session_->length(number);
     unread.emplace_back(tokens.begin() + next, tokens.end());
   }
-  return session_->read(unread);
+  return read(unread);
 }
 
 void GrowingRows::select(const std::vector<std::int64_t>& rows) {

@@ -72,6 +72,8 @@ class ModuleSession : public DecodingSession {
   }
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
+  void keep_hidden() override { keeps_hidden_ = true; }
+  at::Tensor hidden() const override { return hidden_; }
   void select(const std::vector<std::int64_t>& rows) override;
 
   void rewind(std::int64_t row, std::int64_t length) override {
@@ -92,6 +94,7 @@ class ModuleSession : public DecodingSession {
   void begin_rows(const std::vector<TokenIds>& tokens, Side side);
   void hide_places(std::int64_t end);
   at::Tensor places(std::int64_t begin, std::int64_t end) const;
+  at::Tensor gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const;
   at::Tensor forward(const at::Tensor& ids, bool last_only);
 
   Model& model_;
@@ -104,6 +107,8 @@ class ModuleSession : public DecodingSession {
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
   at::Tensor mask_;          // [B, places], 0 before a row begins; grows as it is needed
   Source source_;            // of an encoder-decoder
+  bool keeps_hidden_ = false;
+  at::Tensor hidden_;  // [B, T, C] of the last read()
 };
 
 void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
@@ -178,6 +183,7 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
     inputs.decoder_attention_mask = mask;
     const ModelOutput output = model_.forward(inputs);
     source_.memory = output.encoder_last_hidden_state;
+    if (keeps_hidden_) hidden_ = output.last_hidden_state;
     return output.logits;
   }
   inputs.input_ids = ids.to(device());
@@ -186,7 +192,17 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
     // Those of padding mean nothing, but must exist.
     inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
   }
-  return model_.forward(inputs).logits;
+  const ModelOutput output = model_.forward(inputs);
+  if (keeps_hidden_) hidden_ = output.last_hidden_state;
+  return output.logits;
+}
+
+// Of what [B, T, N] says of each place, `count` places of each row from firsts[b] on; the last one stands for
+// those behind it.
+at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
+  const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
+  const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
+  return all.gather(1, index.unsqueeze(-1).expand({-1, -1, all.size(2)}));
 }
 
 at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
@@ -205,18 +221,15 @@ at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
   const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
   for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
+  // Where the tokens of each row begin.
+  TokenIds begins(tokens.size(), 0);
+  const bool moved = ragged && side == Side::kLeft;
+  for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
+  if (keeps_hidden_) hidden_ = (moved ? gathered(hidden_, begins, width) : hidden_).to(at::kFloat);
   if (last_only) return logits.select(1, -1);
-  if (wanted == Logits::kAll && (!ragged || side == Side::kRight)) return logits;
-
-  // Where the wanted ones of each row begin.
-  TokenIds firsts;
-  for (const TokenIds& row : tokens)
-    firsts.push_back(wanted == Logits::kLast ? size_of(row) - 1 : width - size_of(row));
-  const at::Tensor steps = places(0, wanted == Logits::kLast ? 1 : width);
-  const at::Tensor index =
-      (at::tensor(firsts, at::kLong).to(device()).unsqueeze(1) + steps).clamp_max_(width - 1);
-  const at::Tensor found = logits.gather(1, index.unsqueeze(-1).expand({-1, -1, logits.size(2)}));
-  return wanted == Logits::kLast ? found.select(1, 0) : found;
+  if (wanted == Logits::kAll) return moved ? gathered(logits, begins, width) : logits;
+  for (const auto b : c10::irange(tokens.size())) begins[b] += size_of(tokens[b]) - 1;
+  return gathered(logits, begins, 1).select(1, 0);
 }
 
 void ModuleSession::select(const std::vector<std::int64_t>& rows) {

@@ -16,15 +16,22 @@ kernels::HeadCache PackedCache::head(std::size_t layer, std::size_t slot, std::s
   return {begin, begin + key_bytes_};
 }
 
-void PackedCache::copy(std::size_t from, std::size_t to, std::size_t positions) {
-  const std::size_t whole = kernels::panel_count(positions) * kernels::kPanelOutputs;
-  const std::size_t keys = kernels::key_bytes(shape_.type, shape_.head_dim, whole);
-  const std::size_t values = kernels::value_bytes(shape_.type, shape_.head_dim, whole);
+void PackedCache::copy(std::size_t from, std::size_t to, std::size_t first, std::size_t last) {
+  if (first == last) return;
+  // Whole panels: those that hold the positions.
+  const auto keys_before = [&](std::size_t panels) {
+    return kernels::key_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
+  };
+  const auto values_before = [&](std::size_t panels) {
+    return kernels::value_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
+  };
+  const std::size_t begin = first / kernels::kPanelOutputs, end = kernels::panel_count(last);
+  const std::size_t keys = keys_before(begin), values = values_before(begin);
   for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
     for (std::size_t h = 0; h < shape_.heads; ++h) {
       const kernels::HeadCache source = head(layer, from, h), target = head(layer, to, h);
-      std::memcpy(target.keys, source.keys, keys);
-      std::memcpy(target.values, source.values, values);
+      std::memcpy(target.keys + keys, source.keys + keys, keys_before(end) - keys);
+      std::memcpy(target.values + values, source.values + values, values_before(end) - values);
     }
   }
 }

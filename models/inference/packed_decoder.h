@@ -26,6 +26,8 @@ class PackedDecoder : public DecodingModel {
   std::size_t bytes() const;
   /// Of those that a step of decoding reads.
   std::size_t decoder_bytes() const { return head_.bytes() + stack_->bytes(); }
+  /// Of the keys and values of a token that a row has read.
+  std::size_t cache_bytes_per_token() const;
 
  private:
   friend class PackedSession;

@@ -48,6 +48,9 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const TransformerConfig& c
                          const PackOptions& options)
     : config_(config), options_(options) {
   TORCH_CHECK(supports(stack, config), "there are no packed kernels for this kind of attention");
+  // An encoder keeps nothing that would have to be small.
+  if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
+    options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
     Layer& layer = layers_.emplace_back();

@@ -11,7 +11,7 @@ namespace zoo::inference {
 
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;
-  WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32 or kBfloat16
+  WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
   bool release = false;  // leave the modules without the weights that are packed: they cannot be used again
 };
 

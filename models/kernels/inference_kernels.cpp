@@ -71,10 +71,12 @@ std::size_t value_columns(std::size_t head_dim) {
 }
 
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  if (type == WeightType::kInt8) return capacity * (head_dim + sizeof(float));
   return capacity / kPanelOutputs * panel_bytes(type, head_dim);
 }
 
 std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  if (type == WeightType::kInt8) return capacity * (value_columns(head_dim) + sizeof(float));
   return capacity * value_columns(head_dim) * (type == WeightType::kFloat32 ? 4 : 2);
 }
 

@@ -59,9 +59,13 @@ struct PackedProduct {
   Pointwise pointwise = Pointwise::kNone;
 };
 
-/// Keys and values of one head, of kFloat32 or kBfloat16, so that both products of attention read them as
-/// packed weights. Keys: panels of kPanelOutputs positions whose inputs are the head's dimensions. Values:
-/// one panel of value_columns(D) outputs whose inputs are the positions.
+/// Keys and values of one head. Of kFloat32 or kBfloat16 both products of attention read them as packed
+/// weights. Keys: panels of kPanelOutputs positions whose inputs are the head's dimensions. Values: one panel
+/// of value_columns(D) outputs whose inputs are the positions.
+///
+/// Of kInt8 a key and a value have a scale each, x = scale q with q in [-127, 127]. Both are panels of
+/// kPanelOutputs positions: for each dimension the bytes of its positions side by side (keys), or for each
+/// position those of value_columns(D) dimensions (values), then the positions' scales in float32.
 struct HeadCache {
   std::byte *keys, *values;
 };

@@ -72,9 +72,33 @@ class BenchTest(CommandTest):
         self.assertEqual(ids[0], ids[1])
         self.assertEqual(ids[0], ids[2])
 
-    def test_perplexity_by_precision(self):
+    def test_kinds_of_caches(self):
+        words = ("decode", "--model", self.model, "--prompt_tokens", 4, "--new_tokens", 6, "--rounds", 1)
+        # Two heads of 8 in each of two layers: 8 of keys and, up to 16, of values, and a scale for each of both.
+        for kind, bytes_per_token in (("float32", 4 * 24 * 4), ("bfloat16", 4 * 24 * 2), ("int8", 4 * (24 + 8))):
+            found = self.figures(*words, "--weights", "bfloat16", "--cache", kind)
+            self.assertEqual((found["cache"], found["cache_bytes_per_token"]), (kind, bytes_per_token))
+        for weights, kind in (("float32", "float32"), ("int8", "bfloat16")):
+            self.assertEqual(self.figures(*words, "--weights", weights)["cache_bytes_per_token"],
+                             self.figures(*words, "--weights", weights, "--cache", kind)["cache_bytes_per_token"])
+        begin = ("generate", "--model", self.model, "--input_ids", "[[1]]", "--cache", "int8")
+        self.assert_one_error(run(*begin, "--weights", "modules"), 1, "--cache int8", "--weights modules")
+        self.assert_one_error(run("evaluate", "--model", self.model, "--dataset", "x", "--cache", "int8"), 2, "--cache", "--weights")
+        text = self.text()
+        errors = [json.loads(self.succeed("evaluate", "--model", self.model, "--dataset", text, "--block_size", 16,
+                                          "--eval_iters", 1, "--weights", "float32", "--cache", kind, "--json"))["largest_logit_error"]
+                  for kind in ("float32", "int8", "bfloat16")]
+        self.assertLess(errors[0], 1e-3)
+        self.assertGreater(errors[1], errors[0])
+        self.assertGreater(errors[2], errors[0])
+
+    def text(self):
         text = self.folder / "text.txt"
         text.write_text("the cat sat on the mat. " * 60)
+        return text
+
+    def test_perplexity_by_precision(self):
+        text = self.text()
         loss, error = {}, {}
         for kind in ("modules", *KINDS):
             done = run("evaluate", "--model", self.model, "--dataset", text, "--block_size", 16, "--eval_iters", 3,

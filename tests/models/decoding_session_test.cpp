@@ -51,13 +51,12 @@ struct Watched {
   std::unique_ptr<DecodingSession> session;
   std::vector<TokenIds> rows, sources;  // no sources for a decoder
 
-  // Each row's logits [T, V] of a pass over that row alone.
-  at::Tensor alone(std::size_t row) const {
+  // A pass over a row alone.
+  ModelOutput alone(std::size_t row) const {
     const at::Tensor ids = at::tensor(rows[row], at::kLong).unsqueeze(0);
-    if (sources.empty()) return model.forward({.input_ids = ids}).logits[0];
-    return model
-        .forward({.input_ids = at::tensor(sources[row], at::kLong).unsqueeze(0), .decoder_input_ids = ids})
-        .logits[0];
+    if (sources.empty()) return model.forward({.input_ids = ids});
+    return model.forward(
+        {.input_ids = at::tensor(sources[row], at::kLong).unsqueeze(0), .decoder_input_ids = ids});
   }
 
   void read(const std::vector<TokenIds>& tokens, Logits wanted) {
@@ -68,13 +67,16 @@ struct Watched {
       const auto number = static_cast<std::int64_t>(row),
                  count = static_cast<std::int64_t>(tokens[row].size());
       REQUIRE(session->length(number) == static_cast<std::int64_t>(rows[row].size()));
-      const at::Tensor expected = alone(row);
+      const ModelOutput pass = alone(row);
+      const at::Tensor expected = pass.logits[0];
       INFO("row " << row << " of " << rows[row].size() << " tokens");
       if (wanted == Logits::kLast) {
         CHECK(relative_error(found[number], expected[-1]) < 1e-5);
       } else {
         CHECK(relative_error(found[number].slice(0, 0, count), expected.slice(0, -count)) < 1e-5);
       }
+      CHECK(relative_error(session->hidden()[number].slice(0, 0, count),
+                           pass.last_hidden_state[0].slice(0, -count)) < 1e-5);
     }
   }
 
@@ -121,6 +123,7 @@ TEST_CASE("A session's rows read, repeat, leave and go back as each would alone"
   const auto model = decoder_with(position);
   ModuleDecoder decoder(*model);
   Watched watched{*model, decoder.begin(3, 16), std::vector<TokenIds>(3), {}};
+  watched.session->keep_hidden();
   SECTION("prompts of different lengths") {
     watched.read({{1, 2, 3, 4, 5}, {6}, {7, 8, 9}}, GENERATE(Logits::kLast, Logits::kAll));
   }
@@ -136,6 +139,7 @@ TEST_CASE("The rows of an encoder-decoder's session keep their sources") {
   ModuleDecoder decoder(*model);
   const std::vector<TokenIds> sources{{3, 1, 4, 1, 5}, {9, 2, 6, 5, 3, 5, 8}, {7}};
   Watched watched{*model, decoder.begin(sources, 16), std::vector<TokenIds>(3), sources};
+  watched.session->keep_hidden();
   SECTION("all begin with one token") {
     watched.read({{0}, {0}, {0}}, Logits::kLast);
   }

@@ -1,6 +1,7 @@
 #include "models/inference/packed_decoder.h"
 
 #include <cmath>
+#include <random>
 
 #include <catch2/catch.hpp>
 
@@ -54,18 +55,25 @@ TokenIds list(const at::Tensor& ids) {
   return {data, data + ids.numel()};
 }
 
-// What the modules say behind each token of one sequence: [T, V].
-at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
+// What the modules say of one sequence.
+ModelOutput pass_over(Model& model, const at::Tensor& ids) {
   const at::NoGradGuard no_grad;
-  return model.forward({.input_ids = ids.unsqueeze(0)}).logits[0];
+  return model.forward({.input_ids = ids.unsqueeze(0)});
+}
+
+// And behind each of its tokens: [T, V].
+at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
+  return pass_over(model, ids).logits[0];
 }
 
 void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& options, double limit) {
   const at::Tensor ids = test::random_ids(model->config(), 2, 14, 3);
   const auto packed = pack(*model, options);
   const auto session = packed->begin(2, 14);
+  session->keep_hidden();
   // Rows of unlike length: 5 and 2 tokens, then 1 and 4, then all that is left.
   const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))}).clone();
+  const at::Tensor states = session->hidden().clone();
   const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))}).clone();
   const at::Tensor rest =
       session->read({list(ids[0].slice(0, 6)), list(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
@@ -76,6 +84,10 @@ void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& optio
     CHECK(relative_error(first[row], expected[row == 0 ? 4 : 1]) <= limit);
     CHECK(relative_error(second[row], expected[5]) <= limit);
     CHECK(relative_error(rest[row], expected.slice(0, 6)) <= limit);
+    const at::Tensor hidden = pass_over(*model, ids[row]).last_hidden_state[0];
+    const std::int64_t begun = row == 0 ? 5 : 2;
+    CHECK(relative_error(states[row].slice(0, 0, begun), hidden.slice(0, 0, begun)) <= limit);
+    CHECK(relative_error(session->hidden()[row], hidden.slice(0, 6)) <= limit);
   }
 }
 
@@ -129,6 +141,36 @@ TEST_CASE("Packed weights of fewer bits are off by the rounding of activations a
   }
 }
 
+TEST_CASE("A cache of bytes is off by its rounding alone") {
+  TransformerConfig config = llama_config();
+  config.max_positions = 200;
+  const auto model = test::random_model("llama", config, Head::kCausalLm, 5);
+  {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : model->parameters())
+      parameter.mul_(0.5);  // so that attention is not a choice
+  }
+  const auto packed = pack(*model, {.cache = WeightType::kInt8});
+  // Of 2 heads of 10 dimensions in each of 2 layers: bytes of keys and, up to 16, of values, and their
+  // scales.
+  CHECK(packed->cache_bytes_per_token() == 2 * 2 * (10 + 4 + 16 + 4));
+  CHECK(pack(*model, {})->cache_bytes_per_token() == 2 * 2 * (10 + 16) * 4);
+  const at::Tensor ids = test::random_ids(config, 1, 150, 3);
+  const auto session = packed->begin(1, 150);
+  const at::Tensor logits = session->read({list(ids[0])}, DecodingSession::Logits::kAll).clone();
+  const at::Tensor expected = expected_logits(*model, ids[0]);
+  const double error = relative_error(logits[0], expected);
+  // Half a step is the 254th part of the largest element; two layers add what they are off by.
+  CHECK(error <= 4.0 / 254);
+  CHECK(error > 1e-5);  // it is in use
+  // Rows that were copied and went back are as they would be alone.
+  session->rewind(0, 70);
+  session->select({0, 0, 0});
+  const at::Tensor again = session->read({list(ids[0].slice(0, 70, 71)), {1}, list(ids[0].slice(0, 70))});
+  CHECK(relative_error(again[2], logits[0][-1]) <= 1e-5);
+  CHECK(relative_error(again[0], logits[0][70]) <= 1e-5);
+}
+
 TEST_CASE("A packed encoder-decoder gives the modules' logits") {
   for (const auto activation : {Activation::kRelu, Activation::kGeGluTanh}) {
     TransformerConfig config = t5_config();
@@ -173,6 +215,44 @@ TEST_CASE("Rows of a packed session are chosen, repeated and rewound") {
   CHECK(session->length(0) == 2);
   const at::Tensor again = session->read({list(ids[1].slice(0, 2, 10))});
   CHECK(relative_error(again[0], expected_logits(*model, ids[1])[9]) <= 1e-5);
+}
+
+TEST_CASE("Rows that part, meet and part again are as each would be alone") {
+  TransformerConfig config = llama_config();
+  config.max_positions = 200;
+  const auto model = test::random_model("llama", config, Head::kCausalLm, 5);
+  const auto packed = pack(*model, {});
+  const auto session = packed->begin(2, 120);
+  std::mt19937 chance(11);
+  const auto below = [&](std::size_t end) { return static_cast<std::int64_t>(chance() % end); };
+  std::vector<TokenIds> rows{list(test::random_ids(config, 1, 60, 1)),
+                             list(test::random_ids(config, 1, 62, 2))};
+  session->read(rows);
+  for (int step = 0; step < 30; ++step) {
+    // A few of them, as beams and candidates do; now and then some go back, over the border of a panel too.
+    std::vector<std::int64_t> chosen;
+    std::vector<TokenIds> kept, next;
+    for (std::int64_t i = 0, count = 1 + below(5); i < count; ++i) {
+      chosen.push_back(below(rows.size()));
+      kept.push_back(rows[static_cast<std::size_t>(chosen.back())]);
+    }
+    session->select(chosen);
+    rows = kept;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (below(5) == 0) {
+        rows[row].resize(rows[row].size() - static_cast<std::size_t>(below(8)));
+        session->rewind(static_cast<std::int64_t>(row), static_cast<std::int64_t>(rows[row].size()));
+      }
+      next.push_back(TokenIds(static_cast<std::size_t>(1 + below(2)), below(70)));
+      rows[row].insert(rows[row].end(), next.back().begin(), next.back().end());
+    }
+    const at::Tensor logits = session->read(next);
+    for (std::size_t row = 0; row < rows.size() && step % 5 == 4; ++row) {
+      CAPTURE(step, row);
+      CHECK(relative_error(logits[static_cast<std::int64_t>(row)],
+                           expected_logits(*model, at::tensor(rows[row]))[-1]) <= 1e-5);
+    }
+  }
 }
 
 TEST_CASE("A packed session refuses what does not fit") {

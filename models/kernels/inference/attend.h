@@ -71,6 +71,18 @@ ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const
   return sum_of(sums);
 }
 
+// V vectors of the result, from number `v` on, divided by the sums of their weights.
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void write_mixed(const Attention& a, std::size_t v, const float (&sums)[R], Lanes (&mixed)[R][V],
+                            float* result) {
+  const Place<V> place{a.head_dim - v * kLanes};
+  for (std::size_t r = 0; r < R; ++r) {
+    const float factor = sums[r] > 0 ? 1.0F / sums[r] : 0.0F;
+    for (std::size_t i = 0; i < V; ++i) mixed[r][i] *= factor;
+  }
+  place.write_all(result + v * kLanes, a.result_row, mixed);
+}
+
 template <class Dot, std::size_t R>
 ZOO_INLINE void mix_values(const Attention& a, const std::byte* weights, std::size_t row_bytes,
                            const Scores& scores, const float (&sums)[R], float* result) {
@@ -82,12 +94,90 @@ ZOO_INLINE void mix_values(const Attention& a, const std::byte* weights, std::si
     constexpr std::size_t V = decltype(vectors)::value;
     typename Dot::Sums mixed[R][V] = {};
     add_products<Dot>(TileInput{weights, row_bytes, values + v * sizeof(Words), columns * 4, words}, mixed);
-    const Place<V> place{a.head_dim - v * kLanes};
-    for (std::size_t r = 0; r < R; ++r) {
-      const float factor = sums[r] > 0 ? 1.0F / sums[r] : 0.0F;
-      for (std::size_t i = 0; i < V; ++i) mixed[r][i] *= factor;
+    write_mixed(a, v, sums, mixed, result);
+  });
+}
+
+// 16 signed bytes.
+ZOO_INLINE Lanes load_steps(const std::byte* from) {
+  using Sixteen = signed char __attribute__((vector_size(16)));
+  Sixteen bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+#ifdef __AVX512F__
+  return Lanes(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(__m128i(bytes))));
+#else
+  using Shorts = short __attribute__((vector_size(32)));
+  return __builtin_convertvector(
+      __builtin_convertvector(__builtin_convertvector(bytes, Shorts), IntegerLanes), Lanes);
+#endif
+}
+
+// A panel of an int8 cache: kPanelOutputs positions of `width` bytes, then their scales.
+ZOO_INLINE std::byte* byte_panel(std::byte* panels, std::size_t position, std::size_t width) {
+  return panels + position / kPanelOutputs * (width + sizeof(float)) * kPanelOutputs;
+}
+
+// R rows of `count` factors, each times V vectors of bytes.
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void add_byte_products(const float* factors, std::size_t row, const std::byte* bytes,
+                                  std::size_t stride, std::size_t count, Lanes (&sums)[R][V]) {
+  for (std::size_t k = 0; k < count; ++k, bytes += stride) {
+    Lanes read[V];
+    for (std::size_t v = 0; v < V; ++v) read[v] = load_steps(bytes + v * kLanes);
+    for (std::size_t r = 0; r < R; ++r)
+      for (std::size_t v = 0; v < V; ++v) sums[r][v] += all(factors[r * row + k]) * read[v];
+  }
+}
+
+template <std::size_t R>
+ZOO_INLINE void score_bytes(const Attention& a, const float* queries, const Scores& scores) {
+  for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
+    const std::byte* panel = byte_panel(a.cache.keys, position, a.head_dim);
+    const auto* scales = reinterpret_cast<const float*>(panel + a.head_dim * kPanelOutputs);
+    const std::size_t left = (scores.end - position + kLanes - 1) / kLanes;
+    for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
+      constexpr std::size_t V = decltype(vectors)::value;
+      Lanes sums[R][V] = {};
+      add_byte_products(queries, a.query_row, panel + v * kLanes, kPanelOutputs, a.head_dim, sums);
+      float* to = scores.data + position - scores.begin + v * kLanes;
+      for (std::size_t i = 0; i < V; ++i) {
+        const Lanes scale = load(scales + (v + i) * kLanes);
+        for (std::size_t r = 0; r < R; ++r) store(to + r * scores.row + i * kLanes, sums[r][i] * scale);
+      }
+    });
+  }
+}
+
+// Weights times the scales of their values.
+template <std::size_t R>
+ZOO_INLINE void scale_weights(const Attention& a, std::size_t columns, const Scores& scores) {
+  for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
+    const std::byte* panel = byte_panel(a.cache.values, position, columns);
+    const auto* scales = reinterpret_cast<const float*>(panel + columns * kPanelOutputs);
+    for (std::size_t s = 0; s < kPanelOutputs && position + s < scores.end; s += kLanes) {
+      const Lanes scale = load(scales + s);
+      for (std::size_t r = 0; r < R; ++r) {
+        float* weights = scores.data + r * scores.row + position - scores.begin + s;
+        store(weights, load(weights) * scale);
+      }
     }
-    place.write_all(result + v * kLanes, a.result_row, mixed);
+  }
+}
+
+template <std::size_t R>
+ZOO_INLINE void mix_bytes(const Attention& a, const Scores& scores, const float (&sums)[R], float* result) {
+  const std::size_t columns = (a.head_dim + kLanes - 1) / kLanes * kLanes;
+  scale_weights<R>(a, columns, scores);
+  for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
+    constexpr std::size_t V = decltype(vectors)::value;
+    Lanes mixed[R][V] = {};
+    for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
+      const std::size_t left = scores.end - position;
+      add_byte_products(scores.data + position - scores.begin, scores.row,
+                        byte_panel(a.cache.values, position, columns) + v * kLanes, columns,
+                        left < kPanelOutputs ? left : kPanelOutputs, mixed);
+    }
+    write_mixed(a, v, sums, mixed, result);
   });
 }
 
@@ -109,6 +199,12 @@ ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
     mix_values<FloatDot, R>(a, a.scratch, scores.row * sizeof(float), scores, sums, result);
     return;
   }
+  if (a.type == WeightType::kInt8) {
+    score_bytes<R>(a, queries, scores);
+    for (std::size_t r = 0; r < R; ++r) sums[r] = soften(a, query + r, scores.data + r * scores.row, scores);
+    mix_bytes<R>(a, scores, sums, result);
+    return;
+  }
   std::byte* halves = a.scratch + R * scores.row * sizeof(float);  // queries, then weights
   const std::size_t query_bytes = (a.head_dim + kLanes - 1) / kLanes * kLanes * 2;
   for (std::size_t r = 0; r < R; ++r)
@@ -128,6 +224,27 @@ void attend(const Attention& a) {
            [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); });
 }
 
+void remember_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t position, const float* key,
+                    const float* value) {
+  const std::size_t columns = (head_dim + kLanes - 1) / kLanes * kLanes, lane = position % kPanelOutputs;
+  const auto write_scale = [&](std::byte* scales, float most) {
+    const float scale = most / 127.0F;
+    std::memcpy(scales + lane * sizeof scale, &scale, sizeof scale);
+    return most > 0 ? 127.0F / most : 0.0F;
+  };
+  const PlainRow keys{key, head_dim}, values{value, head_dim};
+  std::byte* panel = byte_panel(cache.keys, position, head_dim);
+  const float inverse = write_scale(panel + head_dim * kPanelOutputs, largest(keys, 0, head_dim));
+  for (std::size_t d = 0; d < head_dim; d += kLanes) {
+    const IntegerLanes steps = quantized(keys.at(d), inverse);
+    for (std::size_t i = 0; i < kLanes && d + i < head_dim; ++i)
+      panel[(d + i) * kPanelOutputs + lane] = static_cast<std::byte>(steps[i]);
+  }
+  panel = byte_panel(cache.values, position, columns);
+  store_bytes(values, 0, columns, write_scale(panel + columns * kPanelOutputs, largest(values, 0, head_dim)),
+              panel + lane * columns);
+}
+
 void remember(WeightType type, const HeadCache& cache, std::size_t head_dim, std::size_t position,
               const float* key, const float* value) {
   const std::size_t columns = (head_dim + kLanes - 1) / kLanes * kLanes;
@@ -138,6 +255,7 @@ void remember(WeightType type, const HeadCache& cache, std::size_t head_dim, std
     std::memcpy(cache.values + position * columns * sizeof(float), value, head_dim * sizeof(float));
     return;
   }
+  if (type == WeightType::kInt8) return remember_bytes(cache, head_dim, position, key, value);
   const std::size_t words = (head_dim + 1) / 2;
   auto* keys = reinterpret_cast<std::uint16_t*>(cache.keys) + (panel * words * kPanelOutputs + lane) * 2;
   auto* values = reinterpret_cast<std::uint16_t*>(cache.values) + position / 2 * columns * 2 + position % 2;

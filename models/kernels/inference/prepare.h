@@ -74,6 +74,12 @@ ZOO_INLINE void store_bfloats(std::byte* to, const Lanes& lanes) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
+// The nearest steps, of which `inverse` make 1.
+ZOO_INLINE IntegerLanes quantized(const Lanes& x, float inverse) {
+  const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  return __builtin_convertvector((x * inverse + magic) - magic, IntegerLanes);
+}
+
 // A part of a row as int8: returns their sum. `inverse` is 1 / scale.
 template <class Row>
 ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size_t last, float inverse,
@@ -82,10 +88,7 @@ ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size
   IntegerLanes sums{};
   for (std::size_t k = first; k < last; k += kLanes) {
     IntegerLanes q{};
-    if (k < row.width) {
-      const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-      q = __builtin_convertvector((row.at(k) * inverse + magic) - magic, IntegerLanes);
-    }
+    if (k < row.width) q = quantized(row.at(k), inverse);
     sums += q;
     const auto bytes = __builtin_convertvector(q, Sixteen);
     std::memcpy(to + k, &bytes, sizeof bytes);

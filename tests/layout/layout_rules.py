@@ -17,7 +17,7 @@ MAY_INCLUDE = {
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
-# Preceded by nothing of a path: "models/work/x" is no absolute path.
+# Preceded by nothing of a path: behind "models" or "$HOME" it is no absolute one.
 HOME_PATH = re.compile(r"(?<![\w.~})-])/(?:home|root|work|workspace|Users)/\w")
 
 

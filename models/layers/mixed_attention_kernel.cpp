@@ -5,57 +5,30 @@
 #include "models/kernels/functions.h"
 #include "models/kernels/pair_vector.h"
 #include "models/kernels/turn.h"
+#include "models/layers/head_product.h"
 
 namespace zoo::mixed_attention {
 namespace {
 
 using namespace kernels;
+using head_product::Extent;
+using head_product::kRows;
+using head_product::sum_of;
 using short_attention::padded;
 
-constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
-
-// Pair p of row i lies at data[i * row + p * pair].
-struct Factor {
-  const Pair* data;
-  std::size_t row, pair;
+struct PairDot {
+  using Element = Pair;
+  static ZOO_INLINE Words load(const Pair* from) { return load_words(from); }
+  static ZOO_INLINE Lanes add(const Lanes& sums, Pair factor, const Words& columns) {
+    return add_products(sums, factor, columns);
+  }
 };
 
-// Which pairs contribute to the rows from `first_row` on, and how many columns of the result are wanted.
-struct Extent {
-  std::size_t begin, end, columns;
-};
-
-template <std::size_t V>
-ZOO_INLINE void tile(const Factor& a, const Pair* b, std::size_t b_row, float* c, std::size_t c_row,
-                     const Extent& extent) {
-  Lanes sums[kRows][V] = {};
-  for (std::size_t p = extent.begin; p < extent.end; ++p) {
-    Words columns[V];
-    for (std::size_t v = 0; v < V; ++v) columns[v] = load_words(b + p * b_row + v * kLanes);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const Pair factor = a.data[r * a.row + p * a.pair];
-      for (std::size_t v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], factor, columns[v]);
-    }
-  }
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t v = 0; v < V; ++v) store(c + r * c_row + v * kLanes, sums[r][v]);
-  }
-}
-
-// c = a b for `rows` rows (a multiple of kRows); `extent(first_row)` leaves out what is known to be zero.
+// c = a b; a's columns, b's rows and what `extent` counts are pairs.
 template <class ExtentOf>
-ZOO_INLINE void multiply(Factor a, const Pair* b, std::size_t b_row, float* c, std::size_t c_row,
-                         std::size_t rows, const ExtentOf& extent) {
-  const Pair* origin = a.data;
-  for (std::size_t i = 0; i < rows; i += kRows) {
-    const Extent e = extent(i);
-    a.data = origin + i * a.row;
-    float* to = c + i * c_row;
-    std::size_t j = 0;
-    for (; j + 4 * kLanes <= e.columns; j += 4 * kLanes) tile<4>(a, b + j, b_row, to + j, c_row, e);
-    for (; j + 2 * kLanes <= e.columns; j += 2 * kLanes) tile<2>(a, b + j, b_row, to + j, c_row, e);
-    for (; j < e.columns; j += kLanes) tile<1>(a, b + j, b_row, to + j, c_row, e);
-  }
+ZOO_INLINE void multiply(const head_product::Factor<Pair>& a, const Pair* b, std::size_t b_row, float* c,
+                         std::size_t c_row, std::size_t rows, const ExtentOf& extent) {
+  head_product::multiply<PairDot>(a, b, b_row, c, c_row, rows, extent);
 }
 
 // Rows [T, D] of a head, in the forms that products take them in. Beyond the data they are zero.
@@ -124,12 +97,6 @@ void unpack(const float* from, const Rows& rows, float* to) {
       }
     }
   }
-}
-
-ZOO_INLINE float sum_of(const Lanes& lanes) {
-  float sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
 }
 
 // x up to the row's own position, `hidden` behind it.

@@ -6,66 +6,30 @@
 
 #include "models/kernels/functions.h"
 #include "models/kernels/turn.h"
+#include "models/layers/head_product.h"
 
 namespace zoo::short_attention {
 namespace {
 
+using head_product::Extent;
+using head_product::kRows;
+using head_product::sum_of;
 using kernels::exponential;
 using kernels::kLanes;
 using kernels::Lanes;
 
-constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
-
-// Element (i, k) lies at data[i * row + k * column].
-struct Matrix {
-  const float* data;
-  std::size_t row, column;
+struct FloatDot {
+  using Element = float;
+  static ZOO_INLINE Lanes load(const float* from) { return kernels::load(from); }
+  static ZOO_INLINE Lanes add(const Lanes& sums, float factor, const Lanes& columns) {
+    return sums + factor * columns;
+  }
 };
 
-// Which k contribute to the rows from `first_row` on, and how many columns of the result are wanted there.
-struct Extent {
-  std::size_t begin, end, columns;
-};
-
-// c[r, 0 … 16 V) = sum over k of a[r, k] * b[k, …], for kRows rows.
-template <std::size_t V>
-[[gnu::always_inline]] inline void tile(const Matrix& a, const float* b, std::size_t b_row, float* c,
-                                        std::size_t c_row, std::size_t begin, std::size_t end) {
-  Lanes sums[kRows][V] = {};
-  for (std::size_t k = begin; k < end; ++k) {
-    Lanes columns[V];
-    for (std::size_t v = 0; v < V; ++v) std::memcpy(&columns[v], b + k * b_row + v * kLanes, sizeof(Lanes));
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const Lanes factor = Lanes{} + a.data[r * a.row + k * a.column];
-      for (std::size_t v = 0; v < V; ++v) sums[r][v] += factor * columns[v];
-    }
-  }
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t v = 0; v < V; ++v) std::memcpy(c + r * c_row + v * kLanes, &sums[r][v], sizeof(Lanes));
-  }
-}
-
-// c = a b for `rows` rows (a multiple of kRows); `extent(first_row)` leaves out what is known to be zero.
 template <class ExtentOf>
-[[gnu::always_inline]] inline void multiply(Matrix a, const float* b, std::size_t b_row, float* c,
-                                            std::size_t c_row, std::size_t rows, ExtentOf extent) {
-  const float* origin = a.data;
-  for (std::size_t i = 0; i < rows; i += kRows) {
-    const Extent e = extent(i);
-    a.data = origin + i * a.row;
-    std::size_t j = 0;
-    for (; j + 4 * kLanes <= e.columns; j += 4 * kLanes)
-      tile<4>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
-    for (; j + 2 * kLanes <= e.columns; j += 2 * kLanes)
-      tile<2>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
-    for (; j < e.columns; j += kLanes) tile<1>(a, b + j, b_row, c + i * c_row + j, c_row, e.begin, e.end);
-  }
-}
-
-float sum_of(const Lanes& lanes) {
-  float sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
+ZOO_INLINE void multiply(const head_product::Factor<float>& a, const float* b, std::size_t b_row, float* c,
+                         std::size_t c_row, std::size_t rows, const ExtentOf& extent) {
+  head_product::multiply<FloatDot>(a, b, b_row, c, c_row, rows, extent);
 }
 
 // Row i of the scores becomes softmax over its first i + 1 entries; the rest of its last vector becomes zero.
@@ -149,7 +113,7 @@ float scale_of(const Head& head) {
 }  // namespace
 
 std::size_t padded(std::size_t size) {
-  return (size + kLanes - 1) / kLanes * kLanes;
+  return head_product::padded(size);
 }
 
 std::size_t weights_size(std::size_t length) {

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "models/kernels/vector.h"
+
+// Products of one head's matrices, for the kernels of attention alone: everything is inlined
+// (kernels/vector.h).
+namespace zoo::head_product {
+
+using kernels::kLanes;
+using kernels::Lanes;
+
+constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
+
+ZOO_INLINE constexpr std::size_t padded(std::size_t size) {
+  return (size + kLanes - 1) / kLanes * kLanes;
+}
+
+/// Element k of row i lies at data[i * row + k * column].
+template <class Element>
+struct Factor {
+  const Element* data;
+  std::size_t row, column;
+};
+
+/// Which k contribute to the rows from `first_row` on, and how many columns of the result are wanted there.
+struct Extent {
+  std::size_t begin, end, columns;
+};
+
+/// c[r, 0 … 16 V) = sum over k of a[r, k] * b[k, …], for kRows rows. Dot has an Element, and
+/// load(const Element*) and add(sums, Element, loaded) for 16 columns.
+template <class Dot, std::size_t V, class Element = typename Dot::Element>
+ZOO_INLINE void tile(const Factor<Element>& a, const Element* b, std::size_t b_row, float* c,
+                     std::size_t c_row, const Extent& extent) {
+  Lanes sums[kRows][V] = {};
+  for (std::size_t k = extent.begin; k < extent.end; ++k) {
+    decltype(Dot::load(b)) columns[V];
+    for (std::size_t v = 0; v < V; ++v) columns[v] = Dot::load(b + k * b_row + v * kLanes);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Element factor = a.data[r * a.row + k * a.column];
+      for (std::size_t v = 0; v < V; ++v) sums[r][v] = Dot::add(sums[r][v], factor, columns[v]);
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < V; ++v) kernels::store(c + r * c_row + v * kLanes, sums[r][v]);
+  }
+}
+
+/// c = a b for `rows` rows (a multiple of kRows); `extent(first_row)` leaves out what is known to be zero.
+template <class Dot, class ExtentOf, class Element = typename Dot::Element>
+ZOO_INLINE void multiply(Factor<Element> a, const Element* b, std::size_t b_row, float* c, std::size_t c_row,
+                         std::size_t rows, const ExtentOf& extent) {
+  const Element* origin = a.data;
+  for (std::size_t i = 0; i < rows; i += kRows) {
+    const Extent e = extent(i);
+    a.data = origin + i * a.row;
+    float* to = c + i * c_row;
+    std::size_t j = 0;
+    for (; j + 4 * kLanes <= e.columns; j += 4 * kLanes) tile<Dot, 4>(a, b + j, b_row, to + j, c_row, e);
+    for (; j + 2 * kLanes <= e.columns; j += 2 * kLanes) tile<Dot, 2>(a, b + j, b_row, to + j, c_row, e);
+    for (; j < e.columns; j += kLanes) tile<Dot, 1>(a, b + j, b_row, to + j, c_row, e);
+  }
+}
+
+ZOO_INLINE float sum_of(const Lanes& lanes) {
+  float sum = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
+  return sum;
+}
+
+}  // namespace zoo::head_product

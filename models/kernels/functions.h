@@ -24,9 +24,7 @@ ZOO_INLINE Lanes exponential(Lanes x) {
   p = p * r + 5.0000001201e-1F;
   p = p * r * r + r + 1.0F;
   const IntegerLanes exponent = (__builtin_convertvector(n, IntegerLanes) + 127) << 23;
-  Lanes power;
-  std::memcpy(&power, &exponent, sizeof power);
-  return p * power;
+  return p * bits<Lanes>(exponent);
 }
 
 /// 1 / (1 + e^-x)

@@ -13,14 +13,6 @@ namespace zoo::kernels {
 using Words = std::uint32_t __attribute__((vector_size(64)));
 using HalfWords = std::uint32_t __attribute__((vector_size(32)));
 
-template <class To, class From>
-ZOO_INLINE To bits(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-
 #if defined(__AVX512BF16__)
 
 /// Sixteen pairs (low[i], high[i]).

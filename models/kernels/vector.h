@@ -36,6 +36,15 @@ ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
   std::memcpy(to, &lanes, count * sizeof(float));
 }
 
+/// The same bits as another type.
+template <class To, class From>
+ZOO_INLINE To bits(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
 ZOO_INLINE Lanes all(float value) {
   return Lanes{} + value;
 }

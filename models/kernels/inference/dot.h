@@ -12,14 +12,6 @@ ZOO_INLINE Words load_words(const std::byte* from) {
   return words;
 }
 
-template <class To, class From>
-ZOO_INLINE To bits(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-
 struct FloatDot {
   using Sums = Lanes;
   static ZOO_INLINE Sums add(Sums sums, const std::byte* activation, Words weights) {

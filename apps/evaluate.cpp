@@ -52,8 +52,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   flags
       .add("baselines", values.baselines,
            "classification: also what is reached by words in any order, learnt from this table (majority, "
-           "naive "
-           "Bayes, logistic regression)")
+           "naive Bayes, logistic regression)")
       .placeholder("DATASET");
   flags.add("json", values.json, "as a JSON object");
   values.weights.add_to(flags);

@@ -92,7 +92,7 @@ Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
 }
 
 Memory::~Memory() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || block_.use_count() == 1) return;  // the block goes with its last part
   // Of a block that others still have parts of, the pages that are this one's alone.
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);
   const std::uintptr_t first = round_up(begin, kHugePage), last = (begin + size_) / kHugePage * kHugePage;

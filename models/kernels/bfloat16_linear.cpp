@@ -152,14 +152,6 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
   }
 };
 
-bool wants_gradient(std::initializer_list<at::Tensor> tensors) {
-  if (!at::GradMode::is_enabled()) return false;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.defined() && tensor.requires_grad()) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool has_bfloat16_products() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
@@ -27,6 +28,15 @@ inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_siz
 /// A bias as the kernels take it; a Function takes no tensor that is not there.
 inline std::optional<at::Tensor> given(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
+}
+
+/// Whether a backward pass may follow.
+inline bool wants_gradient(std::initializer_list<at::Tensor> tensors) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.defined() && tensor.requires_grad()) return true;
+  }
+  return false;
 }
 
 inline void require_first_order() {

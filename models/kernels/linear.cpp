@@ -77,11 +77,15 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const std::optional<at::Tensor>& up_bias, const at::Tensor& down,
-                            const std::optional<at::Tensor>& down_bias, std::int64_t f) {
+                            const std::optional<at::Tensor>& down_bias, std::int64_t f, bool keeps) {
     const at::Tensor rows = as_matrix(x);
-    const at::Tensor activated = at::empty({rows.size(0), up.size(0)}, rows.options());
-    const at::Tensor slope = product_of(
-        rows, up.t(), {.bias = up_bias, .pointwise = static_cast<Pointwise>(f), .activated = activated});
+    Extras extras{.bias = up_bias, .pointwise = static_cast<Pointwise>(f)};
+    if (!keeps) {
+      const at::Tensor activated = product_of(rows, up.t(), extras);
+      return like_input(product_of(activated, down.t(), {.bias = down_bias}), x.sizes());
+    }
+    const at::Tensor activated = extras.activated = at::empty({rows.size(0), up.size(0)}, rows.options());
+    const at::Tensor slope = product_of(rows, up.t(), extras);
     context->save_for_backward({rows, up, down, slope, activated});
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["up_biased"] = up_bias.has_value();
@@ -95,7 +99,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const at::Tensor &rows = saved[0], &up = saved[1], &down = saved[2];
     const at::Tensor &slope = saved[3], &activated = saved[4];
     const at::Tensor gradient = as_matrix(gradients[0]);
-    variable_list result(6);
+    variable_list result(7);
     const at::Tensor inner_gradient = product_of(gradient, down, {.times = slope});
     if (context->needs_input_grad(0)) {
       result[0] = product_of(inner_gradient, up).view(context->saved_data["sizes"].toIntVector());
@@ -134,8 +138,10 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f) {
   if (is_mixed()) return bfloat16_feed_forward(x.to(at::kFloat), weights, f);
-  return FeedForwardFunction::apply(x, weights.up, given(weights.up_bias), weights.down,
-                                    given(weights.down_bias), static_cast<std::int64_t>(f));
+  return FeedForwardFunction::apply(
+      x, weights.up, given(weights.up_bias), weights.down, given(weights.down_bias),
+      static_cast<std::int64_t>(f),
+      wants_gradient({x, weights.up, weights.up_bias, weights.down, weights.down_bias}));
 }
 
 }  // namespace zoo::kernels

@@ -129,15 +129,16 @@ ZOO_INLINE void for_each_vector(const MatrixProduct& p, std::size_t first_row, s
   }
 }
 
-// activated = f(result), result = f'(result)
+// activated = f(result), result = f'(result); or result = f(result)
 template <class Function>
 void apply(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
            std::size_t columns) {
   for_each_vector(p, first_row, last_row, column, columns,
                   [&](std::size_t at, const auto& read, const auto& write) {
                     const Lanes x = read(p.result + at);
-                    write(p.activated + at, Function::value(x));
-                    write(p.result + at, Function::slope(x));
+                    const bool keeps = p.activated != nullptr;
+                    write((keeps ? p.activated : p.result) + at, Function::value(x));
+                    if (keeps) write(p.result + at, Function::slope(x));
                   });
 }
 

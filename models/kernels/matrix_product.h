@@ -23,7 +23,8 @@ struct MatrixProduct {
   bool adds = false;            // result += a b, without a bias
 
   Pointwise pointwise = Pointwise::kNone;
-  float* activated = nullptr;    // takes pointwise(result), laid out as result, which becomes the slope there
+  // Takes pointwise(result), laid out as result, which becomes the slope there; absent, result takes it.
+  float* activated = nullptr;
   const float* times = nullptr;  // result *= these, laid out as result
 };
 

@@ -1,6 +1,11 @@
 #include "apps/training/adamw.h"
 
+#include <cmath>
+
 #include <ATen/ops/_fused_adamw.h>
+
+#include "apps/training/tensor_parts.h"
+#include "models/kernels/adamw.h"
 
 namespace zoo {
 
@@ -11,6 +16,47 @@ AdamW::AdamW(const torch::nn::Module& module, const Options& options)
       exp_avg_sqs_(remember("exp_avg_sq")) {}
 
 void AdamW::update(const Update& update) {
+  std::vector<at::Tensor> parameters, gradients;
+  for (const std::size_t i : update.active) {
+    parameters.push_back(parameter(i));
+    gradients.push_back(parameter(i).grad().contiguous());
+  }
+  if (suit_kernels(parameters) && suit_kernels(gradients)) {
+    update_together(update, gradients);
+  } else {
+    update_by_libtorch(update);
+  }
+}
+
+void AdamW::update_together(const Update& update, const std::vector<at::Tensor>& gradients) {
+  if (update.found_inf.item<float>() != 0) return;
+  const double step = step_.item<double>(), rate = update.learning_rate;
+  const auto update_of = [&](bool decayed) {
+    return kernels::AdamWUpdate{
+        .beta2 = static_cast<float>(options_.beta2),
+        .rest1 = static_cast<float>(1 - options_.beta1),
+        .rest2 = static_cast<float>(1 - options_.beta2),
+        .eps = static_cast<float>(options_.eps),
+        .kept = static_cast<float>(decayed ? 1 - rate * options_.weight_decay : 1.0),
+        .step_size = static_cast<float>(rate / (1 - std::pow(options_.beta1, step))),
+        .square_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, step))),
+        .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F};
+  };
+  const kernels::AdamWUpdate of_decayed = update_of(true), of_others = update_of(false);
+  const std::vector<TensorPart> parts = parts_of(gradients);
+  for_each_part(parts, [&](std::size_t number) {
+    const TensorPart& part = parts[number];
+    const std::size_t i = update.active[part.tensor];
+    kernels::adamw(decays(i) ? of_decayed : of_others,
+                   {.weight = parameter(i).mutable_data_ptr<float>() + part.first,
+                    .gradient = gradients[part.tensor].const_data_ptr<float>() + part.first,
+                    .exp_avg = exp_avgs_.tensors[i].mutable_data_ptr<float>() + part.first,
+                    .exp_avg_sq = exp_avg_sqs_.tensors[i].mutable_data_ptr<float>() + part.first},
+                   part.size);
+  });
+}
+
+void AdamW::update_by_libtorch(const Update& update) {
   // The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its
   // own.
   const auto grad_scale = update.divisor.defined() ? std::optional<at::Tensor>(update.divisor) : std::nullopt;

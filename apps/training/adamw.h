@@ -4,8 +4,9 @@
 
 namespace zoo {
 
-/// AdamW (Loshchilov and Hutter, 2019) by LibTorch's fused kernel: one pass over a parameter reads its
-/// gradient, clips it, and updates both moments and the weight.
+/// AdamW (Loshchilov and Hutter, 2019) in one pass, which reads a gradient, clips it, and updates both
+/// moments and the weight: over all parameters together on a CPU that has the kernels, over one after the
+/// other by LibTorch's fused kernel elsewhere.
 class AdamW final : public Optimizer {
  public:
   struct Options {
@@ -18,6 +19,8 @@ class AdamW final : public Optimizer {
 
  private:
   void update(const Update& update) override;
+  void update_together(const Update& update, const std::vector<at::Tensor>& gradients);
+  void update_by_libtorch(const Update& update);
 
   Options options_;
   Memory &exp_avgs_, &exp_avg_sqs_;

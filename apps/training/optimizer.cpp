@@ -1,9 +1,12 @@
 #include "apps/training/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -12,10 +15,27 @@
 #include "apps/training/adamw.h"
 #include "apps/training/lion.h"
 #include "apps/training/sgd.h"
+#include "apps/training/tensor_parts.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
+#include "models/kernels/adamw.h"
 
 namespace zoo {
+namespace {
+
+at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
+  if (!suit_kernels(gradients)) return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
+  const std::vector<TensorPart> parts = parts_of(gradients);
+  std::vector<double> squares(parts.size());
+  for_each_part(parts, [&](std::size_t i) {
+    const TensorPart& part = parts[i];
+    squares[i] =
+        kernels::sum_of_squares(gradients[part.tensor].const_data_ptr<float>() + part.first, part.size);
+  });
+  return at::scalar_tensor(std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0)), at::kFloat);
+}
+
+}  // namespace
 
 Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip) : grad_clip_(grad_clip) {
   for (const auto& entry : module.named_parameters()) {
@@ -47,7 +67,7 @@ void Optimizer::step(double learning_rate) {
     if (parameter(i).grad().defined()) now.active.push_back(i);
   }
   if (now.active.empty()) return;
-  norm_ = at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients())));
+  norm_ = norm_of(gradients());
   // The small term is that of torch.nn.utils.clip_grad_norm_.
   if (grad_clip_ > 0) now.divisor = ((norm_ + 1e-6) / grad_clip_).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);

@@ -22,12 +22,13 @@ using torch::autograd::variable_list;
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, bool keeps) {
+                            const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& addend,
+                            bool keeps) {
     const at::Tensor rows = as_matrix(x);
     const PackedPairs input(rows, true, keeps);
     const at::Tensor factor = empty_transposed(weight);
     at::Tensor result = at::empty({rows.size(0), weight.size(0)}, rows.options());
-    const PairProduct product = product_into(result, input.factor(), factor, input.columns, bias);
+    const PairProduct product = product_into(result, input.factor(), factor, input.columns, bias, addend);
     run_team([&](const Team& team) {
       input.pack(rows, team);
       pack_transposed(weight, factor, team);
@@ -37,6 +38,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     if (keeps) context->save_for_backward({input.by_panels, weight});
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["biased"] = bias.has_value();
+    context->saved_data["added"] = addend.has_value();
     return like_input(result, x.sizes());
   }
 
@@ -47,7 +49,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const at::Tensor rows = as_matrix(gradients[0]);
     const bool for_x = context->needs_input_grad(0), for_weight = context->needs_input_grad(1),
                for_bias = context->saved_data["biased"].toBool() && context->needs_input_grad(2);
-    variable_list result(4);
+    variable_list result(5);
     const PackedPairs gradient(rows, for_x, for_weight);
     const PackedPairs factor(weight, false, for_x);
     if (for_x) result[0] = at::empty({rows.size(0), weight.size(1)}, rows.options());
@@ -63,6 +65,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
       if (for_weight) multiply(product_into(result[1], gradient.transposed(), input, gradient.rows), team);
     });
     if (for_x) result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
+    if (context->saved_data["added"].toBool()) result[3] = gradients[0];
     return result;
   }
 };
@@ -71,7 +74,8 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const std::optional<at::Tensor>& up_bias, const at::Tensor& down,
-                            const std::optional<at::Tensor>& down_bias, std::int64_t f, bool keeps) {
+                            const std::optional<at::Tensor>& down_bias,
+                            const std::optional<at::Tensor>& addend, std::int64_t f, bool keeps) {
     const at::Tensor rows = as_matrix(x);
     const PackedPairs input(rows, true, keeps), activated(input.rows, size_of(up, 0), true, keeps);
     const at::Tensor up_factor = empty_transposed(up), down_factor = empty_transposed(down);
@@ -89,7 +93,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                                  .pointwise = static_cast<Pointwise>(f),
                                  .slope = pairs(slope)};
     const PairProduct down_product =
-        product_into(result, activated.factor(), down_factor, activated.columns, down_bias);
+        product_into(result, activated.factor(), down_factor, activated.columns, down_bias, addend);
     run_team([&](const Team& team) {
       input.pack(rows, team);
       pack_transposed(up, up_factor, team);
@@ -103,6 +107,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["up_biased"] = up_bias.has_value();
     context->saved_data["down_biased"] = down_bias.has_value();
+    context->saved_data["added"] = addend.has_value();
     return like_input(result, x.sizes());
   }
 
@@ -114,7 +119,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const at::Tensor rows = as_matrix(gradients[0]);
     const bool up_biased = context->saved_data["up_biased"].toBool(),
                down_biased = context->saved_data["down_biased"].toBool();
-    variable_list result(7);
+    variable_list result(8);
     result[0] = at::empty({rows.size(0), up.size(1)}, rows.options());
     result[1] = at::empty_like(up);
     if (up_biased) result[2] = at::empty({up.size(0)}, up.options());
@@ -148,6 +153,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                 result[2].mutable_data_ptr<float>(), inner_gradient.columns, part.first, part.last);
     });
     result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
+    if (context->saved_data["added"].toBool()) result[5] = gradients[0];
     return result;
   }
 };
@@ -158,13 +164,15 @@ bool has_bfloat16_products() {
   return inference_kernels().name == std::string_view("avx512_bf16");
 }
 
-at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return LinearFunction::apply(x, weight, given(bias), wants_gradient({x, weight, bias}));
+at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const at::Tensor& addend) {
+  return LinearFunction::apply(x, weight, given(bias), given(addend), wants_gradient({x, weight, bias}));
 }
 
-at::Tensor bfloat16_feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f) {
+at::Tensor bfloat16_feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
+                                 const at::Tensor& addend) {
   const auto& [up, up_bias, down, down_bias] = weights;
-  return FeedForwardFunction::apply(x, up, given(up_bias), down, given(down_bias),
+  return FeedForwardFunction::apply(x, up, given(up_bias), down, given(down_bias), given(addend),
                                     static_cast<std::int64_t>(f),
                                     wants_gradient({x, up, up_bias, down, down_bias}));
 }

@@ -214,8 +214,9 @@ ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
       for (std::size_t v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], factor, columns_of_b[v]);
     }
   }
-  for (std::size_t r = 0; !begins && r < R && row + r < p.rows; ++r) {
-    const float* from = p.result + (row + r) * p.columns + part.panel * kPairPanel;
+  const float* more = begins ? p.addend : p.result;
+  for (std::size_t r = 0; more != nullptr && r < R && row + r < p.rows; ++r) {
+    const float* from = more + (row + r) * p.columns + part.panel * kPairPanel;
     for (std::size_t v = 0; v < V; ++v) sums[r][v] += load_of(from, v, columns);
   }
   store_tile(p, row, part.panel, sums);

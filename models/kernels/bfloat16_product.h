@@ -69,8 +69,9 @@ struct PairProduct {
   const Pair* b;  // [2 pairs, columns] by panels
   const float* bias = nullptr;
 
-  float* result = nullptr;  // [rows, columns]
-  bool adds = false;        // result += a b, without a bias
+  float* result = nullptr;        // [rows, columns]
+  bool adds = false;              // result += a b, without a bias
+  const float* addend = nullptr;  // [rows, columns]: result = a b + bias + addend
 
   Pair* by_rows = nullptr;
   Pair* by_panels = nullptr;

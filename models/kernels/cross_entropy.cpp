@@ -30,11 +30,9 @@ Totals totals_of(const LogitsRow& row) {
   Lanes largest = all(row.logits[0]);
   for_each_vector(row, [&](Lanes x, std::size_t count, std::size_t) {
     for (std::size_t i = count; i < kLanes; ++i) x[i] = row.logits[0];
-    largest = x > largest ? x : largest;
+    largest = larger(x, largest);
   });
-  Totals totals{largest[0], 0, 0};
-  for (std::size_t i = 1; i < kLanes; ++i)
-    totals.largest = largest[i] > totals.largest ? largest[i] : totals.largest;
+  Totals totals{largest_of(largest), 0, 0};
   // Sums of a few thousand are taken in float32, those of all in double.
   constexpr std::size_t kBlock = 4096;
   for (std::size_t first = 0; first < row.classes; first += kBlock) {

@@ -25,7 +25,7 @@ inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_siz
   return matrix.view(sizes);
 }
 
-/// A bias as the kernels take it; a Function takes no tensor that is not there.
+/// A bias or an addend as the kernels take it; a Function takes no tensor that is not there.
 inline std::optional<at::Tensor> given(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
 }

@@ -24,7 +24,7 @@ constexpr std::int64_t kFewestRows = 16;
 
 // What happens to the result besides the product.
 struct Extras {
-  std::optional<at::Tensor> bias;
+  std::optional<at::Tensor> bias, addend;
   Pointwise pointwise = Pointwise::kNone;
   at::Tensor activated, times;
 };
@@ -41,6 +41,7 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& ex
                         .result_row = size_of(b, 1),
                         .pointwise = extras.pointwise};
   if (extras.bias) product.bias = extras.bias->const_data_ptr<float>();
+  if (extras.addend) product.addend = extras.addend->const_data_ptr<float>();
   if (extras.activated.defined()) product.activated = extras.activated.mutable_data_ptr<float>();
   if (extras.times.defined()) product.times = extras.times.const_data_ptr<float>();
   multiply_in_parallel(product);
@@ -50,12 +51,13 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& ex
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias) {
+                            const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& addend) {
     const at::Tensor rows = as_matrix(x);
     context->save_for_backward({rows, weight});
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["biased"] = bias.has_value();
-    return like_input(product_of(rows, weight.t(), {.bias = bias}), x.sizes());
+    context->saved_data["added"] = addend.has_value();
+    return like_input(product_of(rows, weight.t(), {.bias = bias, .addend = addend}), x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -63,12 +65,13 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const auto saved = context->get_saved_variables();
     const at::Tensor &rows = saved[0], &weight = saved[1];
     const at::Tensor gradient = as_matrix(gradients[0]);
-    variable_list result(3);
+    variable_list result(4);
     if (context->needs_input_grad(0)) {
       result[0] = product_of(gradient, weight).view(context->saved_data["sizes"].toIntVector());
     }
     if (context->needs_input_grad(1)) result[1] = product_of(gradient.t(), rows);
     if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) result[2] = gradient.sum(0);
+    if (context->saved_data["added"].toBool()) result[3] = gradients[0];
     return result;
   }
 };
@@ -77,12 +80,14 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const std::optional<at::Tensor>& up_bias, const at::Tensor& down,
-                            const std::optional<at::Tensor>& down_bias, std::int64_t f, bool keeps) {
+                            const std::optional<at::Tensor>& down_bias,
+                            const std::optional<at::Tensor>& addend, std::int64_t f, bool keeps) {
     const at::Tensor rows = as_matrix(x);
+    const Extras ends{.bias = down_bias, .addend = addend};
     Extras extras{.bias = up_bias, .pointwise = static_cast<Pointwise>(f)};
     if (!keeps) {
       const at::Tensor activated = product_of(rows, up.t(), extras);
-      return like_input(product_of(activated, down.t(), {.bias = down_bias}), x.sizes());
+      return like_input(product_of(activated, down.t(), ends), x.sizes());
     }
     const at::Tensor activated = extras.activated = at::empty({rows.size(0), up.size(0)}, rows.options());
     const at::Tensor slope = product_of(rows, up.t(), extras);
@@ -90,7 +95,8 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["up_biased"] = up_bias.has_value();
     context->saved_data["down_biased"] = down_bias.has_value();
-    return like_input(product_of(activated, down.t(), {.bias = down_bias}), x.sizes());
+    context->saved_data["added"] = addend.has_value();
+    return like_input(product_of(activated, down.t(), ends), x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -99,7 +105,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const at::Tensor &rows = saved[0], &up = saved[1], &down = saved[2];
     const at::Tensor &slope = saved[3], &activated = saved[4];
     const at::Tensor gradient = as_matrix(gradients[0]);
-    variable_list result(7);
+    variable_list result(8);
     const at::Tensor inner_gradient = product_of(gradient, down, {.times = slope});
     if (context->needs_input_grad(0)) {
       result[0] = product_of(inner_gradient, up).view(context->saved_data["sizes"].toIntVector());
@@ -110,6 +116,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     // needs_input_grad does not count a bias that is not there.
     if (context->needs_input_grad(up_biased ? 3 : 2)) result[3] = product_of(gradient.t(), activated);
     if (context->saved_data["down_biased"].toBool()) result[4] = gradient.sum(0);
+    if (context->saved_data["added"].toBool()) result[5] = gradients[0];
     return result;
   }
 };
@@ -131,15 +138,17 @@ bool suits(const at::Tensor& x, const at::Tensor& weight) {
   return supported_by_cpu() && !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (is_mixed()) return bfloat16_linear(x.to(at::kFloat), weight, bias);
-  return LinearFunction::apply(x, weight, given(bias));
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  const at::Tensor& addend) {
+  if (is_mixed()) return bfloat16_linear(x.to(at::kFloat), weight, bias, addend);
+  return LinearFunction::apply(x, weight, given(bias), given(addend));
 }
 
-at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f) {
-  if (is_mixed()) return bfloat16_feed_forward(x.to(at::kFloat), weights, f);
+at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
+                        const at::Tensor& addend) {
+  if (is_mixed()) return bfloat16_feed_forward(x.to(at::kFloat), weights, f, addend);
   return FeedForwardFunction::apply(
-      x, weights.up, given(weights.up_bias), weights.down, given(weights.down_bias),
+      x, weights.up, given(weights.up_bias), weights.down, given(weights.down_bias), given(addend),
       static_cast<std::int64_t>(f),
       wants_gradient({x, weights.up, weights.up_bias, weights.down, weights.down_bias}));
 }

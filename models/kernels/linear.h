@@ -14,8 +14,10 @@ bool suits(const at::Tensor& x, const at::Tensor& weight);
 /// Whether their products are taken in bfloat16: whether autocast says so.
 bool is_mixed();
 
-/// x W^T + b with gradients, as at::linear: weight [out, in], bias [out] or undefined. Differentiable once.
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+/// x W^T + b + addend with gradients: weight [out, in], bias [out] or undefined, addend [*, out] or
+/// undefined. Differentiable once.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  const at::Tensor& addend = {});
 
 /// The weights of a position-wise feed-forward network, Linear's.
 struct FeedForwardWeights {
@@ -23,8 +25,9 @@ struct FeedForwardWeights {
   at::Tensor down, down_bias;  // [C, F], [C] or undefined
 };
 
-/// down(f(up(x))) with gradients: f and its slope are computed while a part of the product is still in the
-/// cache. Differentiable once.
-at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f);
+/// down(f(up(x))) + addend with gradients: f and its slope are computed while a part of the product is still
+/// in the cache. addend [*, C] or undefined. Differentiable once.
+at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
+                        const at::Tensor& addend = {});
 
 }  // namespace zoo::kernels

@@ -102,10 +102,11 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
       for (std::size_t v = 0; v < V; ++v) sums[r][v] += factor * columns_of_b[v];
     }
   }
+  const float* more = begins ? p.addend : p.result;
   for (std::size_t r = 0; r < R; ++r) {
     for (std::size_t v = 0; v < V; ++v) {
       float* to = result + r * p.result_row + v * kLanes;
-      if (!begins) sums[r][v] += read(result + r * p.result_row, v);
+      if (more != nullptr) sums[r][v] += read(more + (row + r) * p.result_row + column, v);
       if (whole || v + 1 < V) {
         store(to, sums[r][v]);
       } else {

@@ -19,8 +19,9 @@ struct MatrixProduct {
   Matrix b;       // [depth, columns]
   float* result;  // [rows, columns], row i at result + i * result_row
   std::size_t result_row;
-  const float* bias = nullptr;  // [columns]
-  bool adds = false;            // result += a b, without a bias
+  const float* bias = nullptr;    // [columns]
+  bool adds = false;              // result += a b, without a bias
+  const float* addend = nullptr;  // laid out as result: result = a b + bias + addend
 
   Pointwise pointwise = Pointwise::kNone;
   // Takes pointwise(result), laid out as result, which becomes the slope there; absent, result takes it.

@@ -46,14 +46,16 @@ void pack_transposed(const at::Tensor& weight, const at::Tensor& to, const Team&
 }
 
 PairProduct product_into(const at::Tensor& result, const PairFactor& a, const at::Tensor& b,
-                         std::size_t depth, const std::optional<at::Tensor>& bias) {
+                         std::size_t depth, const std::optional<at::Tensor>& bias,
+                         const std::optional<at::Tensor>& addend) {
   return {.rows = size_of(result, 0),
           .columns = size_of(result, 1),
           .pairs = pairs_of(depth),
           .a = a,
           .b = pairs(b),
           .bias = bias ? bias->const_data_ptr<float>() : nullptr,
-          .result = result.mutable_data_ptr<float>()};
+          .result = result.mutable_data_ptr<float>(),
+          .addend = addend ? addend->const_data_ptr<float>() : nullptr};
 }
 
 void multiply(const PairProduct& product, const Team& team) {

@@ -34,9 +34,10 @@ struct PackedPairs {
 at::Tensor empty_transposed(const at::Tensor& weight);
 void pack_transposed(const at::Tensor& weight, const at::Tensor& to, const Team& team);
 
-/// result [rows, columns] = a b (+ bias), b with `depth` rows.
+/// result [rows, columns] = a b (+ bias) (+ addend), b with `depth` rows.
 PairProduct product_into(const at::Tensor& result, const PairFactor& a, const at::Tensor& b,
-                         std::size_t depth, const std::optional<at::Tensor>& bias = std::nullopt);
+                         std::size_t depth, const std::optional<at::Tensor>& bias = std::nullopt,
+                         const std::optional<at::Tensor>& addend = std::nullopt);
 
 /// A member of the team computes its rows or its panels, whichever there are more of.
 void multiply(const PairProduct& product, const Team& team);

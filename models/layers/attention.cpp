@@ -116,11 +116,12 @@ AttentionOptions SelfAttentionImpl::options_for(const SelfAttentionContext& cont
   return options;
 }
 
-AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context) {
+AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context,
+                                           const at::Tensor& residual) {
   const std::int64_t width = num_heads_ * head_dim_, kv_width = num_kv_heads_ * head_dim_;
   const at::Tensor all = qkv(x);
   if (is_plain(context) && has_short_attention(all)) {
-    return {out(causal_self_attention(all, num_heads_)), at::Tensor()};
+    return {out(causal_self_attention(all, num_heads_), residual), at::Tensor()};
   }
   const auto projected = all.split_with_sizes({width, kv_width, kv_width}, -1);
   at::Tensor q = split_heads(projected[0], head_dim_);
@@ -137,7 +138,7 @@ AttentionOutput SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttent
   }
   AttentionOutput result = attend(q, k, v, context);
   if (records != nullptr) records->push_back({v, result.output});
-  result.output = out(merge_heads(result.output));
+  result.output = out(merge_heads(result.output), residual);
   return result;
 }
 
@@ -191,13 +192,14 @@ KeyValueCache::View CrossAttentionImpl::keys_and_values(const CrossAttentionCont
   return view;
 }
 
-AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const CrossAttentionContext& context) {
+AttentionOutput CrossAttentionImpl::forward(const at::Tensor& x, const CrossAttentionContext& context,
+                                            const at::Tensor& residual) {
   const KeyValueCache::View seen = keys_and_values(context);
   const AttentionOptions options{
       .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.need_weights};
   AttentionOutput result = scaled_dot_product_attention(split_heads(q(x), head_dim_), seen.keys, seen.values,
                                                         context.mask, options);
-  result.output = out(merge_heads(result.output));
+  result.output = out(merge_heads(result.output), residual);
   return result;
 }
 

@@ -40,15 +40,16 @@ struct HeadRecord {
 };
 
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
-/// al., 2023). x [B, T, C] to [B, T, C]. One projection makes queries, keys and values: qkv.weight [(H + 2
-/// Hkv) D, C]. With Shaw et al.'s (2018) positions, tables of 2 k + 1 distances, k = relative_max_distance,
-/// serve all heads. With an attention other than AttentionKind::kFull see efficient_attention.h; its
-/// context's mask says no more than causal and key_mask.
+/// al., 2023). x [B, T, C] to [B, T, C], to which `residual` is added if there is one. One projection makes
+/// queries, keys and values: qkv.weight [(H + 2 Hkv) D, C]. With Shaw et al.'s (2018) positions, tables of 2
+/// k + 1 distances, k = relative_max_distance, serve all heads. With an attention other than
+/// AttentionKind::kFull see efficient_attention.h; its context's mask says no more than causal and key_mask.
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const TransformerConfig& config);
 
-  AttentionOutput forward(const at::Tensor& x, const SelfAttentionContext& context);
+  AttentionOutput forward(const at::Tensor& x, const SelfAttentionContext& context,
+                          const at::Tensor& residual = {});
 
   Linear qkv{nullptr}, out{nullptr};
   Linear key_projection{nullptr}, value_projection{nullptr};   // [projection, max_positions]; only kLinformer
@@ -82,12 +83,13 @@ struct CrossAttentionContext {
 };
 
 /// Multi-head attention from x [B, T, C] to another sequence, memory [B, S, C]: queries from x, keys and
-/// values from memory. Returns [B, T, C].
+/// values from memory. Returns [B, T, C], to which `residual` is added if there is one.
 class CrossAttentionImpl : public torch::nn::Module {
  public:
   explicit CrossAttentionImpl(const TransformerConfig& config);
 
-  AttentionOutput forward(const at::Tensor& x, const CrossAttentionContext& context);
+  AttentionOutput forward(const at::Tensor& x, const CrossAttentionContext& context,
+                          const at::Tensor& residual = {});
 
   Linear q{nullptr}, kv{nullptr}, out{nullptr};
 

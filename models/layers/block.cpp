@@ -20,31 +20,37 @@ BlockOutput BlockImpl::forward(const at::Tensor& input, const SelfAttentionConte
                                const CrossAttentionContext& cross) {
   BlockOutput result;
   at::Tensor x = input;
-  const auto attend = [&](const at::Tensor& y) {
-    AttentionOutput attended = attention(y, context);
+  connect(x, *attention_norm, [&](const at::Tensor& y, const at::Tensor& residual) {
+    AttentionOutput attended = attention(y, context, residual);
     result.weights = std::move(attended.weights);
-    return attended.output;
-  };
-  const auto attend_to_memory = [&](const at::Tensor& y) {
-    AttentionOutput attended = cross_attention(y, cross);
-    result.cross_weights = std::move(attended.weights);
-    return attended.output;
-  };
-  if (placement_ == NormPlacement::kPre) {
-    x = x + drop(attend(attention_norm(x)));
-    if (cross_attention) x = x + drop(attend_to_memory(cross_attention_norm(x)));
-    x = x + drop(feed_forward(feed_forward_norm(x)));
-  } else {
-    x = attention_norm(x + drop(attend(x)));
-    if (cross_attention) x = cross_attention_norm(x + drop(attend_to_memory(x)));
-    x = feed_forward_norm(x + drop(feed_forward(x)));
+    return std::move(attended.output);
+  });
+  if (cross_attention) {
+    connect(x, *cross_attention_norm, [&](const at::Tensor& y, const at::Tensor& residual) {
+      AttentionOutput attended = cross_attention(y, cross, residual);
+      result.cross_weights = std::move(attended.weights);
+      return std::move(attended.output);
+    });
   }
+  connect(x, *feed_forward_norm,
+          [&](const at::Tensor& y, const at::Tensor& residual) { return feed_forward(y, residual); });
   result.output = std::move(x);
   return result;
 }
 
-at::Tensor BlockImpl::drop(const at::Tensor& x) const {
-  return dropout_ > 0 && is_training() ? zoo::dropout(x, dropout_) : x;
+template <class Sublayer>
+void BlockImpl::connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sublayer) const {
+  // Without dropout the sublayer's last product begins with the residual: no pass adds it.
+  const bool drops = dropout_ > 0 && is_training();
+  const auto around = [&](const at::Tensor& residual, const at::Tensor& y) {
+    return drops ? residual + dropout(sublayer(y, at::Tensor()), dropout_) : sublayer(y, residual);
+  };
+  if (placement_ == NormPlacement::kPre) {
+    const auto [residual, normed] = norm.branch(x);
+    x = around(residual, normed);
+  } else {
+    x = norm.forward(around(x, x));
+  }
 }
 
 }  // namespace zoo

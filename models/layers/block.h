@@ -27,7 +27,9 @@ class BlockImpl : public torch::nn::Module {
   FeedForward feed_forward{nullptr};
 
  private:
-  at::Tensor drop(const at::Tensor& x) const;
+  /// x becomes x + sublayer(norm(x)), or norm(x + sublayer(x)). sublayer(y, residual) adds the residual.
+  template <class Sublayer>
+  void connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sublayer) const;
 
   NormPlacement placement_;
   double dropout_;

@@ -62,14 +62,15 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
   down = register_module("down", Linear(width, config.hidden_size, config.feed_forward_bias));
 }
 
-at::Tensor FeedForwardImpl::forward(const at::Tensor& x) {
+at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const at::Tensor& residual) {
   const bool drops = dropout_ > 0 && is_training();
   const kernels::Pointwise f = pointwise(activation_);
-  if (!drops && f != kernels::Pointwise::kNone && kernels::suits(x, up->weight)) {
-    return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f);
+  if (!drops && f != kernels::Pointwise::kNone && kernels::suits(x, up->weight) &&
+      (!residual.defined() || residual.scalar_type() == at::kFloat)) {
+    return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f, residual);
   }
   const at::Tensor inner = activate(up(x), activation_);
-  return down(drops ? dropout(inner, dropout_) : inner);
+  return down(drops ? dropout(inner, dropout_) : inner, residual);
 }
 
 }  // namespace zoo

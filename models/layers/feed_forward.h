@@ -9,13 +9,13 @@ namespace zoo {
 /// returns.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-/// Position-wise feed-forward network (Vaswani et al., 2017, section 3.3): down(activation(up(x))).
-/// x [B, T, C] to [B, T, C] through width F = feed_forward_size().
+/// Position-wise feed-forward network (Vaswani et al., 2017, section 3.3): down(activation(up(x))) (+
+/// residual). x [B, T, C] to [B, T, C] through width F = feed_forward_size().
 class FeedForwardImpl : public torch::nn::Module {
  public:
   explicit FeedForwardImpl(const TransformerConfig& config);
 
-  at::Tensor forward(const at::Tensor& x);
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& residual = {});
 
   Linear up{nullptr}, down{nullptr};
 

@@ -62,10 +62,12 @@ ZOO_INLINE void multiply(Factor<Element> a, const Element* b, std::size_t b_row,
   }
 }
 
-ZOO_INLINE float sum_of(const Lanes& lanes) {
-  float sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
+/// x up to the row's own position, `hidden` behind it.
+ZOO_INLINE Lanes causal(const Lanes& x, std::size_t row, std::size_t column, float hidden) {
+  const kernels::IntegerLanes position =
+      kernels::IntegerLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} +
+      (static_cast<int>(column) - static_cast<int>(row));
+  return position > 0 ? kernels::all(hidden) : x;
 }
 
 }  // namespace zoo::head_product

@@ -22,8 +22,12 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
   if (with_bias) bias.uniform_(-bound, bound);
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) const {
-  return kernels::suits(x, weight) ? kernels::linear(x, weight, bias) : at::linear(x, weight, bias);
+at::Tensor LinearImpl::forward(const at::Tensor& x, const at::Tensor& addend) const {
+  const bool adds = addend.defined();
+  if (kernels::suits(x, weight) && (!adds || addend.scalar_type() == at::kFloat))
+    return kernels::linear(x, weight, bias, addend);
+  const at::Tensor y = at::linear(x, weight, bias);
+  return adds ? addend + y : y;
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

@@ -6,12 +6,13 @@
 
 namespace zoo {
 
-/// y = x W^T + b: x [*, in] to [*, out]; weight [out, in], bias [out] or undefined.
+/// y = x W^T + b (+ addend): x [*, in] to [*, out]; weight [out, in], bias [out] or undefined, addend [*,
+/// out].
 class LinearImpl : public torch::nn::Module {
  public:
   LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias = true);
 
-  at::Tensor forward(const at::Tensor& x) const;
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& addend = {}) const;
 
   at::Tensor weight, bias;
 };

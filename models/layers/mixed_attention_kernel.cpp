@@ -11,9 +11,9 @@ namespace zoo::mixed_attention {
 namespace {
 
 using namespace kernels;
+using head_product::causal;
 using head_product::Extent;
 using head_product::kRows;
-using head_product::sum_of;
 using short_attention::padded;
 
 struct PairDot {
@@ -99,25 +99,14 @@ void unpack(const float* from, const Rows& rows, float* to) {
   }
 }
 
-// x up to the row's own position, `hidden` behind it.
-ZOO_INLINE Lanes causal(const Lanes& x, std::size_t row, std::size_t column, float hidden) {
-  const IntegerLanes position = IntegerLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} +
-                                (static_cast<int>(column) - static_cast<int>(row));
-  return position > 0 ? all(hidden) : x;
-}
-
 // Row i of the scores becomes exp(score - largest), zero behind the row's position to the end of the vector.
 // Returns what the row must be multiplied with to be softmax.
 ZOO_INLINE float soften(float* row, std::size_t i) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
   store(row + last, causal(load(row + last), i, last, -INFINITY));
   Lanes most = load(row);
-  for (std::size_t j = kLanes; j < end; j += kLanes) {
-    const Lanes x = load(row + j);
-    most = x > most ? x : most;
-  }
-  float largest = most[0];
-  for (std::size_t l = 1; l < kLanes; ++l) largest = most[l] > largest ? most[l] : largest;
+  for (std::size_t j = kLanes; j < end; j += kLanes) most = larger(most, load(row + j));
+  const float largest = largest_of(most);
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {
     Lanes x = exponential(load(row + j) - largest);

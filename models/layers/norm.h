@@ -18,6 +18,13 @@ class NormImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) const;
 
+  struct Branches {
+    at::Tensor residual, normed;
+  };
+  /// x itself, for the connection around a sublayer, and its norm. On a CPU what comes back to x on both ways
+  /// is added in one pass.
+  Branches branch(const at::Tensor& x) const;
+
   /// One for the weight, zero for the bias.
   void reset();
 

@@ -60,6 +60,26 @@ class Autocast {
 
 }  // namespace
 
+TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the whole gradient") {
+  if (!zoo::kernels::has_bfloat16_products()) return;
+  at::manual_seed(5);
+  for (const Case& c : kCases) {
+    INFO(c.rows << " x " << c.in << " to " << c.out);
+    const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), down = leaf({c.in, c.out});
+    const at::Tensor wide = leaf({c.rows, c.out}), narrow = leaf({c.rows, c.in});
+    const at::Tensor projected = zoo::kernels::bfloat16_linear(x, up, {}, wide);
+    const at::Tensor expected = at::linear(seen(x), seen(up)) + wide.detach();
+    CHECK(relative_error(projected, expected) < 2e-6);
+    const zoo::kernels::FeedForwardWeights weights{up, {}, down, {}};
+    const at::Tensor through = zoo::kernels::bfloat16_feed_forward(x, weights, Pointwise::kRelu, narrow);
+    const at::Tensor alone = zoo::kernels::bfloat16_feed_forward(x, weights, Pointwise::kRelu);
+    CHECK(relative_error(through, (alone + narrow).detach().to(at::kDouble)) < 2e-6);
+    const at::Tensor upstream = at::randn(projected.sizes()), other = at::randn(through.sizes());
+    CHECK(torch::autograd::grad({projected}, {wide}, {upstream})[0].equal(upstream));
+    CHECK(torch::autograd::grad({through}, {narrow}, {other})[0].equal(other));
+  }
+}
+
 TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
   if (!zoo::kernels::has_bfloat16_products()) return;
   at::manual_seed(1);

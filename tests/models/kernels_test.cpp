@@ -18,8 +18,11 @@
 #include "models/kernels/cpu.h"
 #include "models/kernels/linear.h"
 #include "models/kernels/parallel.h"
+#include "tests/models/double_reference.h"
 
 using zoo::kernels::Pointwise;
+using zoo::test::compare;
+using zoo::test::leaf;
 
 namespace {
 
@@ -32,11 +35,6 @@ const std::vector<Case> kCases = {{16, 1, 1},     {16, 3, 15},     {17, 16, 16},
                                   {23, 64, 65},   {24, 130, 48},   {97, 65, 130}, {100, 513, 17},
                                   {16, 1100, 80}, {768, 128, 384}, {30, 20, 700}, {33, 17, 257},
                                   {1030, 40, 100}};
-
-// As large as in a network: sums over the last dimension stay near 1.
-at::Tensor leaf(at::IntArrayRef sizes) {
-  return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
-}
 
 at::Tensor reference(const at::Tensor& x, Pointwise f) {
   switch (f) {
@@ -54,28 +52,6 @@ at::Tensor reference(const at::Tensor& x, Pointwise f) {
   return {};
 }
 
-double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
-  return ((actual.to(at::kDouble) - expected).abs().max() / expected.abs().max()).item<double>();
-}
-
-// Compares the result and all gradients with those of the same function in double precision.
-template <class Ours, class Theirs>
-void compare(const std::vector<at::Tensor>& inputs, const Ours& ours, const Theirs& theirs) {
-  std::vector<at::Tensor> wide;
-  for (const at::Tensor& input : inputs) wide.push_back(input.detach().to(at::kDouble).requires_grad_());
-  const at::Tensor actual = ours(inputs), expected = theirs(wide);
-  REQUIRE(actual.sizes() == expected.sizes());
-  CHECK(relative_error(actual, expected) < 3e-6);
-  const at::Tensor weight = at::randn(actual.sizes());
-  const auto gradients = torch::autograd::grad({(actual * weight).sum()}, inputs);
-  const auto wide_gradients = torch::autograd::grad({(expected * weight.to(at::kDouble)).sum()}, wide);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    INFO("gradient " << i);
-    REQUIRE(gradients[i].sizes() == inputs[i].sizes());
-    CHECK(relative_error(gradients[i], wide_gradients[i]) < 5e-6);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("The CPU's linear layer equals the definition in double precision, gradients too") {
@@ -91,6 +67,10 @@ TEST_CASE("The CPU's linear layer equals the definition in double precision, gra
         {leaf({c.rows, c.in}), leaf({c.out, c.in})},
         [](const auto& t) { return zoo::kernels::linear(t[0], t[1], {}); },
         [](const auto& t) { return at::linear(t[0], t[1]); });
+    compare(
+        {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.out}), leaf({c.rows, c.out})},
+        [](const auto& t) { return zoo::kernels::linear(t[0], t[1], t[2], t[3]); },
+        [](const auto& t) { return at::linear(t[0], t[1], t[2]) + t[3]; });
   }
 }
 
@@ -104,6 +84,10 @@ TEST_CASE("The CPU's linear layer takes inputs of any rank and strides") {
     return at::linear(t[0].transpose(0, 1), t[1].t(), t[2].slice(0, 0, 33, 3));
   };
   compare({leaf({5, 7, 20}), leaf({20, 11}), leaf({33})}, ours, theirs);
+  compare(
+      {leaf({5, 7, 20}), leaf({11, 20}), leaf({7, 5, 11})},
+      [](const auto& t) { return zoo::kernels::linear(t[0], t[1], {}, t[2].transpose(0, 1)); },
+      [](const auto& t) { return at::linear(t[0], t[1]) + t[2].transpose(0, 1); });
 }
 
 TEST_CASE("The CPU's feed-forward network equals the definition in double precision, gradients too") {
@@ -124,6 +108,12 @@ TEST_CASE("The CPU's feed-forward network equals the definition in double precis
             return zoo::kernels::feed_forward(t[0], {t[1], {}, t[2], {}}, f);
           },
           [&](const auto& t) { return at::linear(reference(at::linear(t[0], t[1]), f), t[2]); });
+      compare(
+          {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.in, c.out}), leaf({c.rows, c.in})},
+          [&](const auto& t) {
+            return zoo::kernels::feed_forward(t[0], {t[1], {}, t[2], {}}, f, t[3]);
+          },
+          [&](const auto& t) { return at::linear(reference(at::linear(t[0], t[1]), f), t[2]) + t[3]; });
     }
   }
 }

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
 #include <catch2/catch.hpp>
 
 #include "data/base/error.h"
@@ -96,4 +98,49 @@ TEST_CASE("A state without a tensor is refused by its name") {
   zoo::AdamW optimizer(module, {});
   CHECK_THROWS_WITH(optimizer.load_state(zoo::SafetensorsFile(directory / "optimizer.safetensors")),
                     Catch::Contains("exp_avg.matrix"));
+}
+
+TEST_CASE("AdamW of parameters of all sizes equals its definition in double precision") {
+  class ManyParameters : public torch::nn::Module {
+   public:
+    ManyParameters() {
+      // Below and above a vector of 16 and a part of 4096.
+      for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{1}, {17}, {4096}, {3, 5}, {70, 130}})
+        all.push_back(
+            register_parameter(std::string("p").append(std::to_string(all.size())), at::randn(sizes)));
+    }
+    std::vector<at::Tensor> all;
+  };
+  at::manual_seed(6);
+  ManyParameters module;
+  zoo::AdamW optimizer(module,
+                       {.beta1 = 0.7, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.3, .grad_clip = 2.0});
+  std::vector<at::Tensor> weights, means, squares;
+  for (const at::Tensor& parameter : module.all) {
+    weights.push_back(parameter.detach().to(at::kDouble));
+    means.push_back(at::zeros_like(weights.back()));
+    squares.push_back(at::zeros_like(weights.back()));
+  }
+  for (int step = 1; step <= 3; ++step) {
+    double square = 0;
+    for (const at::Tensor& parameter : module.all) {
+      // The last, of a matrix, with strides of its own.
+      parameter.mutable_grad() =
+          parameter.dim() > 1 ? at::randn(parameter.t().sizes()).t() : at::randn(parameter.sizes());
+      square += parameter.grad().to(at::kDouble).square().sum().item<double>();
+    }
+    optimizer.step(0.05);
+    CHECK(optimizer.gradient_norm().item<double>() == Approx(std::sqrt(square)).epsilon(1e-6));
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const at::Tensor g = module.all[i].grad().to(at::kDouble) * (2.0 / std::sqrt(square));
+      means[i] = 0.7 * means[i] + 0.3 * g;
+      squares[i] = 0.9 * squares[i] + 0.1 * g.square();
+      if (weights[i].dim() > 1) weights[i] = weights[i] * (1 - 0.05 * 0.3);
+      const at::Tensor mean = means[i] / (1 - std::pow(0.7, step)),
+                       deviation = (squares[i] / (1 - std::pow(0.9, step))).sqrt();
+      weights[i] = weights[i] - 0.05 * mean / (deviation + 1e-3);
+      INFO("step " << step << ", parameter " << i);
+      CHECK((module.all[i] - weights[i]).abs().max().item<double>() < 2e-6);
+    }
+  }
 }

@@ -1,27 +1,7 @@
 // Rows of activations on their way into a product (inference_kernels.h: Preparation).
 
-ZOO_INLINE Lanes load_up_to(const float* from, std::size_t count) {
-  return count >= kLanes ? load(from) : load_some(from, count);
-}
-
-ZOO_INLINE float sum_of(const Lanes& lanes) {
-  float sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
-}
-
-ZOO_INLINE Lanes larger(Lanes a, Lanes b) {
-  return a > b ? a : b;
-}
-
 ZOO_INLINE Lanes magnitude(Lanes x) {
   return bits<Lanes>(bits<Words>(x) & 0x7FFFFFFFU);
-}
-
-ZOO_INLINE float largest_of(const Lanes& lanes) {
-  float found = lanes[0];
-  for (std::size_t i = 1; i < kLanes; ++i) found = lanes[i] > found ? lanes[i] : found;
-  return found;
 }
 
 /// 16 elements of a row from `k` on, zeros behind its end.

@@ -1,0 +1,53 @@
+#include "models/kernels/adamw.h"
+
+#include "models/kernels/vector.h"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#else
+#include <cmath>
+#endif
+
+namespace zoo::kernels {
+namespace {
+
+ZOO_INLINE Lanes square_root(Lanes x) {
+#if defined(__AVX512F__)
+  return Lanes(_mm512_maskz_sqrt_ps(0xFFFF, __m512(x)));
+#else
+  for (std::size_t i = 0; i < kLanes; ++i) x[i] = std::sqrt(x[i]);
+  return x;
+#endif
+}
+
+}  // namespace
+
+void adamw(const AdamWUpdate& update, const AdamWWeights& w, std::size_t size) {
+  const float factor = 1.0F / update.divisor;
+  for_each_vector(size, [&](std::size_t i, const auto& read, const auto& write) {
+    const Lanes g = read(w.gradient + i) * factor;
+    Lanes m = read(w.exp_avg + i), v = read(w.exp_avg_sq + i);
+    m += update.rest1 * (g - m);
+    v = update.beta2 * v + update.rest2 * (g * g);
+    write(w.exp_avg + i, m);
+    write(w.exp_avg_sq + i, v);
+    const Lanes step = update.step_size * m / (square_root(v) * update.square_scale + update.eps);
+    write(w.weight + i, read(w.weight + i) * update.kept - step);
+  });
+}
+
+double sum_of_squares(const float* x, std::size_t size) {
+  constexpr std::size_t kBlock = 4096;
+  double total = 0;
+  for (std::size_t first = 0; first < size; first += kBlock) {
+    const std::size_t left = size - first;
+    Lanes sums = {};
+    for_each_vector(left < kBlock ? left : kBlock, [&](std::size_t i, const auto& read, const auto&) {
+      const Lanes value = read(x + first + i);
+      sums += value * value;
+    });
+    for (std::size_t i = 0; i < kLanes; ++i) total += static_cast<double>(sums[i]);
+  }
+  return total;
+}
+
+}  // namespace zoo::kernels

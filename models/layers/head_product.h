@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstring>
+
 #include "models/kernels/vector.h"
 
 // Products of one head's matrices, for the kernels of attention alone: everything is inlined
@@ -22,7 +24,8 @@ struct Factor {
   std::size_t row, column;
 };
 
-/// Which k contribute to the rows from `first_row` on, and how many columns of the result are wanted there.
+/// Which k contribute to some rows, and how many columns of the result are wanted there: what is known to be
+/// zero is left out.
 struct Extent {
   std::size_t begin, end, columns;
 };
@@ -46,20 +49,36 @@ ZOO_INLINE void tile(const Factor<Element>& a, const Element* b, std::size_t b_r
   }
 }
 
-/// c = a b for `rows` rows (a multiple of kRows); `extent(first_row)` leaves out what is known to be zero.
-template <class Dot, class ExtentOf, class Element = typename Dot::Element>
-ZOO_INLINE void multiply(Factor<Element> a, const Element* b, std::size_t b_row, float* c, std::size_t c_row,
-                         std::size_t rows, const ExtentOf& extent) {
-  const Element* origin = a.data;
-  for (std::size_t i = 0; i < rows; i += kRows) {
-    const Extent e = extent(i);
-    a.data = origin + i * a.row;
-    float* to = c + i * c_row;
-    std::size_t j = 0;
-    for (; j + 4 * kLanes <= e.columns; j += 4 * kLanes) tile<Dot, 4>(a, b + j, b_row, to + j, c_row, e);
-    for (; j + 2 * kLanes <= e.columns; j += 2 * kLanes) tile<Dot, 2>(a, b + j, b_row, to + j, c_row, e);
-    for (; j < e.columns; j += kLanes) tile<Dot, 1>(a, b + j, b_row, to + j, c_row, e);
-  }
+/// c = a b for kRows rows.
+template <class Dot, class Element = typename Dot::Element>
+ZOO_INLINE void multiply(const Factor<Element>& a, const Element* b, std::size_t b_row, float* c,
+                         std::size_t c_row, const Extent& extent) {
+  std::size_t j = 0;
+  for (; j + 4 * kLanes <= extent.columns; j += 4 * kLanes)
+    tile<Dot, 4>(a, b + j, b_row, c + j, c_row, extent);
+  for (; j + 2 * kLanes <= extent.columns; j += 2 * kLanes)
+    tile<Dot, 2>(a, b + j, b_row, c + j, c_row, extent);
+  for (; j < extent.columns; j += kLanes) tile<Dot, 1>(a, b + j, b_row, c + j, c_row, extent);
+}
+
+/// Rows [length, width] that results are written to.
+struct Place {
+  float* data;
+  std::size_t stride, length, width;
+};
+
+/// Rows i … i + kRows - 1 of the place = a b, as many as there are; by way of `memory` [kRows,
+/// padded(width)] where they fill no tile.
+template <class Dot, class Element = typename Dot::Element>
+ZOO_INLINE void multiply_into(const Place& to, std::size_t i, const Factor<Element>& a, const Element* b,
+                              std::size_t b_row, float* memory, std::size_t begin, std::size_t end) {
+  const std::size_t columns = padded(to.width);
+  float* rows = to.data + i * to.stride;
+  if (i + kRows <= to.length && columns == to.width)
+    return multiply<Dot>(a, b, b_row, rows, to.stride, {begin, end, columns});
+  multiply<Dot>(a, b, b_row, memory, columns, {begin, end, columns});
+  for (std::size_t r = 0; r < kRows && i + r < to.length; ++r)
+    std::memcpy(rows + r * to.stride, memory + r * columns, to.width * sizeof(float));
 }
 
 /// x up to the row's own position, `hidden` behind it.

@@ -12,9 +12,7 @@ namespace zoo::short_attention {
 namespace {
 
 using namespace kernels;
-using head_product::causal;
-using head_product::Extent;
-using head_product::kRows;
+using namespace head_product;
 
 struct FloatDot {
   using Element = float;
@@ -23,12 +21,6 @@ struct FloatDot {
     return sums + factor * columns;
   }
 };
-
-template <class ExtentOf>
-ZOO_INLINE void multiply(const head_product::Factor<float>& a, const float* b, std::size_t b_row, float* c,
-                         std::size_t c_row, std::size_t rows, const ExtentOf& extent) {
-  head_product::multiply<FloatDot>(a, b, b_row, c, c_row, rows, extent);
-}
 
 // Row i of the scores becomes softmax of its first i + 1 entries times `scale`; the rest of its last vector
 // becomes zero.
@@ -97,17 +89,6 @@ void turn_rows(const float* from, const Head& head, float* to) {
   }
 }
 
-// c [T, D] = a b to where a head's rows stand, by way of `memory` unless they are whole.
-template <class ExtentOf>
-ZOO_INLINE void multiply_into(float* to, std::size_t stride, const Head& head, float* memory,
-                              const head_product::Factor<float>& a, const Rows& b, const ExtentOf& extent) {
-  const std::size_t T = padded(head.length), D = padded(head.head_dim);
-  if (is_whole(head)) return multiply(a, b.data, b.row, to, stride, T, extent);
-  multiply(a, b.data, b.row, memory, D, T, extent);
-  for (std::size_t t = 0; t < head.length; ++t)
-    std::memcpy(to + t * stride, memory + t * D, head.head_dim * sizeof(float));
-}
-
 float scale_of(const Head& head) {
   return 1.0F / std::sqrt(static_cast<float>(head.head_dim));
 }
@@ -123,52 +104,58 @@ std::size_t weights_size(std::size_t length) {
 }
 
 std::size_t scratch_size(std::size_t length, std::size_t head_dim) {
-  return 4 * padded(length) * padded(head_dim) + padded(length) * padded(length);
+  // Three factors, a tile's rows of a product, and the scores.
+  return (3 * padded(length) + kRows) * padded(head_dim) + padded(length) * padded(length);
 }
 
 void forward(const Head& head, float* weights, float* output, std::size_t output_stride, float* scratch) {
   const std::size_t T = padded(head.length), D = padded(head.head_dim);
-  float *k_turned = scratch, *more = k_turned + T * D, *product = more + T * D;
-  // Rows of weights behind the last position would be the next head's.
-  float* scores = is_whole(head) ? weights : product + T * D;
-  const Rows q = rows_of(head.q, head.stride, head, more);
+  float *k_turned = scratch, *q_rows = k_turned + T * D, *v_rows = q_rows + T * D, *product = v_rows + T * D,
+        *last_scores = product + kRows * D;
+  const Rows q = rows_of(head.q, head.stride, head, q_rows), v = rows_of(head.v, head.stride, head, v_rows);
   turn_rows(head.k, head, k_turned);
-  multiply({q.data, q.row, 1}, k_turned, T, scores, T, T, [&](std::size_t i) {
-    return Extent{0, head.head_dim, padded(i + kRows)};
-  });
-  for (std::size_t i = 0; i < T; ++i) soften(scores + i * T, i, scale_of(head));
-  if (scores != weights) std::memcpy(weights, scores, head.length * T * sizeof(float));
-  const Rows v = rows_of(head.v, head.stride, head, more);
-  multiply_into(output, output_stride, head, product, {scores, T, 1}, v, [&](std::size_t i) {
-    return Extent{0, i + kRows, D};
-  });
+  // Some rows at a time, from their scores to the output, while they are in the first-level cache.
+  for (std::size_t i = 0; i < head.length; i += kRows) {
+    const bool whole = i + kRows <= head.length;
+    float* scores = whole ? weights + i * T : last_scores;
+    multiply<FloatDot>({q.data + i * q.row, q.row, 1}, k_turned, T, scores, T,
+                       {0, head.head_dim, padded(i + kRows)});
+    for (std::size_t r = 0; r < kRows; ++r) soften(scores + r * T, i + r, scale_of(head));
+    multiply_into<FloatDot>({output, output_stride, head.length, head.head_dim}, i, {scores, T, 1}, v.data,
+                            v.row, product, 0, i + kRows);
+    if (!whole) std::memcpy(weights + i * T, scores, (head.length - i) * T * sizeof(float));
+  }
 }
 
 void backward(const Head& head, const float* weights, const float* output_gradient, std::size_t output_stride,
               const HeadGradient& gradient, float* scratch) {
   const std::size_t T = padded(head.length), D = padded(head.head_dim);
-  float *v_turned = scratch, *more = v_turned + T * D, *other = more + T * D, *product = other + T * D,
-        *scores = product + T * D;
-  const auto before = [&](std::size_t i) { return Extent{0, i + kRows, D}; };
-  const auto after = [&](std::size_t j) { return Extent{j, head.length, D}; };
-  const Rows out = rows_of(output_gradient, output_stride, head, more);
+  float *v_turned = scratch, *out_rows = v_turned + T * D, *other_rows = out_rows + T * D,
+        *product = other_rows + T * D, *scores = product + kRows * D;
+  const Rows out = rows_of(output_gradient, output_stride, head, out_rows);
+  const auto place = [&](float* data) { return Place{data, head.stride, head.length, head.head_dim}; };
 
-  // dV = P^T dO. A row of tiles may reach past T; what it reads of the weights is the next head's or padding.
-  multiply_into(gradient.v, head.stride, head, product, {weights, 1, T}, out, after);
+  // dV = P^T dO. Rows of tiles may reach past T; what they read of the weights is the next head's or padding.
+  for (std::size_t j = 0; j < head.length; j += kRows)
+    multiply_into<FloatDot>(place(gradient.v), j, {weights + j, 1, T}, out.data, out.row, product, j,
+                            head.length);
 
-  // dP = dO V^T, then dS.
+  // dP = dO V^T, dS of it, and dQ = dS K.
   turn_rows(head.v, head, v_turned);
-  multiply({out.data, out.row, 1}, v_turned, T, scores, T, T, [&](std::size_t i) {
-    return Extent{0, head.head_dim, padded(i + kRows)};
-  });
-  for (std::size_t i = 0; i < head.length; ++i)
-    soften_gradient(weights + i * T, scores + i * T, i, scale_of(head));
+  const Rows k = rows_of(head.k, head.stride, head, other_rows);
+  for (std::size_t i = 0; i < head.length; i += kRows) {
+    float* rows = scores + i * T;
+    multiply<FloatDot>({out.data + i * out.row, out.row, 1}, v_turned, T, rows, T,
+                       {0, head.head_dim, padded(i + kRows)});
+    for (std::size_t r = 0; r < kRows && i + r < head.length; ++r)
+      soften_gradient(weights + (i + r) * T, rows + r * T, i + r, scale_of(head));
+    multiply_into<FloatDot>(place(gradient.q), i, {rows, T, 1}, k.data, k.row, product, 0, i + kRows);
+  }
 
-  // dQ = dS K, dK = dS^T Q.
-  const Rows k = rows_of(head.k, head.stride, head, other);
-  multiply_into(gradient.q, head.stride, head, product, {scores, T, 1}, k, before);
-  const Rows q = rows_of(head.q, head.stride, head, other);
-  multiply_into(gradient.k, head.stride, head, product, {scores, 1, T}, q, after);
+  // dK = dS^T Q.
+  const Rows q = rows_of(head.q, head.stride, head, other_rows);
+  for (std::size_t j = 0; j < head.length; j += kRows)
+    multiply_into<FloatDot>(place(gradient.k), j, {scores + j, 1, T}, q.data, q.row, product, j, head.length);
 }
 
 }  // namespace zoo::short_attention

@@ -40,17 +40,16 @@ struct Result {
 Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& output_gradient) {
   const Heads h = heads_of(qkv, heads);
   const double scale = 1 / std::sqrt(static_cast<double>(h.q.size(3)));
-  const at::Tensor q = seen(h.q * scale), k = seen(h.k), v = seen(h.v);
+  const at::Tensor q = seen(h.q), k = seen(h.k), v = seen(h.v);
   const at::Tensor future = at::ones({q.size(2), q.size(2)}, at::kBool).triu(1);
-  const at::Tensor scores = at::matmul(q, k.transpose(-2, -1)).masked_fill(future, -INFINITY);
+  const at::Tensor scores = (at::matmul(q, k.transpose(-2, -1)) * scale).masked_fill(future, -INFINITY);
   const at::Tensor weights = seen(at::softmax(scores, -1));
   const auto parts = output_gradient.to(at::kDouble).reshape({q.size(0), q.size(2), heads, -1});
   const at::Tensor out = seen(parts.transpose(1, 2));
   const at::Tensor for_weights = at::matmul(out, v.transpose(-2, -1));
   const at::Tensor for_scores =
-      seen(weights * (for_weights - (for_weights * weights).sum(-1, /*keepdim=*/true)));
-  const at::Tensor for_q = at::matmul(for_scores, k) * scale,
-                   for_k = at::matmul(for_scores.transpose(-2, -1), q),
+      seen(weights * (for_weights - (for_weights * weights).sum(-1, /*keepdim=*/true)) * scale);
+  const at::Tensor for_q = at::matmul(for_scores, k), for_k = at::matmul(for_scores.transpose(-2, -1), q),
                    for_v = at::matmul(weights.transpose(-2, -1), out);
   return {merged(at::matmul(weights, v)), at::cat({merged(for_q), merged(for_k), merged(for_v)}, -1)};
 }

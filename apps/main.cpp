@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <string>
 
 #include <c10/util/Exception.h>
@@ -11,6 +13,7 @@
 
 #include "apps/command/standard_output.h"
 #include "apps/verbs.h"
+#include "models/kernels/spinning.h"
 
 namespace zoo {
 namespace {
@@ -46,6 +49,11 @@ void fill_standard_streams() {
     // Read only: a write to standard output still fails.
     if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
   }
+}
+
+// Whoever starts the program may know better than a SpinWatch.
+bool says_how_threads_wait() {
+  return std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
 }
 
 // Exactly one line begins with "error:", whatever the message holds.
@@ -115,5 +123,7 @@ int run_and_report(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   zoo::fill_standard_streams();
   std::ios::sync_with_stdio(false);
+  std::optional<zoo::SpinWatch> watch;
+  if (!zoo::says_how_threads_wait()) watch.emplace();
   return zoo::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
 }

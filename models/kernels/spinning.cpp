@@ -1,0 +1,111 @@
+#include "models/kernels/spinning.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <optional>
+
+#include <ATen/Parallel.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace zoo {
+namespace {
+
+// A thread that takes no signals: they belong to the program's own.
+template <class Work>
+std::thread start_thread(const Work& work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(work);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+// One of a team's threads is the one that calls: it takes two to have one more.
+int sleepers() {
+#ifdef _OPENMP
+  return std::max(2, omp_get_num_procs() - at::get_num_threads() + 2);
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+ShortSpins::ShortSpins() {
+  const int count = sleepers();
+  if (count == 0) return;
+  thread_ = start_thread([this, count] {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(count)
+#endif
+    done_.wait(false);
+    static_cast<void>(count);
+  });
+}
+
+ShortSpins::~ShortSpins() {
+  done_ = true;
+  done_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+ProcessorTimes processor_times(const std::filesystem::path& tasks) {
+  ProcessorTimes sum;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end;
+       task.increment(error)) {
+    std::ifstream file(task->path() / "schedstat");
+    ProcessorTimes times;
+    if (!(file >> times.ran >> times.waited)) continue;  // a thread that ends just now
+    sum.ran += times.ran;
+    sum.waited += times.waited;
+  }
+  return sum;
+}
+
+bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after) {
+  // The times of a thread that has ended are gone.
+  const auto since = [](std::uint64_t first, std::uint64_t last) { return last > first ? last - first : 0; };
+  const std::uint64_t ran = since(before.ran, after.ran), waited = since(before.waited, after.waited);
+  return waited > 0 && waited * 10 > ran + waited;
+}
+
+bool Contention::observe(bool waited) {
+  constexpr int kHigh = 4, kMost = 20;
+  level_ = std::clamp(level_ + (waited ? 1 : -1), 0, kMost);
+  high_ = level_ >= kHigh || (high_ && level_ > 0);
+  return high_;
+}
+
+SpinWatch::SpinWatch() : thread_(start_thread([this] { watch(); })) {}
+
+SpinWatch::~SpinWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ends_.notify_all();
+  thread_.join();
+}
+
+void SpinWatch::watch() {
+  constexpr auto kInterval = std::chrono::milliseconds(100);
+  std::optional<ShortSpins> short_spins;
+  Contention contention;
+  ProcessorTimes before = processor_times();
+  std::unique_lock lock(mutex_);
+  while (!ends_.wait_for(lock, kInterval, [this] { return ended_; })) {
+    const ProcessorTimes now = processor_times();
+    const bool shorter = contention.observe(waited_for_processors(before, now));
+    before = now;
+    if (shorter && !short_spins) short_spins.emplace();
+    if (!shorter) short_spins.reset();
+  }
+}
+
+}  // namespace zoo

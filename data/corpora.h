@@ -14,6 +14,7 @@ struct Corpus {
   std::size_t bytes;
   std::string sha256;      // of the text as get_corpus gives it
   std::string url;         // "" where it is not downloaded
+  std::string package;     // of Debian, that it comes out of; "" where it is downloaded
   std::string how_to_get;  // one line for `tzoo data list`
 };
 

@@ -33,6 +33,7 @@ gnuplot-nox          | 5.4+          | gnuplot
 libopenmpi-dev       | 4.1+          |
 openmpi-bin          | 4.1+          |
 bible-kjv            | 4.38+         | bible
+wordnet-base         | 3.0           |
 curl                 | 7.74+         | curl
 ca-certificates      |               |
 git                  | 2.30+         | git

@@ -13,6 +13,7 @@
 #include "apps/pictures.h"
 #include "apps/torch_options.h"
 #include "apps/training/adamw.h"
+#include "apps/training/schedule.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -70,10 +71,15 @@ std::int64_t WordIds::id(const std::string& word) const {
 
 void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t)>& loss) {
   AdamW adam(model, {.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0, .grad_clip = 0});
+  const Schedule schedule{.kind = how.warmup > 0 ? ScheduleKind::kCosine : ScheduleKind::kConstant,
+                          .peak = how.learning_rate,
+                          .floor = 0,
+                          .warmup_iters = how.warmup,
+                          .decay_iters = how.epochs};
   for (std::int64_t epoch = 0; epoch < how.epochs; ++epoch) {
     adam.zero_grad();
     loss(epoch).backward();
-    adam.step(how.learning_rate);
+    adam.step(schedule.at(epoch));
   }
 }
 

@@ -53,6 +53,7 @@ class WordIds {
 struct Fit {
   std::int64_t epochs = 0;
   double learning_rate = 0;
+  std::int64_t warmup = 0;  // epochs up to learning_rate, from where half a cosine leads to 0; 0: no change
 };
 void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t epoch)>& loss);
 

@@ -19,9 +19,8 @@ namespace {
 constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
                                    PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
                                    PositionKind::kAlibi};
-constexpr std::int64_t kTrained = 8, kLengths[] = {2, 4, 6, 8, 9, 10, 12, 16};
 constexpr std::int64_t kDigits = 10, kPlus = 10, kAsk = 11, kEnd = 12, kVocabulary = 13;
-constexpr std::int64_t kBatch = 64, kTested = 512, kMaxPositions = 64;
+constexpr std::int64_t kBatch = 64, kTested = 512, kMaxPositions = 64, kWarmup = 100;
 constexpr double kLearningRate = 0.002;
 
 // What stands behind the question.
@@ -45,13 +44,18 @@ at::Tensor added(const at::Tensor& question) {
 struct Exercise {
   std::string name, does;
   Answer answer;
+  std::int64_t trained;               // the most digits in the training
+  std::vector<std::int64_t> lengths;  // that are asked
 };
 
 std::vector<Exercise> exercises() {
-  return {{"reverse", "write them backwards", [](const at::Tensor& question) { return question.flip({1}); }},
+  const std::vector<std::int64_t> lengths{2, 4, 6, 8, 9, 10, 12, 16};
+  return {{"reverse", "write them backwards", [](const at::Tensor& question) { return question.flip({1}); },
+           8, lengths},
           {"sort", "write them in order",
-           [](const at::Tensor& question) { return std::get<0>(question.sort(1)); }},
-          {"addition", "add two numbers of so many", added}};
+           [](const at::Tensor& question) { return std::get<0>(question.sort(1)); }, 8, lengths},
+          // Every digit needs two others and what they carry: fewer of them are learnt in this time.
+          {"addition", "add two numbers of so many", added, 4, {1, 2, 3, 4, 5, 6, 8}}};
 }
 
 struct Sequences {
@@ -104,15 +108,15 @@ struct Curves {
 Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, std::uint64_t seed) {
   const auto model = build(kind, seed);
   auto generator = at::detail::createCPUGenerator(seed);
-  fit(*model, {updates, kLearningRate}, [&](std::int64_t) {
-    const auto digits = 1 + at::randint(kTrained, {1}, generator, at::kLong).item<std::int64_t>();
+  fit(*model, {updates, kLearningRate, kWarmup}, [&](std::int64_t) {
+    const auto digits = 1 + at::randint(exercise.trained, {1}, generator, at::kLong).item<std::int64_t>();
     const Sequences drawn = draw_sequences(exercise, kBatch, digits, generator);
     return model->forward({.input_ids = drawn.ids, .targets = drawn.targets}).loss;
   });
   const std::string name(name_of(kind));
   Curves curves{{name, {}, {}}, {name, {}, {}}};
   auto tests = at::detail::createCPUGenerator(seed + 1);
-  for (const std::int64_t digits : kLengths) {
+  for (const std::int64_t digits : exercise.lengths) {
     const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
     curves.answers.x.push_back(static_cast<double>(digits));
     curves.answers.y.push_back(100 * found.answers);
@@ -122,10 +126,10 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   return curves;
 }
 
-void print(const std::string& title, const std::vector<Line>& lines) {
+void print(const std::string& title, const Exercise& exercise, const std::vector<Line>& lines) {
   std::vector<Table::Column> columns{{"positions"}};
-  for (const std::int64_t digits : kLengths)
-    columns.push_back(number(std::to_string(digits) + (digits > kTrained ? " new" : "")));
+  for (const std::int64_t digits : exercise.lengths)
+    columns.push_back(number(std::to_string(digits) + (digits > exercise.trained ? " new" : "")));
   Table table(columns);
   for (const Line& line : lines) {
     std::vector<std::string> cells{line.title};
@@ -141,7 +145,7 @@ void print(const std::string& title, const std::vector<Line>& lines) {
 int demo_length_generalisation(const Arguments& arguments) {
   DemoOptions options;
   std::string name = "reverse";
-  std::int64_t updates = 600;
+  std::int64_t updates = 3000;
   std::vector<std::string> names;
   for (const Exercise& exercise : exercises()) names.push_back(exercise.name);
   Flags flags(arguments.command,
@@ -151,7 +155,7 @@ int demo_length_generalisation(const Arguments& arguments) {
   flags.add("updates", updates, "of each training, " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
   add_demo_flags(flags, options);
-  flags.example("tzoo demo length-generalisation --exercise addition --updates 5000");
+  flags.example("tzoo demo length-generalisation --exercise addition");
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);
 
@@ -164,17 +168,18 @@ int demo_length_generalisation(const Arguments& arguments) {
     answers.push_back(std::move(curves.answers));
     digits.push_back(std::move(curves.digits));
   }
-  std::cout << "Trained on 1 to " << kTrained << " digits (" << updates << " updates): " << exercise.does
-            << "\n\n";
-  print("Right answers, by the number of digits", answers);
-  print("\nRight tokens of the answers, each after the right ones", digits);
+  std::cout << "Trained on 1 to " << exercise.trained << " digits (" << updates
+            << " updates): " << exercise.does << "\n\n";
+  print("Right answers, by the number of digits", exercise, answers);
+  print("\nRight tokens of the answers, each after the right ones", exercise, digits);
   std::cout << "\nTo have learnt a task on short sequences is not to have learnt it on longer ones. A "
                "learned position "
                "behind the\ntrained ones was never trained; a distance that was never seen is as strange to "
                "the other "
                "kinds, but not all\nof a sequence's distances are.\n";
-  const auto panel = [](const char* title, const std::vector<Line>& lines) {
-    return line_chart({.title = title, .x = "digits (trained: 1 to 8)", .y = "%"}, lines);
+  const std::string x = "digits (trained: 1 to " + std::to_string(exercise.trained) + ")";
+  const auto panel = [&](const char* title, const std::vector<Line>& lines) {
+    return line_chart({.title = title, .x = x, .y = "%"}, lines);
   };
   show(options, "length-generalisation",
        grid("Trained on short sequences: " + exercise.name,

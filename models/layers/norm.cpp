@@ -19,9 +19,8 @@ NormImpl::NormImpl(const TransformerConfig& config)
     : NormImpl(config.norm, config.hidden_size, config.layer_norm_eps, config.norm_bias) {}
 
 at::Tensor NormImpl::forward(const at::Tensor& x) const {
-  if (kernels::suits_norm(x, weight))
-    return kernels::norm(x, weight, bias, {kind_ == NormKind::kLayerNorm, eps_});
   if (kind_ == NormKind::kLayerNorm) return at::layer_norm(x, weight.sizes(), weight, bias, eps_);
+  if (kernels::suits_norm(x, weight)) return kernels::norm(x, weight, bias, {/*centred=*/false, eps_});
   // The mean of squares needs float32: bfloat16 has 8 bits of it.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps_);

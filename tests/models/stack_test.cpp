@@ -42,8 +42,8 @@ TEST_CASE(
   const auto attend = [&](const at::Tensor& y) { return block->attention->forward(y, {}).output; };
   at::Tensor expected;
   if (config.norm_placement == NormPlacement::kPre) {
-    const at::Tensor middle = x + attend(block->attention_norm(x));
-    expected = middle + block->feed_forward(block->feed_forward_norm(middle));
+    const at::Tensor middle = x + attend(block->attention_norm->branch(x).normed);
+    expected = middle + block->feed_forward(block->feed_forward_norm->branch(middle).normed);
   } else {
     const at::Tensor middle = block->attention_norm(x + attend(x));
     expected = block->feed_forward_norm(middle + block->feed_forward(middle));

@@ -21,7 +21,7 @@
 #include "models/inference/memory.h"
 #include "models/inference/packed_decoder.h"
 #include "models/io/checkpoint.h"
-#include "models/kernels/inference_kernels.h"
+#include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
 
 namespace zoo {
@@ -73,7 +73,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
                     {"weights", flags.weights.weights},
-                    {"kernels", kernels::inference_kernels().name},
+                    {"kernels", kernels::name_of(kernels::instruction_set())},
                     {"threads", at::get_num_threads()}};
   json.update(figures);
   if (!json.contains("peak_memory_mb")) json["peak_memory_mb"] = peak_resident_mb();

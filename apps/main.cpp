@@ -13,6 +13,7 @@
 
 #include "apps/command/standard_output.h"
 #include "apps/verbs.h"
+#include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
 
 namespace zoo {
@@ -81,6 +82,7 @@ int run(const std::vector<std::string>& words) {
     std::cout << "tzoo " << ZOO_VERSION << "\n";
     return 0;
   }
+  kernels::instruction_set();  // a wrong ZOO_KERNELS is reported before any work
   return dispatch({"tzoo", words}, kSummary, kVerbs);
 }
 

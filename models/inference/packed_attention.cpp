@@ -120,8 +120,9 @@ void PackedStack::remember_memory(const float* hidden, const std::vector<Sequenc
                     row = 2 * kv_heads * head_dim;
   // As wide as the queries, keys and values of self-attention, or less.
   const auto* projected = workspace.projected.as<float>();
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
-    const Run run{team, pass, workspace, kernels::inference_kernels()};
+    const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) {
       project(run, hidden, size(config_.hidden_size), nullptr, layers_[i % layers_.size()].cross_kv,
               workspace.projected.as<float>(), false);

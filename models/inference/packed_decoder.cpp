@@ -94,8 +94,8 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
                                        .row_count = rows,
                                        .result = result,
                                        .result_row = head_.weight().outputs};
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
-    const kernels::InferenceKernels& kernels = kernels::inference_kernels();
     const Team::Part own = team.part_of(rows);
     kernels.prepare({.input = hidden, .input_row = width, .width = width}, prepared, own.first, own.last);
     team.wait();

@@ -153,8 +153,9 @@ void PackedStack::run(const Pass& pass, Workspace& workspace) {
   for (const SequenceRows& rows : pass.sequences) positions = std::max(positions, rows.past + rows.count);
   prepare_tables(positions);
   reserve(pass, workspace);
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
-    const Run run{team, pass, workspace, kernels::inference_kernels()};
+    const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) layer(run, i);
     if (!final_norm_.weight.empty()) sublayer_norm(run, final_norm_);
   });

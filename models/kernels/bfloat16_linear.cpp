@@ -1,7 +1,6 @@
 #include "models/kernels/bfloat16_linear.h"
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
@@ -9,7 +8,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/function_tensors.h"
-#include "models/kernels/inference_kernels.h"
 #include "models/kernels/packed_pairs.h"
 #include "models/kernels/parallel.h"
 
@@ -159,10 +157,6 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 };
 
 }  // namespace
-
-bool has_bfloat16_products() {
-  return inference_kernels().name == std::string_view("avx512_bf16");
-}
 
 at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& addend) {

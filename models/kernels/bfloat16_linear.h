@@ -6,9 +6,6 @@
 
 namespace zoo::kernels {
 
-/// True where the CPU multiplies pairs of bfloat16 (AVX-512 BF16).
-bool has_bfloat16_products();
-
 /// linear() and feed_forward() with float32 tensors in mixed precision: factors are rounded to bfloat16 on
 /// their way into a product, sums and results are float32. What the backward pass needs is kept in bfloat16.
 at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -1,7 +1,6 @@
 #include "models/kernels/inference_kernels.h"
 
-#include <cstdlib>
-#include <vector>
+#include "models/kernels/cpu.h"
 
 namespace zoo::kernels {
 
@@ -28,25 +27,19 @@ std::size_t up_to_multiple(std::size_t value, std::size_t of) {
   return (value + of - 1) / of * of;
 }
 
-// Those that this machine runs, the best first.
-std::vector<const InferenceKernels*> runnable() {
-  std::vector<const InferenceKernels*> found;
+const InferenceKernels& compiled_for(InstructionSet set) {
+  switch (set) {
 #if defined(__x86_64__)
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16"))
-    found.push_back(&avx512_bf16::kernels);
-  if (avx512) found.push_back(&avx512::kernels);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&avx2::kernels);
+    case InstructionSet::kAvx2:
+      return avx2::kernels;
+    case InstructionSet::kAvx512:
+      return avx512::kernels;
+    case InstructionSet::kAvx512Bf16:
+      return avx512_bf16::kernels;
 #endif
-  found.push_back(&portable::kernels);
-  return found;
-}
-
-const InferenceKernels& choose() {
-  const char* wanted = std::getenv("ZOO_KERNELS");
-  const InferenceKernels* found = wanted != nullptr ? find_inference_kernels(wanted) : nullptr;
-  return found != nullptr ? *found : *runnable().front();
+    default:
+      return portable::kernels;
+  }
 }
 
 }  // namespace
@@ -86,15 +79,12 @@ std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions)
   return kLongestTile * (row * sizeof(float) + (row > query ? row : query) * 2);
 }
 
-const InferenceKernels* find_inference_kernels(std::string_view name) {
-  for (const InferenceKernels* kernels : runnable())
-    if (name == kernels->name) return kernels;
-  return nullptr;
+const InferenceKernels* find_inference_kernels(InstructionSet set) {
+  return set <= instruction_set() ? &compiled_for(set) : nullptr;
 }
 
 const InferenceKernels& inference_kernels() {
-  static const InferenceKernels& chosen = choose();
-  return chosen;
+  return compiled_for(instruction_set());
 }
 
 }  // namespace zoo::kernels

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "models/kernels/packed_weight.h"
 #include "models/kernels/pointwise.h"
@@ -106,8 +105,6 @@ struct Rotation {
 };
 
 struct InferenceKernels {
-  const char* name;  // of the instruction set
-
   void (*prepare)(const Preparation&, const PreparedRows&, std::size_t first_row, std::size_t last_row);
   /// Columns [first, last) of the result; both multiples of 16, but for the end.
   void (*multiply)(const PackedProduct&, std::size_t first, std::size_t last);
@@ -118,11 +115,12 @@ struct InferenceKernels {
   void (*rotate)(const Rotation&);
 };
 
-/// The best that this machine runs of avx512_bf16 (with VNNI), avx512, avx2 and portable. The environment
-/// variable ZOO_KERNELS names a lesser one, for comparison.
+enum class InstructionSet;  // models/kernels/cpu.h
+
+/// Those of the instruction set in use. Throws as instruction_set() does: call it before threads start.
 const InferenceKernels& inference_kernels();
 
-/// Those of this name; nullptr if this machine does not run them.
-const InferenceKernels* find_inference_kernels(std::string_view name);
+/// Those of this instruction set; nullptr if it is above the one in use.
+const InferenceKernels* find_inference_kernels(InstructionSet set);
 
 }  // namespace zoo::kernels

@@ -135,7 +135,7 @@ bool suits(const at::Tensor& x, const at::Tensor& weight) {
       x.numel() < kFewestRows * x.size(-1) || x.size(-1) != weight.size(1))
     return false;
   if (mixed) return has_bfloat16_products();
-  return supported_by_cpu() && !at::autocast::is_autocast_enabled(at::kCPU);
+  return has_training_kernels() && !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -63,7 +63,8 @@ std::int64_t draw_seed() {
 }  // namespace
 
 at::Tensor dropout(const at::Tensor& x, double rate) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat || rate <= 0 || rate >= 1 || !kernels::supported_by_cpu())
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || rate <= 0 || rate >= 1 ||
+      !kernels::has_training_kernels())
     return at::dropout(x, rate, true);
   return DropoutFunction::apply(x, rate, draw_seed());
 }

@@ -135,7 +135,7 @@ class CausalSelfAttention : public torch::autograd::Function<CausalSelfAttention
 
 bool has_short_attention(const at::Tensor& qkv) {
   return qkv.is_cpu() && qkv.scalar_type() == at::kFloat && qkv.dim() == 3 && qkv.size(1) <= kLongest &&
-         kernels::supported_by_cpu();
+         kernels::has_training_kernels();
 }
 
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads) {

@@ -38,6 +38,10 @@ class BenchTest(CommandTest):
         self.assertNotIn("decode_tokens_per_second", found)
         self.assertGreater(self.figures("load", "--model", self.model, "--rounds", 1)["seconds_to_first_token"], 0)
 
+    def test_the_kernels_are_those_that_zoo_kernels_names(self):
+        words = ("bench", "prefill", "--model", self.model, "--prompt_tokens", 9, "--rounds", 1)
+        self.assertEqual(json.loads(self.succeed(*words, ZOO_KERNELS="portable"))["kernels"], "portable")
+
     def test_an_update_of_a_training_and_what_it_goes_into(self):
         tiny = ("--n_layer", 1, "--n_head", 2, "--n_embd", 16, "--block_size", 16, "--batch_size", 4, "--vocab_size", 40, "--rounds", 3,
                 "--threads", 1)

@@ -51,6 +51,14 @@ class Mistakes(CommandTest):
         self.assert_one_error(run("data", "list", "--jsn"), 2, "unknown flag '--jsn'", "did you mean '--json'?")
         self.assert_one_error(run("--verson"), 2, "'--verson'")
 
+    def test_a_misspelt_instruction_set_is_an_error_of_every_verb(self):
+        for words in (["models"], ["data", "list"], ["train"], ["generate", "--model", "none"], ["bench", "decode"]):
+            result = run(*words, ZOO_KERNELS="avx3")
+            self.assert_one_error(result, 1, "ZOO_KERNELS=avx3", "portable, avx2, avx512 or avx512_bf16")
+            self.assertEqual(result.out, "")
+        self.assertIn("gpt2", self.succeed("models", ZOO_KERNELS="portable"))
+        self.assertIn("gpt2", self.succeed("models", ZOO_KERNELS=""))
+
     def test_nothing_is_printed_beside_the_error(self):
         self.assertEqual(run("nix").out, "")
 

@@ -13,6 +13,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/layers/linear.h"
+#include "tests/support/instruction_sets.h"
 
 using zoo::kernels::Pointwise;
 
@@ -61,7 +62,7 @@ class Autocast {
 }  // namespace
 
 TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the whole gradient") {
-  if (!zoo::kernels::has_bfloat16_products()) return;
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
   at::manual_seed(5);
   for (const Case& c : kCases) {
     INFO(c.rows << " x " << c.in << " to " << c.out);
@@ -81,7 +82,7 @@ TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the w
 }
 
 TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
-  if (!zoo::kernels::has_bfloat16_products()) return;
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
   at::manual_seed(1);
   for (const Case& c : kCases) {
     for (const bool biased : {true, false}) {
@@ -105,7 +106,7 @@ TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
 }
 
 TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
-  if (!zoo::kernels::has_bfloat16_products()) return;
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
   at::manual_seed(2);
   for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu}) {
     const auto activation = [&](const at::Tensor& x) {
@@ -136,7 +137,7 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
 }
 
 TEST_CASE("Under autocast to bfloat16 a layer gives float32 of any shape, with and without gradients") {
-  if (!zoo::kernels::has_bfloat16_products()) return;
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
   at::manual_seed(3);
   zoo::Linear layer(20, 11);
   const at::Tensor x = at::randn({5, 7, 20});

@@ -7,11 +7,11 @@
 #include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/cpu.h"
 #include "models/kernels/drop.h"
+#include "tests/support/instruction_sets.h"
 
 TEST_CASE("Dropout's words are Philox4x32-10's") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   // Random123's known answers for the counter 0 and the key 0: 6627e8d5 e169c58d bc57ac4c 9b00dbd8. They
   // decide the elements 0, 16, 32 and 48.
   const std::uint32_t words[] = {0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U};

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/kernels/bfloat16.h"
+#include "tests/support/instruction_sets.h"
 
 using namespace zoo::kernels;
 
@@ -117,7 +118,10 @@ double product_error(const InferenceKernels& kernels, WeightType type, std::size
   return worst;
 }
 
-constexpr const char* kSets[] = {"portable", "avx2", "avx512", "avx512_bf16"};
+// A test for each instruction set, named after it, so that one that does not run is listed by itself.
+#define FOR_EVERY_INSTRUCTION_SET(name)                                                    \
+  TEMPLATE_TEST_CASE_SIG(name, "", ((InstructionSet Set), Set), InstructionSet::kPortable, \
+                         InstructionSet::kAvx2, InstructionSet::kAvx512, InstructionSet::kAvx512Bf16)
 
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -125,46 +129,43 @@ double gelu_tanh(double x) {
 
 }  // namespace
 
-TEST_CASE("Every instruction set multiplies packed weights of every type") {
-  for (const char* name : kSets) {
-    const InferenceKernels* kernels = find_inference_kernels(name);
-    if (kernels == nullptr) continue;  // not on this machine
-    for (const auto type :
-         {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
-      for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
-        CAPTURE(name, static_cast<int>(type), rows);
-        CHECK(product_error(*kernels, type, rows, 100, 70, false) < 2e-6);
-        CHECK(product_error(*kernels, type, rows, 33, 33, true) < 2e-6);
-      }
-      CAPTURE(name, static_cast<int>(type));
-      CHECK(product_error(*kernels, type, 7, 64, 2100, true) < 5e-6);  // deeper than a part of a panel
-      CHECK(product_error(*kernels, type, 20, 80, 2100, false) < 5e-6);
+FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies packed weights of every type") {
+  ZOO_NEEDS(Set);
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
+  for (const auto type :
+       {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
+    for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
+      CAPTURE(static_cast<int>(type), rows);
+      CHECK(product_error(*kernels, type, rows, 100, 70, false) < 2e-6);
+      CHECK(product_error(*kernels, type, rows, 33, 33, true) < 2e-6);
     }
+    CAPTURE(static_cast<int>(type));
+    CHECK(product_error(*kernels, type, 7, 64, 2100, true) < 5e-6);  // deeper than a part of a panel
+    CHECK(product_error(*kernels, type, 20, 80, 2100, false) < 5e-6);
   }
 }
 
-TEST_CASE("A product activates its results") {
+FOR_EVERY_INSTRUCTION_SET("A product activates its results") {
+  ZOO_NEEDS(Set);
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
   const Packed packed = pack(WeightType::kFloat32, {1, 2, 3, 4, 5, 6}, 3, 2);
   const Floats x{0.5F, -0.25F};
-  for (const char* name : kSets) {
-    const InferenceKernels* kernels = find_inference_kernels(name);
-    if (kernels == nullptr) continue;
-    CAPTURE(name);
-    const Prepared prepared =
-        prepare(*kernels, WeightType::kFloat32, {.input = x.data(), .input_row = 2, .width = 2}, 1);
-    Floats result(3);
-    kernels->multiply({.weight = &packed.weight,
-                       .rows = prepared.rows,
-                       .row_count = 1,
-                       .result = result.data(),
-                       .result_row = 3,
-                       .pointwise = Pointwise::kGeluTanh},
-                      0, 3);
-    // The products are 0, 0.5 and 1.
-    CHECK(result[0] == 0);
-    CHECK(result[1] == Approx(gelu_tanh(0.5)).epsilon(1e-6));
-    CHECK(result[2] == Approx(gelu_tanh(1)).epsilon(1e-6));
-  }
+  const Prepared prepared =
+      prepare(*kernels, WeightType::kFloat32, {.input = x.data(), .input_row = 2, .width = 2}, 1);
+  Floats result(3);
+  kernels->multiply({.weight = &packed.weight,
+                     .rows = prepared.rows,
+                     .row_count = 1,
+                     .result = result.data(),
+                     .result_row = 3,
+                     .pointwise = Pointwise::kGeluTanh},
+                    0, 3);
+  // The products are 0, 0.5 and 1.
+  CHECK(result[0] == 0);
+  CHECK(result[1] == Approx(gelu_tanh(0.5)).epsilon(1e-6));
+  CHECK(result[2] == Approx(gelu_tanh(1)).epsilon(1e-6));
 }
 
 TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
@@ -184,31 +185,29 @@ TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
   CHECK(unpacked(pack(WeightType::kInt8, Floats(64, 0.0F), 1, 64).weight, 0, 7) == 0);
 }
 
-TEST_CASE("Rows are normalised and gated on their way into a product") {
+FOR_EVERY_INSTRUCTION_SET("Rows are normalised and gated on their way into a product") {
+  ZOO_NEEDS(Set);
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
   // Mean 2.5, variance 1.25; mean of squares 7.5.
   const Floats x{1, 2, 3, 4}, weight{1, 1, 2, 2}, bias{0, 1, 0, 1};
-  for (const char* name : kSets) {
-    const InferenceKernels* kernels = find_inference_kernels(name);
-    if (kernels == nullptr) continue;
-    CAPTURE(name);
-    Preparation what{.input = x.data(), .input_row = 4, .width = 4, .norm = Normalization::kLayer};
-    what.norm_weight = weight.data();
-    what.norm_bias = bias.data();
-    const Prepared layer = prepare(*kernels, WeightType::kFloat32, what, 1);
-    const double unit = 1 / std::sqrt(1.25);
-    CHECK(layer.value(0, 0) == Approx(-1.5 * unit));
-    CHECK(layer.value(0, 1) == Approx(-0.5 * unit + 1));
-    CHECK(layer.value(0, 3) == Approx(3 * unit + 1));
-    what.norm = Normalization::kRms;
-    what.norm_bias = nullptr;
-    const Prepared rms = prepare(*kernels, WeightType::kFloat32, what, 1);
-    CHECK(rms.value(0, 2) == Approx(6 / std::sqrt(7.5)));
-    const Prepared gated =
-        prepare(*kernels, WeightType::kFloat32,
-                {.input = x.data(), .input_row = 4, .width = 2, .gate = Pointwise::kSilu}, 1);
-    CHECK(gated.value(0, 0) == Approx(3 / (1 + std::exp(-1.0))));
-    CHECK(gated.value(0, 1) == Approx(8 / (1 + std::exp(-2.0))));
-  }
+  Preparation what{.input = x.data(), .input_row = 4, .width = 4, .norm = Normalization::kLayer};
+  what.norm_weight = weight.data();
+  what.norm_bias = bias.data();
+  const Prepared layer = prepare(*kernels, WeightType::kFloat32, what, 1);
+  const double unit = 1 / std::sqrt(1.25);
+  CHECK(layer.value(0, 0) == Approx(-1.5 * unit));
+  CHECK(layer.value(0, 1) == Approx(-0.5 * unit + 1));
+  CHECK(layer.value(0, 3) == Approx(3 * unit + 1));
+  what.norm = Normalization::kRms;
+  what.norm_bias = nullptr;
+  const Prepared rms = prepare(*kernels, WeightType::kFloat32, what, 1);
+  CHECK(rms.value(0, 2) == Approx(6 / std::sqrt(7.5)));
+  const Prepared gated =
+      prepare(*kernels, WeightType::kFloat32,
+              {.input = x.data(), .input_row = 4, .width = 2, .gate = Pointwise::kSilu}, 1);
+  CHECK(gated.value(0, 0) == Approx(3 / (1 + std::exp(-1.0))));
+  CHECK(gated.value(0, 1) == Approx(8 / (1 + std::exp(-2.0))));
 }
 
 namespace {
@@ -286,26 +285,27 @@ double attention_error(const InferenceKernels& kernels, const AttentionCase& c) 
 
 }  // namespace
 
-TEST_CASE("Every instruction set attends over a cache") {
-  for (const char* name : kSets) {
-    const InferenceKernels* kernels = find_inference_kernels(name);
-    if (kernels == nullptr) continue;
-    for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8}) {
-      const double limit = type == WeightType::kBfloat16 ? 3e-2 : 1e-5;
-      for (const std::size_t head_dim : {5, 16, 64, 80}) {
-        CAPTURE(name, static_cast<int>(type), head_dim);
-        CHECK(attention_error(*kernels, {type, head_dim, 1, 1, 1, 0, 0, false}) < limit);
-        CHECK(attention_error(*kernels, {type, head_dim, 150, 3, 150, 0, 0, true}) < limit);   // all see all
-        CHECK(attention_error(*kernels, {type, head_dim, 150, 150, 1, 1, 0, false}) < limit);  // causal
-        CHECK(attention_error(*kernels, {type, head_dim, 150, 100, 51, 1, 0, true}) <
-              limit);  // behind a past
-        CHECK(attention_error(*kernels, {type, head_dim, 200, 180, 21, 1, 40, false}) < limit);  // a window
-      }
+FOR_EVERY_INSTRUCTION_SET("Every instruction set attends over a cache") {
+  ZOO_NEEDS(Set);
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
+  for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8}) {
+    const double limit = type == WeightType::kBfloat16 ? 3e-2 : 1e-5;
+    for (const std::size_t head_dim : {5, 16, 64, 80}) {
+      CAPTURE(static_cast<int>(type), head_dim);
+      CHECK(attention_error(*kernels, {type, head_dim, 1, 1, 1, 0, 0, false}) < limit);
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 3, 150, 0, 0, true}) < limit);   // all see all
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 150, 1, 1, 0, false}) < limit);  // causal
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 100, 51, 1, 0, true}) < limit);  // behind a past
+      CHECK(attention_error(*kernels, {type, head_dim, 200, 180, 21, 1, 40, false}) < limit);  // a window
     }
   }
 }
 
-TEST_CASE("A cache of bytes keeps each key and value to half a step of its own") {
+FOR_EVERY_INSTRUCTION_SET("A cache of bytes keeps each key and value to half a step of its own") {
+  ZOO_NEEDS(Set);
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
   constexpr std::size_t kHeadDim = 20, kPositions = 70;
   Floats keys = random_floats(kPositions * kHeadDim, 11), values = random_floats(kPositions * kHeadDim, 12);
   for (std::size_t d = 0; d < kHeadDim; ++d) keys[3 * kHeadDim + d] = values[3 * kHeadDim + d] = 0;
@@ -315,62 +315,58 @@ TEST_CASE("A cache of bytes keeps each key and value to half a step of its own")
     for (std::size_t d = 0; d < kHeadDim; ++d) found = std::max(found, std::fabs(row[d]));
     return found;
   };
-  for (const char* name : kSets) {
-    const InferenceKernels* kernels = find_inference_kernels(name);
-    if (kernels == nullptr) continue;
-    std::vector<std::byte> memory(key_bytes(WeightType::kInt8, kHeadDim, 128) +
-                                  value_bytes(WeightType::kInt8, kHeadDim, 128));
-    CHECK(memory.size() == 128 * (20 + 4 + 32 + 4));
-    const HeadCache cache{memory.data(), memory.data() + key_bytes(WeightType::kInt8, kHeadDim, 128)};
-    for (std::size_t s = 0; s < kPositions; ++s)
-      kernels->remember(WeightType::kInt8, cache, kHeadDim, s, keys.data() + s * kHeadDim,
-                        values.data() + s * kHeadDim);
-    std::vector<std::byte> scratch(attention_scratch_bytes(kHeadDim, kPositions) + 64);
-    // One position at a time gives its value; one that has the whole weight, by its bias, too.
-    for (const std::size_t s : {std::size_t{0}, std::size_t{3}, std::size_t{63}, std::size_t{66}}) {
-      CAPTURE(name, s);
-      Floats bias(kPositions, -1e9F), result(kHeadDim);  // so far down that the others weigh 1e-30 or less
-      bias[s] = 0;
-      const Floats query(kHeadDim, 0.0F);
-      kernels->attend({.type = WeightType::kInt8,
-                       .cache = cache,
-                       .head_dim = kHeadDim,
-                       .queries = query.data(),
-                       .query_row = kHeadDim,
-                       .query_count = 1,
-                       .visible = kPositions,
-                       .bias = bias.data(),
-                       .result = result.data(),
-                       .result_row = kHeadDim,
-                       .scratch = scratch.data()});
-      const float* row = values.data() + s * kHeadDim;
-      for (std::size_t d = 0; d < kHeadDim; ++d)
-        CHECK(std::fabs(result[d] - row[d]) <= largest(row) / 254 * 1.0001F + 1e-25F);
-    }
-    // Two positions: the ratio of their weights tells the difference of their scores.
-    for (std::size_t d = 0; d < kHeadDim; ++d) {
-      Floats query(kHeadDim, 0.0F), result(kHeadDim);
-      query[d] = 1;
-      kernels->attend({.type = WeightType::kInt8,
-                       .cache = cache,
-                       .head_dim = kHeadDim,
-                       .queries = query.data(),
-                       .query_row = kHeadDim,
-                       .query_count = 1,
-                       .visible = 2,
-                       .result = result.data(),
-                       .result_row = kHeadDim,
-                       .scratch = scratch.data()});
-      const double a = keys[d], b = keys[kHeadDim + d];
-      const double off = (largest(keys.data()) + largest(keys.data() + kHeadDim)) / 254;
-      const double weight = 1 / (1 + std::exp(b - a));
-      for (std::size_t e = 0; e < kHeadDim; ++e) {
-        const double u = values[e], v = values[kHeadDim + e];
-        // A weight moves by a quarter of what the scores do, at most.
-        CHECK(std::fabs(weight * u + (1 - weight) * v - result[e]) <=
-              off / 4 * std::fabs(u - v) + largest(values.data()) / 254 +
-                  largest(values.data() + kHeadDim) / 254);
-      }
+  std::vector<std::byte> memory(key_bytes(WeightType::kInt8, kHeadDim, 128) +
+                                value_bytes(WeightType::kInt8, kHeadDim, 128));
+  CHECK(memory.size() == 128 * (20 + 4 + 32 + 4));
+  const HeadCache cache{memory.data(), memory.data() + key_bytes(WeightType::kInt8, kHeadDim, 128)};
+  for (std::size_t s = 0; s < kPositions; ++s)
+    kernels->remember(WeightType::kInt8, cache, kHeadDim, s, keys.data() + s * kHeadDim,
+                      values.data() + s * kHeadDim);
+  std::vector<std::byte> scratch(attention_scratch_bytes(kHeadDim, kPositions) + 64);
+  // One position at a time gives its value; one that has the whole weight, by its bias, too.
+  for (const std::size_t s : {std::size_t{0}, std::size_t{3}, std::size_t{63}, std::size_t{66}}) {
+    CAPTURE(s);
+    Floats bias(kPositions, -1e9F), result(kHeadDim);  // so far down that the others weigh 1e-30 or less
+    bias[s] = 0;
+    const Floats query(kHeadDim, 0.0F);
+    kernels->attend({.type = WeightType::kInt8,
+                     .cache = cache,
+                     .head_dim = kHeadDim,
+                     .queries = query.data(),
+                     .query_row = kHeadDim,
+                     .query_count = 1,
+                     .visible = kPositions,
+                     .bias = bias.data(),
+                     .result = result.data(),
+                     .result_row = kHeadDim,
+                     .scratch = scratch.data()});
+    const float* row = values.data() + s * kHeadDim;
+    for (std::size_t d = 0; d < kHeadDim; ++d)
+      CHECK(std::fabs(result[d] - row[d]) <= largest(row) / 254 * 1.0001F + 1e-25F);
+  }
+  // Two positions: the ratio of their weights tells the difference of their scores.
+  for (std::size_t d = 0; d < kHeadDim; ++d) {
+    Floats query(kHeadDim, 0.0F), result(kHeadDim);
+    query[d] = 1;
+    kernels->attend({.type = WeightType::kInt8,
+                     .cache = cache,
+                     .head_dim = kHeadDim,
+                     .queries = query.data(),
+                     .query_row = kHeadDim,
+                     .query_count = 1,
+                     .visible = 2,
+                     .result = result.data(),
+                     .result_row = kHeadDim,
+                     .scratch = scratch.data()});
+    const double a = keys[d], b = keys[kHeadDim + d];
+    const double off = (largest(keys.data()) + largest(keys.data() + kHeadDim)) / 254;
+    const double weight = 1 / (1 + std::exp(b - a));
+    for (std::size_t e = 0; e < kHeadDim; ++e) {
+      const double u = values[e], v = values[kHeadDim + e];
+      // A weight moves by a quarter of what the scores do, at most.
+      CHECK(std::fabs(weight * u + (1 - weight) * v - result[e]) <=
+            off / 4 * std::fabs(u - v) + largest(values.data()) / 254 +
+                largest(values.data() + kHeadDim) / 254);
     }
   }
 }

@@ -15,10 +15,10 @@
 #include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/cpu.h"
 #include "models/kernels/linear.h"
 #include "models/kernels/parallel.h"
 #include "tests/models/double_reference.h"
+#include "tests/support/instruction_sets.h"
 
 using zoo::kernels::Pointwise;
 using zoo::test::compare;
@@ -55,7 +55,7 @@ at::Tensor reference(const at::Tensor& x, Pointwise f) {
 }  // namespace
 
 TEST_CASE("The CPU's linear layer equals the definition in double precision, gradients too") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(1);
   for (const Case& c : kCases) {
     INFO(c.rows << " x " << c.in << " to " << c.out);
@@ -75,7 +75,7 @@ TEST_CASE("The CPU's linear layer equals the definition in double precision, gra
 }
 
 TEST_CASE("The CPU's linear layer takes inputs of any rank and strides") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(2);
   const auto ours = [](const auto& t) {
     return zoo::kernels::linear(t[0].transpose(0, 1), t[1].t(), t[2].slice(0, 0, 33, 3));
@@ -91,7 +91,7 @@ TEST_CASE("The CPU's linear layer takes inputs of any rank and strides") {
 }
 
 TEST_CASE("The CPU's feed-forward network equals the definition in double precision, gradients too") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(3);
   for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
     for (const Case& c : kCases) {
@@ -119,7 +119,7 @@ TEST_CASE("The CPU's feed-forward network equals the definition in double precis
 }
 
 TEST_CASE("The activations of the CPU kernels hold far from zero") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   const at::Tensor x = at::linspace(-40, 40, 4001).view({-1, 1});
   const at::Tensor one = at::ones({1, 1});
   for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
@@ -138,7 +138,7 @@ TEST_CASE("The activations of the CPU kernels hold far from zero") {
 }
 
 TEST_CASE("The CPU kernels give the same bits on one thread as on three") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(4);
   const int before = at::get_num_threads();
   for (const Case& c : kCases) {
@@ -152,7 +152,7 @@ TEST_CASE("The CPU kernels give the same bits on one thread as on three") {
 }
 
 TEST_CASE("A second derivative through the CPU kernels is refused") {
-  if (!zoo::kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   const at::Tensor x = leaf({16, 4}), w = leaf({3, 4});
   const at::Tensor loss = zoo::kernels::linear(x, w, {}).square().sum();
   CHECK_THROWS_WITH(torch::autograd::grad({loss}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true),
@@ -161,7 +161,7 @@ TEST_CASE("A second derivative through the CPU kernels is refused") {
 
 TEST_CASE("The CPU kernels are not used for few rows, other types and autocast") {
   const at::Tensor x = at::randn({16, 4}), w = at::randn({3, 4});
-  CHECK(zoo::kernels::suits(x, w) == zoo::kernels::supported_by_cpu());
+  CHECK(zoo::kernels::suits(x, w) == zoo::kernels::has_training_kernels());
   CHECK_FALSE(zoo::kernels::suits(x.slice(0, 0, 15), w));
   CHECK_FALSE(zoo::kernels::suits(x.to(at::kBFloat16), w.to(at::kBFloat16)));
   CHECK_FALSE(zoo::kernels::suits(x, at::randn({4, 3})));

@@ -3,9 +3,9 @@
 #include <ATen/autocast_mode.h>
 #include <catch2/catch.hpp>
 
-#include "models/kernels/bfloat16_linear.h"
 #include "models/layers/short_attention.h"
 #include "tests/models/support.h"
+#include "tests/support/instruction_sets.h"
 
 using namespace zoo;
 
@@ -66,10 +66,7 @@ class Autocast {
 }  // namespace
 
 TEST_CASE("short attention under autocast rounds the factors of its products and nothing else") {
-  if (!kernels::has_bfloat16_products()) {
-    WARN("this CPU has no AVX-512 BF16: the kernel of float32 runs instead");
-    return;
-  }
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
   const std::int64_t length = GENERATE(1, 3, 16, 17, 64, 199, 256), head_dim = GENERATE(4, 16, 40, 64);
   CAPTURE(length, head_dim);
   at::manual_seed(1);

@@ -3,10 +3,10 @@
 #include <ATen/Parallel.h>
 #include <catch2/catch.hpp>
 
-#include "models/kernels/cpu.h"
 #include "models/kernels/norm.h"
 #include "tests/models/double_reference.h"
 #include "tests/models/support.h"
+#include "tests/support/instruction_sets.h"
 
 using namespace zoo;
 using zoo::test::compare;
@@ -87,7 +87,7 @@ TEST_CASE("a norm is over the last dimension, and starts as one and zero") {
 }
 
 TEST_CASE("The CPU's norms equal the definition in double precision, gradients too") {
-  if (!kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(3);
   for (const Size& size : kSizes) {
     for (const bool centred : {true, false}) {
@@ -106,7 +106,7 @@ TEST_CASE("The CPU's norms equal the definition in double precision, gradients t
 }
 
 TEST_CASE("The gradients of a residual and of its norm are added") {
-  if (!kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(4);
   const kernels::NormOptions options{true, 1e-5};
   const auto inputs = [] { return std::vector<at::Tensor>{leaf({4, 7, 20}), leaf({20}), leaf({20})}; };
@@ -134,7 +134,7 @@ TEST_CASE("The gradients of a residual and of its norm are added") {
 }
 
 TEST_CASE("The CPU's norms give the same bits on one thread as on three") {
-  if (!kernels::supported_by_cpu()) return;
+  ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(5);
   const at::Tensor x = leaf({500, 300}), weight = leaf({300}), upstream = at::randn({500, 300});
   const int before = at::get_num_threads();

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/models/support.h"
+#include "tests/support/instruction_sets.h"
 
 using namespace zoo;
 
@@ -31,14 +32,12 @@ Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& ou
 }  // namespace
 
 TEST_CASE("short causal attention and its gradient equal the definition for every length and head size") {
+  ZOO_NEEDS_TRAINING_KERNELS;
   const std::int64_t length = GENERATE(1, 3, 16, 17, 64, 200), head_dim = GENERATE(4, 16, 40);
   CAPTURE(length, head_dim);
   at::manual_seed(1);
   const at::Tensor qkv = (at::randn({2, length, 3 * 3 * head_dim}) * 2).requires_grad_();
-  if (!has_short_attention(qkv)) {
-    WARN("this CPU has no AVX-512: the general kernel runs instead");
-    return;
-  }
+  REQUIRE(has_short_attention(qkv));
   const at::Tensor output_gradient = at::randn({2, length, 3 * head_dim});
   const at::Tensor output = causal_self_attention(qkv, 3);
   output.backward(output_gradient);
@@ -53,7 +52,8 @@ TEST_CASE("short causal attention and its gradient equal the definition for ever
 }
 
 TEST_CASE("scores as large as float32 allows overflow nothing") {
+  ZOO_NEEDS_TRAINING_KERNELS;
   const at::Tensor qkv = at::full({1, 20, 3 * 16}, 1e4F);
-  if (!has_short_attention(qkv)) return;
+  REQUIRE(has_short_attention(qkv));
   CHECK(test::relative_error(causal_self_attention(qkv, 1), at::full({1, 20, 16}, 1e4, at::kDouble)) < 1e-6);
 }

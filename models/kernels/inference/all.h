@@ -26,6 +26,6 @@ namespace {
 }  // namespace
 
 extern const InferenceKernels kernels;
-const InferenceKernels kernels{ZOO_KERNELS_NAME, prepare, multiply, remember, attend, rotate};
+const InferenceKernels kernels{prepare, multiply, remember, attend, rotate};
 
 }  // namespace zoo::kernels::ZOO_KERNELS_FOR

@@ -1,3 +1,2 @@
 #define ZOO_KERNELS_FOR portable
-#define ZOO_KERNELS_NAME "portable"
 #include "models/kernels/inference/all.h"

@@ -3,11 +3,20 @@
 #include <cmath>
 
 #include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty_like.h>
 
 #include "apps/training/tensor_parts.h"
 #include "models/kernels/adamw.h"
 
 namespace zoo {
+namespace {
+
+// Both kernels walk through memory and heed no strides.
+at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) {
+  return gradient.strides() == parameter.strides() ? gradient : at::empty_like(parameter).copy_(gradient);
+}
+
+}  // namespace
 
 AdamW::AdamW(const torch::nn::Module& module, const Options& options)
     : Optimizer(module, options.grad_clip),
@@ -19,12 +28,12 @@ void AdamW::update(const Update& update) {
   std::vector<at::Tensor> parameters, gradients;
   for (const std::size_t i : update.active) {
     parameters.push_back(parameter(i));
-    gradients.push_back(parameter(i).grad().contiguous());
+    gradients.push_back(laid_out_as(parameters.back(), parameters.back().grad()));
   }
   if (suit_kernels(parameters) && suit_kernels(gradients)) {
     update_together(update, gradients);
   } else {
-    update_by_libtorch(update);
+    update_by_libtorch(update, gradients);
   }
 }
 
@@ -56,16 +65,17 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
   });
 }
 
-void AdamW::update_by_libtorch(const Update& update) {
+void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tensor>& all_gradients) {
   // The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its
   // own.
   const auto grad_scale = update.divisor.defined() ? std::optional<at::Tensor>(update.divisor) : std::nullopt;
   for (const bool decayed : {true, false}) {
     std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs;
-    for (const std::size_t i : update.active) {
+    for (std::size_t k = 0; k < update.active.size(); ++k) {
+      const std::size_t i = update.active[k];
       if (decays(i) != decayed) continue;
       parameters.push_back(parameter(i));
-      gradients.push_back(parameter(i).grad());
+      gradients.push_back(all_gradients[k]);
       exp_avgs.push_back(exp_avgs_.tensors[i]);
       exp_avg_sqs.push_back(exp_avg_sqs_.tensors[i]);
     }

@@ -20,7 +20,7 @@ class AdamW final : public Optimizer {
  private:
   void update(const Update& update) override;
   void update_together(const Update& update, const std::vector<at::Tensor>& gradients);
-  void update_by_libtorch(const Update& update);
+  void update_by_libtorch(const Update& update, const std::vector<at::Tensor>& gradients);
 
   Options options_;
   Memory &exp_avgs_, &exp_avg_sqs_;

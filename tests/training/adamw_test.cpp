@@ -123,16 +123,18 @@ TEST_CASE("AdamW of parameters of all sizes equals its definition in double prec
   }
   for (int step = 1; step <= 3; ++step) {
     double square = 0;
+    std::vector<at::Tensor> gradients;
     for (const at::Tensor& parameter : module.all) {
       // The last, of a matrix, with strides of its own.
       parameter.mutable_grad() =
           parameter.dim() > 1 ? at::randn(parameter.t().sizes()).t() : at::randn(parameter.sizes());
-      square += parameter.grad().to(at::kDouble).square().sum().item<double>();
+      gradients.push_back(parameter.grad().to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+      square += gradients.back().square().sum().item<double>();
     }
     optimizer.step(0.05);
     CHECK(optimizer.gradient_norm().item<double>() == Approx(std::sqrt(square)).epsilon(1e-6));
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      const at::Tensor g = module.all[i].grad().to(at::kDouble) * (2.0 / std::sqrt(square));
+      const at::Tensor g = gradients[i] * (2.0 / std::sqrt(square));
       means[i] = 0.7 * means[i] + 0.3 * g;
       squares[i] = 0.9 * squares[i] + 0.1 * g.square();
       if (weights[i].dim() > 1) weights[i] = weights[i] * (1 - 0.05 * 0.3);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/command/flag_data.h"
+#include "apps/command/outline.h"
 
 namespace zoo {
 
@@ -18,6 +19,9 @@ inline constexpr const char* kGeneralGroup = "General";
 
 /// Writes the verb's help: flags in groups, aligned, with their defaults, at most 100 columns wide.
 void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags);
+
+/// The same as data: everything but the outline's name and summary, which the list of verbs gives.
+void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline);
 
 /// Words of `text` in lines of at most kHelpWidth columns; lines after the first begin with `indent` blanks,
 /// and `column` is where the first begins.

@@ -126,6 +126,16 @@ Flag& Flag::must(std::function<bool(const std::string&)> holds, std::string expe
   return *this;
 }
 
+Flag& Flag::one_of(std::vector<std::string> values) {
+  data_.choices = std::move(values);
+  return *this;
+}
+
+Flag& Flag::suggest(std::vector<std::string> values) {
+  data_.suggestions = std::move(values);
+  return *this;
+}
+
 Flag& Flag::placeholder(std::string name) {
   data_.placeholder = std::move(name);
   return *this;
@@ -165,17 +175,13 @@ FlagData& Flags::declare_positional(std::string name, std::string help) {
   return flag;
 }
 
-Flag Flags::narrow(FlagData& flag, std::vector<std::string> values) {
-  flag.choices = std::move(values);
-  return Flag(flag);
-}
-
 void Flags::add_compute(ComputeOptions& options) {
   const std::string before = impl_->group;
   group("Compute");
   add("device", options.device, "auto is cuda where there is one, else cpu")
       .must(is_device, "auto, cpu, cuda or cuda:N")
-      .placeholder("auto|cpu|cuda[:N]");
+      .placeholder("auto|cpu|cuda[:N]")
+      .suggest({"auto", "cpu", "cuda"});
   choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "what numbers are computed in");
   add("threads", options.threads, "threads on the cpu; without it, one for each core").between(1, 1024);
   add("seed", options.seed, "seed of every random number").at_least(0);
@@ -197,6 +203,10 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
 }
 
 bool Flags::parse(const Arguments& arguments) {
+  if (arguments.outline != nullptr) {
+    outline_help(impl_->text, impl_->flags, *arguments.outline);
+    return false;
+  }
   const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->text.command);
   if (words.help) {
     print_help(std::cout, impl_->text, impl_->flags);

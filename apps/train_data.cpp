@@ -85,7 +85,8 @@ class Reader {
  private:
   TaskData read_token_folder() {
     if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
-      throw Error("--dataset: token files hold no examples of the task ", flags_.task);
+      throw Error("--dataset: token files cannot be used for the task ", flags_.task,
+                  "; give a text or a table");
     data_.source = flags_.dataset;
     data_.tokens = load_token_dataset(flags_.dataset);
     data_.tokenizer = known_.tokenizer;
@@ -141,7 +142,7 @@ class Reader {
     data_.label_names = !flags_.labels.empty() ? flags_.labels : known_.label_names;
     if (data_.label_names.empty()) data_.label_names = std::move(found);
     if (data_.label_names.size() < 2)
-      throw Error(source_.name, ": a classification needs two labels at least, found ",
+      throw Error(source_.name, ": a classification needs at least two labels, found ",
                   data_.label_names.size());
   }
 
@@ -276,7 +277,7 @@ void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
     data.tokens->val.require_ids_below(vocab_size);
   } else if (data.tokenizer->vocab_size() > vocab_size) {
     throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
-                " tokens, the model's vocabulary ", vocab_size);
+                " tokens, the model's vocabulary only ", vocab_size);
   }
 }
 

@@ -148,14 +148,15 @@ void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagDa
       if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), column);
     }
   }
-  print_entry(out, "--help, -h", "this text", column);
-  if (!verb.example.empty()) out << "\nExample\n  " << verb.example << "\n";
+  print_entry(out, "--help, -h", "show this help", column);
+  if (!verb.examples.empty()) out << (verb.examples.size() > 1 ? "\nExamples\n" : "\nExample\n");
+  for (const std::string& example : verb.examples) out << "  " << example << "\n";
 }
 
 void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {
   outline.command = verb.command;
   outline.description = verb.summary;
-  outline.example = verb.example;
+  outline.examples = verb.examples;
   for (const std::string& group : groups_of(flags)) {
     for (const FlagData& flag : flags) {
       if (flag.group == group) outline.flags.push_back(outline_of(flag));

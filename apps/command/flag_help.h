@@ -3,6 +3,7 @@
 #include <deque>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "apps/command/flag_data.h"
 #include "apps/command/outline.h"
@@ -11,7 +12,8 @@ namespace zoo {
 
 /// What help says about a verb beside its flags.
 struct VerbText {
-  std::string command, summary, example;
+  std::string command, summary;
+  std::vector<std::string> examples;
 };
 
 /// Where the flags that every verb has are listed: the last group.

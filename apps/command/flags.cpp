@@ -142,11 +142,12 @@ Flag& Flag::placeholder(std::string name) {
 }
 
 Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<Impl>()) {
-  impl_->text = {std::move(command), std::move(summary), ""};
+  impl_->text = {std::move(command), std::move(summary), {}};
   group(kGeneralGroup);
-  add("config", impl_->config, "JSON object of flag: value; flags on the command line lie above it")
+  add("config", impl_->config,
+      "JSON file with an object of flag: value; flags on the command line override it")
       .placeholder("FILE");
-  add("dump_config", impl_->dump_config, "print every flag with its value as JSON and stop");
+  add("dump_config", impl_->dump_config, "print every flag with its value as JSON and exit");
   for (FlagData& flag : impl_->flags) flag.about_parsing = true;
   group("Flags");
 }
@@ -157,7 +158,7 @@ void Flags::group(std::string title) {
   impl_->group = std::move(title);
 }
 void Flags::example(std::string line) {
-  impl_->text.example = std::move(line);
+  impl_->text.examples.push_back(std::move(line));
 }
 
 FlagData& Flags::declare(std::string name, std::string help) {
@@ -178,13 +179,13 @@ FlagData& Flags::declare_positional(std::string name, std::string help) {
 void Flags::add_compute(ComputeOptions& options) {
   const std::string before = impl_->group;
   group("Compute");
-  add("device", options.device, "auto is cuda where there is one, else cpu")
+  add("device", options.device, "auto: cuda where there is a GPU, else cpu")
       .must(is_device, "auto, cpu, cuda or cuda:N")
       .placeholder("auto|cpu|cuda[:N]")
       .suggest({"auto", "cpu", "cuda"});
-  choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "what numbers are computed in");
-  add("threads", options.threads, "threads on the cpu; without it, one for each core").between(1, 1024);
-  add("seed", options.seed, "seed of every random number").at_least(0);
+  choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "number format that is computed in");
+  add("threads", options.threads, "threads on the CPU; default: one per core").between(1, 1024);
+  add("seed", options.seed, "seed of the random generators").at_least(0);
   group(before);
 }
 
@@ -197,7 +198,7 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   std::string listed;
   for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
   choice("recipe", impl_->recipe, names,
-         "named flag values, under a config file's and other flags'; one of " + listed)
+         "named set of flag values, which --config and other flags override; one of " + listed)
       .placeholder("NAME");
   group(before);
 }

@@ -70,7 +70,7 @@ class Flags {
 
   /// The heading in help for what is declared from here on.
   void group(std::string title);
-  /// The command shown at the end of help.
+  /// A command shown at the end of help; there may be several.
   void example(std::string line);
 
   template <FlagValue T>

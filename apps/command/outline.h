@@ -22,11 +22,11 @@ struct FlagOutline {
 /// What a command offers, as its tables declare it: the source of the completion scripts and the man page. A
 /// command has either flags or further commands.
 struct CommandOutline {
-  std::string command;                  // "tzoo data make"
-  std::string name;                     // "make"
-  std::string summary;                  // its line in the list of verbs
-  std::string description;              // the paragraph of its help
-  std::string example;                  // "" where there is none
+  std::string command;      // "tzoo data make"
+  std::string name;         // "make"
+  std::string summary;      // its line in the list of verbs
+  std::string description;  // the paragraph of its help
+  std::vector<std::string> examples;
   std::vector<FlagOutline> flags;       // in the order of the help's groups
   std::vector<CommandOutline> actions;  // of `tzoo` itself, its verbs
 };

@@ -116,7 +116,7 @@ void print_flags_of_every_verb(std::ostream& out, const CommandOutline& any) {
 void print_examples(std::ostream& out, const std::vector<const CommandOutline*>& commands) {
   out << ".SH EXAMPLES\n.nf\n";
   for (const CommandOutline* command : commands) {
-    if (!command->example.empty()) out << roff(command->example) << "\n";
+    for (const std::string& example : command->examples) out << roff(example) << "\n";
   }
   out << ".fi\n";
 }

@@ -56,39 +56,42 @@ constexpr const char* kEnd = R"(  esac
 complete -F _tzoo tzoo
 )";
 
-// What is completed for the value, as assignments to the script's variables.
+// What is completed for a value, as assignments to the script's variables.
 std::string value_assignments(const FlagOutline& flag) {
-  std::string text;
-  if (!flag.values.empty()) text += " words=" + single_quoted(joined(flag.values, " "));
-  if (flag.paths == FlagOutline::Paths::files) text += " paths=-f";
-  if (flag.paths == FlagOutline::Paths::directories) text += " paths=-d";
+  std::string text = " words=";
+  if (!flag.values.empty()) text += single_quoted(joined(flag.values, " "));
+  text += " paths=";
+  if (flag.paths == FlagOutline::Paths::files) text += "-f";
+  if (flag.paths == FlagOutline::Paths::directories) text += "-d";
   return text;
 }
 
 void print_flags(std::ostream& out, const CommandOutline& command) {
-  std::vector<std::string> flags, negations, booleans;
-  std::string arguments;
+  std::vector<std::string> flags, negations, booleans, unlisted;
   for (const FlagOutline& flag : command.flags) {
     if (flag.positional) {
-      arguments += value_assignments(flag);
+      out << "     " << value_assignments(flag) << "\n";
       continue;
     }
     flags.push_back("--" + flag.name);
-    if (!flag.boolean) continue;
-    booleans.push_back(flag.name);
-    if (!flag.of_every_verb) negations.push_back("--no_" + flag.name);
+    if (flag.boolean) {
+      booleans.push_back(flag.name);
+      if (!flag.of_every_verb) negations.push_back("--no_" + flag.name);
+    } else if (flag.values.empty() && flag.paths == FlagOutline::Paths::none) {
+      unlisted.push_back(flag.name);
+    }
   }
   flags.emplace_back("--help");
-  out << "      flags=" << single_quoted(joined(flags, " "))
-      << "\n      negations=" << single_quoted(joined(negations, " ")) << "\n      case $flag in\n";
+  out << "      flags=" << single_quoted(joined(flags, " ")) << "\n"
+      << "      negations=" << single_quoted(joined(negations, " ")) << "\n"
+      << "      case $flag in\n";
   for (const FlagOutline& flag : command.flags) {
-    if (flag.positional || flag.boolean) continue;
-    out << "        " << flag.name << ") needs_value=1" << value_assignments(flag) << " ;;\n";
+    if (!flag.positional && (!flag.values.empty() || flag.paths != FlagOutline::Paths::none))
+      out << "        " << flag.name << ") needs_value=1" << value_assignments(flag) << " ;;\n";
   }
-  out << "        " << joined(booleans, " | ") << ")" << arguments
-      << "; [[ -n $equals ]] && words='true false' paths= ;;\n";
-  if (!arguments.empty()) out << "        *)" << arguments << " ;;\n";
-  out << "      esac\n";
+  if (!unlisted.empty()) out << "        " << joined(unlisted, " | ") << ") needs_value=1 words= paths= ;;\n";
+  out << "        " << joined(booleans, " | ") << ") [[ -n $equals ]] && words='true false' paths= ;;\n"
+      << "      esac\n";
 }
 
 void print_command(std::ostream& out, const std::string& name, const CommandOutline& command) {

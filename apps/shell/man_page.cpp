@@ -125,7 +125,7 @@ void print_examples(std::ostream& out, const std::vector<const CommandOutline*>&
 
 void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version) {
   const auto commands = runnable_commands(tzoo);
-  out << "'\\\" Written by 'tzoo man'.\n"
+  out << ".\\\" Written by 'tzoo man'.\n"
       << ".TH TZOO 1 \"\" \"tzoo " << version << "\" \"User Commands\"\n"
       << ".SH NAME\ntzoo \\- train, run, inspect and export transformer models\n"
       << ".SH SYNOPSIS\n.B tzoo\n.I VERB\n.RI [ flags ]\n.br\n.B tzoo\n.I VERB\n.B \\-\\-help\n"

@@ -27,13 +27,12 @@ std::string function_of(const std::string& command) {
 
 // ":message:action" for a value.
 std::string value_of(const FlagOutline& flag) {
-  const std::string words = "(" + joined(flag.values, " ") + ")";
   std::string paths = flag.paths == FlagOutline::Paths::none ? "" : "_files";
   if (flag.paths == FlagOutline::Paths::directories) paths += " -/";
   const std::string message = ":" + escaped(flag.positional ? flag.name : flag.value_name) + ":";
-  if (flag.values.empty()) return message + (paths.empty() ? " " : paths);
-  if (paths.empty()) return message + words;
-  return message + "{_alternative \"words:name:" + words + "\" \"paths:path:" + paths + "\"}";
+  const std::string words = joined(flag.values, " ");
+  if (words.empty()) return message + (paths.empty() ? " " : paths);
+  return message + (paths.empty() ? "(" + words + ")" : "{compadd - " + words + "; " + paths + "}");
 }
 
 void print_flags(std::ostream& out, const CommandOutline& command) {

@@ -195,8 +195,8 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::ve
   std::size_t weights = 0;
   for (const AttentionMaps& maps : all) weights += maps.weights.size();
   if (weights > kMostPageWeights) {
-    std::cerr << "warning: no page of " << weights << " weights: at most " << kMostPageWeights
-              << " are for a browser; give a shorter text\n";
+    std::cerr << "warning: no page is written: " << weights << " weights are too many for a browser (at most "
+              << kMostPageWeights << "); give a shorter text\n";
     return;
   }
   AttentionPage page{.model = flags.model.string(), .text = flags.texts.text};

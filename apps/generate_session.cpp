@@ -22,7 +22,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed
     return load_tokenizer(directory);
   } catch (const Error& error) {
     if (needed) throw;
-    std::cerr << "note: ids only, without their text: " << error.what() << "\n";
+    std::cerr << "note: no text, only ids: " << error.what() << "\n";
     return nullptr;
   }
 }

@@ -38,7 +38,7 @@ void show_figure(const Figure& figure, const std::filesystem::path& stem, const 
       std::cerr << "picture: " << path.string() << "\n";
     }
   } catch (const GnuplotMissing& missing) {
-    std::cerr << "warning: " << missing.what() << "; --format terminal does without\n";
+    std::cerr << "warning: " << missing.what() << "; --format terminal needs no gnuplot\n";
   }
 }
 

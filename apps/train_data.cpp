@@ -76,8 +76,9 @@ class Reader {
         source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
     }
     if (limits_.cut > 0) {
-      std::cerr << "cut to --block_size " << flags_.block_size << ": " << limits_.cut << " of "
-                << data_.examples.train.size() + data_.examples.val.size() << " examples\n";
+      std::cerr << "note: " << limits_.cut << " of "
+                << data_.examples.train.size() + data_.examples.val.size()
+                << " examples are cut to --block_size " << flags_.block_size << "\n";
     }
     return std::move(data_);
   }

@@ -91,8 +91,9 @@ class BashCompletion(CommandTest):
     def test_flags_with_dashes(self):
         self.assertEqual(self.complete("train", "--max-it"), ["--max_iters"])
 
-    def test_a_word_beside_the_verbs_is_no_verb(self):
+    def test_an_argument_ends_the_names_of_verbs(self):
         self.assertEqual(self.complete("inspect", "train", "--ten"), ["--tensors"])
+        self.assertEqual(self.complete("data", "x", "list", "--"), ["--help", "--version"])
 
     def test_paths(self):
         self.assertEqual(self.complete("train", "--out_dir", ""), ["a folder"])

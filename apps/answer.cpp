@@ -30,18 +30,23 @@ struct AnswerFlags {
 };
 
 bool read_flags(const Arguments& arguments, AnswerFlags& values) {
-  Flags flags(arguments.command, "Finds the answer to a question in a text with a question-answering model.");
+  Flags flags(arguments.command,
+              "Finds the answer to a question in a text, with a question-answering model.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
-  flags.add("question", values.question, "what is asked").placeholder("TEXT").required();
-  flags.add("context", values.context, "the text that holds the answer; - reads standard input")
+  flags.add("question", values.question, "the question").placeholder("TEXT").required();
+  flags
+      .add("context", values.context,
+           "text that holds the answer; - reads it from standard input, FILE:PATH from a file")
       .placeholder("TEXT|-|FILE:PATH")
       .required();
-  flags.add("top_k", values.top_k, "answers to show, best first").at_least(1);
-  flags.add("max_answer_length", values.max_answer_length, "tokens of the longest answer").at_least(1);
-  flags.add("max_length", values.max_length, "tokens of question and text that the model sees at once")
+  flags.add("top_k", values.top_k, "number of answers, best first").at_least(1);
+  flags.add("max_answer_length", values.max_answer_length, "most tokens in an answer").at_least(1);
+  flags
+      .add("max_length", values.max_length,
+           "tokens of question and text per window; default: the model's limit")
       .at_least(8);
-  flags.add("stride", values.stride, "tokens of a long text that two windows share").at_least(0);
-  flags.add("json", values.json, "a JSON object an answer");
+  flags.add("stride", values.stride, "tokens that neighbouring windows of a long text share").at_least(0);
+  flags.add("json", values.json, "print one JSON object per answer");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
@@ -145,7 +150,7 @@ int run_answer(const Arguments& arguments) {
   for (const Window& window : windows_of(model, flags, context)) {
     add_answers(model, window, flags.max_answer_length, answers);
   }
-  if (answers.empty()) throw Error("--context: no text to look for an answer in");
+  if (answers.empty()) throw Error("--context: the text is empty");
   for (const Answer& answer : best_of(std::move(answers), static_cast<std::size_t>(flags.top_k))) {
     Json json;
     add_span(json, context, answer.range);

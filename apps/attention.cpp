@@ -32,40 +32,46 @@ struct AttentionFlags {
 
 bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   Flags flags(arguments.command,
-              "Shows what the heads of a model look at: their patterns in numbers, pictures, a page for the "
-              "browser and all weights as JSON. Layers and heads count from 0.");
+              "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
+              "page and all weights as JSON. Layers and heads count from 0.");
   flags.group("Input");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
-  flags.add("text", values.texts.text, "what the model reads; of an encoder-decoder its encoder")
+  flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
       .placeholder("TEXT")
       .required();
-  flags.add("text_pair", values.texts.text_pair, "a second text, for an encoder").placeholder("TEXT");
+  flags.add("text_pair", values.texts.text_pair, "second text, for an encoder").placeholder("TEXT");
   flags
       .add("target", values.texts.target,
-           "what an encoder-decoder's decoder has written; without it, what it writes itself")
+           "text that the decoder of an encoder-decoder has written; default: what the model generates")
       .placeholder("TEXT");
-  flags.add("max_new_tokens", values.texts.max_new_tokens, "the most that it writes itself").at_least(1);
+  flags
+      .add("max_new_tokens", values.texts.max_new_tokens,
+           "most tokens to generate where --target is not given")
+      .at_least(1);
   flags.group("What is shown");
-  flags.add("layer", values.layer, "this layer's heads alone; the pictured one is of layer 0 without it")
+  flags
+      .add("layer", values.layer,
+           "show only this layer's heads; without it all, and the picture shows layer 0")
       .at_least(0);
-  flags.add("head", values.head, "this head alone; the pictured one is head 0 without it").at_least(0);
+  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0")
+      .at_least(0);
   flags.group("Output");
-  flags.add("out_dir", values.out_dir, "for attention.html, attention.json and the pictures")
+  flags.add("out_dir", values.out_dir, "directory for attention.html, attention.json and the pictures")
       .placeholder("DIR");
   add_format_flag(flags, values.format);
-  flags.add("json", values.json, "print the patterns as JSON");
+  flags.add("json", values.json, "print the numbers as JSON");
   flags.add_compute(values.compute);
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
   if (!flags.parse(arguments)) return false;
   if (values.json && values.format == "terminal") {
-    throw UsageError("--format terminal: its text would stand among the JSON of --json");
+    throw UsageError("--format terminal: cannot be combined with --json");
   }
   return true;
 }
 
 void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {
   if (!choice || *choice < static_cast<std::int64_t>(count)) return;
-  throw Error(flag, " ", *choice, ": the model has ", count, ", which count from 0 to ", count - 1);
+  throw Error(flag, " ", *choice, ": the model has ", count, ", numbered from 0 to ", count - 1);
 }
 
 struct HeadNumber {
@@ -189,8 +195,8 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::ve
   std::size_t weights = 0;
   for (const AttentionMaps& maps : all) weights += maps.weights.size();
   if (weights > kMostPageWeights) {
-    std::cerr << "warning: no page of " << weights << " weights: at most " << kMostPageWeights
-              << " are for a browser; give a shorter text\n";
+    std::cerr << "warning: no page is written: " << weights << " weights are too many for a browser (at most "
+              << kMostPageWeights << "); give a shorter text\n";
     return;
   }
   AttentionPage page{.model = flags.model.string(), .text = flags.texts.text};

@@ -25,7 +25,7 @@ Encoding encode(const TextModel& model, const AttentionTexts& texts) {
   } else {
     encoding = model.tokenizer->encode(texts.text, options);
   }
-  if (encoding.ids.empty()) throw Error("--text: an empty text has no tokens to look at");
+  if (encoding.ids.empty()) throw Error("--text: the text is empty");
   return encoding;
 }
 
@@ -34,12 +34,12 @@ void check_length(const char* flag, std::size_t tokens, const TransformerConfig&
       config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
   const auto length = static_cast<std::int64_t>(tokens);
   if (bounded && length > config.max_length()) {
-    throw Error(flag, ": ", length, " tokens, and the model reads at most ", config.max_length());
+    throw Error(flag, ": ", length, " tokens, but the model reads at most ", config.max_length());
   }
   const std::int64_t weights = config.num_layers * config.num_heads * length * length;
   if (weights > kMostWeights) {
-    throw Error(flag, ": ", length, " tokens have ", weights, " attention weights, and at most ",
-                kMostWeights, " are kept; give a shorter text");
+    throw Error(flag, ": ", length, " tokens have ", weights, " attention weights; at most ", kMostWeights,
+                " are kept, so give a shorter text");
   }
 }
 
@@ -70,7 +70,7 @@ AttentionMaps maps_of(const std::string& name, const std::vector<at::Tensor>& la
 std::int64_t start_token(const TextModel& model, const GenerationDefaults& defaults) {
   const std::int64_t start =
       defaults.decoder_start_token_id.value_or(model.model->config().decoder_start_token_id);
-  if (start < 0) throw Error("--model: its configuration has no decoder_start_token_id to begin with");
+  if (start < 0) throw Error("--model: its config.json has no decoder_start_token_id");
   return start;
 }
 
@@ -85,7 +85,7 @@ Ids decoder_ids(const TextModel& model, const Ids& source, const AttentionTexts&
     return ids;
   }
   if (model.head != Head::kSeq2SeqLm) {
-    throw UsageError("missing flag '--target': without a language model head the decoder writes nothing");
+    throw UsageError("missing flag '--target': without a language model head the decoder cannot generate it");
   }
   const GenerationOptions options{.max_new_tokens = texts.max_new_tokens,
                                   .sampling = {.temperature = 0},
@@ -99,11 +99,11 @@ Ids decoder_ids(const TextModel& model, const Ids& source, const AttentionTexts&
 
 void check_texts(const TransformerConfig& config, const AttentionTexts& texts) {
   if (texts.text_pair && config.shape != Shape::kEncoder) {
-    throw UsageError("--text_pair: only an encoder reads two texts, and this model is none",
+    throw UsageError("--text_pair: only an encoder reads two texts, and this model is not one",
                      config.shape == Shape::kEncoderDecoder ? "; the decoder's text is --target" : "");
   }
   if (texts.target && config.shape != Shape::kEncoderDecoder) {
-    throw UsageError("--target: only an encoder-decoder has a second text to write, and this model is none");
+    throw UsageError("--target: only an encoder-decoder has a target, and this model is not one");
   }
 }
 
@@ -122,7 +122,7 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, const AttentionT
   const auto tokens = tokens_of(model, source);
   if (config.shape != Shape::kEncoderDecoder) {
     const ModelOutput output = model.model->forward(inputs);
-    if (output.attentions.empty()) throw Error("--model: this model has no attention to look at");
+    if (output.attentions.empty()) throw Error("--model: this model has no attention");
     return {
         maps_of(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, tokens, tokens)};
   }

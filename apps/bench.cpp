@@ -134,14 +134,14 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
       throw Error("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
     lengths.push_back(length);
   }
-  if (lengths.empty()) throw Error("--lengths: expected numbers with commas between them, got none");
+  if (lengths.empty()) throw Error("--lengths: expected numbers between commas, got none");
   return lengths;
 }
 
 int bench_encoding(const BenchFlags& flags) {
   LoadedModel loaded = load_model(flags.model, {.head = Head::kBase});
   if (loaded.model->config().shape != Shape::kEncoder)
-    throw Error("--model: ", flags.model, " is not an encoder; bench decode or t5 fits others");
+    throw Error("--model: ", flags.model, " is not an encoder; use bench decode or bench t5");
   pack_encoder_of(*loaded.model, flags.compute, flags.weights);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = static_cast<std::int64_t>(lengths.size());
@@ -183,7 +183,8 @@ int bench_load(const BenchFlags& flags) {
 
 void declare(Flags& flags, BenchFlags& values) {
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
-  flags.add("rounds", values.rounds, "runs; the median and the best are told").at_least(1);
+  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
+      .at_least(1);
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
 }
@@ -191,15 +192,15 @@ void declare(Flags& flags, BenchFlags& values) {
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
   values.weights.add_cache_to(flags);
-  flags.add("batch_size", values.batch_size, "rows, each with a prompt of its own").at_least(1);
-  flags.add("prompt_tokens", values.prompt_tokens, "ids of a prompt").at_least(1);
-  flags.add("new_tokens", values.new_tokens, "ids to make for each row").at_least(1);
-  flags.add("num_beams", values.num_beams, "candidates that are kept for each row; 1: greedy").at_least(1);
+  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt").at_least(1);
+  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").at_least(1);
+  flags.add("new_tokens", values.new_tokens, "tokens to generate per row").at_least(1);
+  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding").at_least(1);
 }
 
 int run_decode(const Arguments& arguments) {
   BenchFlags values;
-  Flags flags(arguments.command, "Tokens a second, one after the other, of a language model.");
+  Flags flags(arguments.command, "Measures the tokens per second that a language model generates.");
   declare_generation(flags, values);
   flags.example("tzoo bench decode --model gpt2 --weights int8");
   if (!flags.parse(arguments)) return 0;
@@ -209,7 +210,7 @@ int run_decode(const Arguments& arguments) {
 
 int run_prefill(const Arguments& arguments) {
   BenchFlags values{.prompt_tokens = 512, .new_tokens = 1};
-  Flags flags(arguments.command, "Time to the first token behind a long prompt.");
+  Flags flags(arguments.command, "Measures the time to the first token after a long prompt.");
   declare_generation(flags, values);
   flags.example("tzoo bench prefill --model gpt2 --prompt_tokens 512");
   if (!flags.parse(arguments)) return 0;
@@ -219,7 +220,8 @@ int run_prefill(const Arguments& arguments) {
 
 int run_t5(const Arguments& arguments) {
   BenchFlags values{.prompt_tokens = 64, .new_tokens = 64};
-  Flags flags(arguments.command, "Tokens a second of an encoder-decoder, its encoder included.");
+  Flags flags(arguments.command,
+              "Measures the tokens per second that an encoder-decoder generates, its encoder included.");
   declare_generation(flags, values);
   flags.example("tzoo bench t5 --model t5-small");
   if (!flags.parse(arguments)) return 0;
@@ -229,11 +231,11 @@ int run_t5(const Arguments& arguments) {
 
 int run_encode(const Arguments& arguments) {
   BenchFlags values;
-  Flags flags(arguments.command, "Sentences a second of an encoder.");
+  Flags flags(arguments.command, "Measures the sentences per second of an encoder.");
   declare(flags, values);
   flags
       .add("lengths", values.lengths,
-           "tokens of each sentence, with commas; the batch is padded to the longest")
+           "tokens of each sentence, between commas; the batch is padded to the longest")
       .placeholder("N,N,…");
   flags.example("tzoo bench encode --model bert-base --lengths 8,32,128");
   if (!flags.parse(arguments)) return 0;
@@ -243,7 +245,7 @@ int run_encode(const Arguments& arguments) {
 
 int run_load(const Arguments& arguments) {
   BenchFlags values;
-  Flags flags(arguments.command, "Time from a directory to its first token.");
+  Flags flags(arguments.command, "Measures the time from a checkpoint directory to the first token.");
   declare(flags, values);
   flags.example("tzoo bench load --model gpt2");
   if (!flags.parse(arguments)) return 0;
@@ -252,18 +254,18 @@ int run_load(const Arguments& arguments) {
 }
 
 constexpr std::array kActions{
-    Verb{"decode", "Work", "tokens one after the other", run_decode},
-    Verb{"prefill", "Work", "the first token behind a long prompt", run_prefill},
-    Verb{"encode", "Work", "sentences through an encoder", run_encode},
-    Verb{"t5", "Work", "an encoder-decoder", run_t5},
-    Verb{"load", "Work", "from a directory to its first token", run_load},
-    Verb{"train", "Work", "an update of a training", run_bench_train},
+    Verb{"decode", "Work", "tokens per second of a language model", run_decode},
+    Verb{"prefill", "Work", "time to the first token after a long prompt", run_prefill},
+    Verb{"encode", "Work", "sentences per second of an encoder", run_encode},
+    Verb{"t5", "Work", "tokens per second of an encoder-decoder", run_t5},
+    Verb{"load", "Work", "time from a directory to the first token", run_load},
+    Verb{"train", "Work", "time of a training update", run_bench_train},
 };
 
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  return dispatch(arguments, "Measures this machine at the zoo's work; prints JSON.", kActions);
+  return dispatch(arguments, "Measures how fast this machine runs and trains models; prints JSON.", kActions);
 }
 
 }  // namespace zoo

@@ -76,15 +76,17 @@ struct BenchTrainFlags {
 std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   BenchTrainFlags values;
   values.train.data.dataset = kRandom;
-  Flags flags(
-      arguments.command,
-      "The time of an update of a training, and what it goes into. Understands what 'tzoo train' does; "
-      "what belongs to evaluations and checkpoints changes nothing. --dataset random draws ids below "
-      "--vocab_size, for lm, mlm and seq2seq.");
+  Flags flags(arguments.command,
+              "Measures the time of a training update and what it is spent on. It takes the flags of 'tzoo "
+              "train'; those for evaluations and checkpoints have no effect. --dataset random draws random "
+              "ids below --vocab_size, for the tasks lm, mlm and seq2seq.");
   flags.group("Measurement");
   flags.add_recipes(recipes());
-  flags.add("rounds", values.rounds, "updates; the median and the best are told").at_least(1);
-  flags.add("init_from", values.train.init_from, "scratch, or a checkpoint folder");
+  flags.add("rounds", values.rounds, "number of updates to measure; the median and the best are printed")
+      .at_least(1);
+  flags.add("init_from", values.train.init_from, "scratch, or a checkpoint directory")
+      .placeholder("scratch|DIR")
+      .suggest({"scratch"});
   declare_training(flags, values.train);
   flags.example("tzoo bench train --recipe gpt-4x128 --dtype bfloat16");
   if (!flags.parse(arguments)) return std::nullopt;
@@ -140,7 +142,7 @@ std::unique_ptr<Batches> random_batches(const BenchTrainFlags& flags, const Task
           Examples{pairs, pairs}, CollateOptions{.labels = LabelShape::kSequence}, plan, seed, device);
     }
     default:
-      throw Error("--dataset random: is for the tasks lm, mlm and seq2seq; --task ", wanted.task,
+      throw Error("--dataset random: only for the tasks lm, mlm and seq2seq; --task ", wanted.task,
                   " needs a dataset");
   }
 }

@@ -28,11 +28,11 @@ struct ClassifyFlags {
 
 bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   Flags flags(arguments.command,
-              "Labels texts with a sequence-classification model, or their words with a token-classification "
-              "model: a JSON object a line.");
+              "Labels texts with a sequence-classification model, or words with a token-classification "
+              "model. Prints one JSON object per text.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
-  flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
+  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo classify --model runs/reviews/final --text \"A pleasure from start to end.\"");

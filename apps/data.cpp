@@ -7,6 +7,7 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/command/tokenizer_choice.h"
+#include "apps/dataset_names.h"
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora.h"
@@ -59,8 +60,8 @@ void list_as_tables() {
 
 int list(const Arguments& arguments) {
   bool as_json = false;
-  Flags flags(arguments.command, "Lists the named corpora and the toy sets.");
-  flags.add("json", as_json, "as JSON, with the SHA-256 of each corpus");
+  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
+  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
   flags.example("tzoo data list");
   if (!flags.parse(arguments)) return 0;
   as_json ? list_as_json() : list_as_tables();
@@ -70,13 +71,12 @@ int list(const Arguments& arguments) {
 int get(const Arguments& arguments) {
   std::string name;
   std::optional<fs::path> file, output;
-  Flags flags(
-      arguments.command,
-      "Fetches a corpus, checks its SHA-256 and prints the path of its file. It is kept in $TZOO_DATA_DIR, "
-      "else in tzoo under $XDG_CACHE_HOME or ~/.cache.");
-  flags.positional("name", name, "a corpus of 'tzoo data list'").required();
-  flags.add("file", file, "a copy that is already here, instead of a download").placeholder("FILE");
-  flags.add("output", output, "write a copy of the text there");
+  Flags flags(arguments.command,
+              "Fetches a corpus, checks its SHA-256 and prints the path of its file. The file is kept in "
+              "$TZOO_DATA_DIR; where that is not set, in the directory tzoo of $XDG_CACHE_HOME or ~/.cache.");
+  flags.positional("name", name, "name of a corpus from 'tzoo data list'").suggest(corpus_names()).required();
+  flags.add("file", file, "use this copy of the corpus instead of downloading it").placeholder("FILE");
+  flags.add("output", output, "also write the text to this file");
   flags.example("tzoo data get tinyshakespeare --file input.txt");
   if (!flags.parse(arguments)) return 0;
   fs::path path = get_corpus(name, file);
@@ -94,12 +94,15 @@ int make(const Arguments& arguments) {
   bool pairs = false;
   std::optional<fs::path> output;
   Flags flags(arguments.command,
-              "Writes the lines of a toy set; the same name, seed and count give the same lines.");
-  flags.positional("name", name, "a toy set of 'tzoo data list'").required();
-  flags.add("count", count, "lines").at_least(1);
-  flags.add("seed", seed, "another seed gives other lines").at_least(0);
-  flags.add("pairs", pairs, "a tab between question and answer: a table for tzoo train --task seq2seq");
-  flags.add("output", output, "the file to write; without it, standard output");
+              "Generates the examples of a toy set, one per line. The same name, seed and count always give "
+              "the same lines.");
+  flags.positional("name", name, "name of a toy set from 'tzoo data list'")
+      .suggest(toy_set_names())
+      .required();
+  flags.add("count", count, "number of lines").at_least(1);
+  flags.add("seed", seed, "seed of the random generator").at_least(0);
+  flags.add("pairs", pairs, "put a tab between question and answer: a table for 'tzoo train --task seq2seq'");
+  flags.add("output", output, "file to write; default: standard output");
   flags.example("tzoo data make addition --count 10000 --output addition.txt");
   if (!flags.parse(arguments)) return 0;
   const auto number = static_cast<std::uint64_t>(seed);
@@ -117,14 +120,17 @@ int prepare(const Arguments& arguments) {
   std::int64_t vocab_size = 2000;
   fs::path out_dir;
   Flags flags(arguments.command,
-              "Turns a text into token files: train.bin, val.bin (the last tenth) and meta.json, with the "
-              "tokenizer's "
-              "own files beside them.");
-  flags.positional("dataset", dataset, "a text file, or a corpus of 'tzoo data list'").required();
-  flags.add("tokenizer", choice, "what makes the ids; a folder holds a tokenizer that is trained already")
-      .placeholder("char|byte|sentencepiece|DIR");
-  flags.add("vocab_size", vocab_size, "pieces that sentencepiece learns from the text").at_least(8);
-  flags.add("out_dir", out_dir, "folder for the files").placeholder("DIR").required();
+              "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
+              "and meta.json. The tokenizer's files are saved beside them.");
+  flags.positional("dataset", dataset, "text file, or name of a corpus from 'tzoo data list'")
+      .placeholder("FILE|CORPUS")
+      .suggest(corpus_names())
+      .required();
+  flags.add("tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one")
+      .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
+      .suggest(tokenizer_kinds());
+  flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece").at_least(8);
+  flags.add("out_dir", out_dir, "directory for the files").placeholder("DIR").required();
   flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
   if (!flags.parse(arguments)) return 0;
   const std::string text = read_text(resolve_dataset(dataset));
@@ -143,16 +149,17 @@ int prepare(const Arguments& arguments) {
 }
 
 constexpr std::array kActions{
-    Verb{"list", "Actions", "the named corpora and toy sets", list},
+    Verb{"list", "Actions", "list the corpora and the toy sets", list},
     Verb{"get", "Actions", "fetch a corpus and print its path", get},
-    Verb{"make", "Actions", "write the lines of a toy set", make},
-    Verb{"prepare", "Actions", "a text as token files for training", prepare},
+    Verb{"make", "Actions", "generate the lines of a toy set", make},
+    Verb{"prepare", "Actions", "turn a text into token files for training", prepare},
 };
 
 }  // namespace
 
 int run_data(const Arguments& arguments) {
-  return dispatch(arguments, "Texts to train on: fetched, generated, turned into token files.", kActions);
+  return dispatch(arguments, "Fetches and generates datasets, and turns texts into token files for training.",
+                  kActions);
 }
 
 }  // namespace zoo

@@ -16,32 +16,31 @@ namespace zoo {
 namespace {
 
 constexpr std::array kDemos{
-    Verb{"embeddings", "Demos", "words with the same company get the same vector", demo_embeddings},
-    Verb{"ambiguous", "Demos", "a first word that must look at the second to know its meaning",
+    Verb{"embeddings", "Demos", "words that occur in the same company get the same vector", demo_embeddings},
+    Verb{"ambiguous", "Demos", "an ambiguous word that must attend to the next one to know its meaning",
          demo_ambiguous},
-    Verb{"disagreement", "Demos", "two heads, kept from looking at the same word by the loss",
+    Verb{"disagreement", "Demos", "two heads that the loss keeps from attending to the same word",
          demo_disagreement},
     Verb{"scaling-variance", "Demos", "why attention divides its scores by the root of their dimension",
          demo_scaling_variance},
     Verb{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking},
-    Verb{"positions", "Demos", "six kinds of positions: what they promise, proven", demo_positions},
-    Verb{"heads", "Demos", "the same attention in 1, 8 and 16 heads, each head measured", demo_heads},
-    Verb{"norms", "Demos", "the gradient through 6 to 48 layers, norms before or behind", demo_norms},
+    Verb{"positions", "Demos", "six position encodings and proofs of their properties", demo_positions},
+    Verb{"heads", "Demos", "the same attention with 1, 8 and 16 heads, each head measured", demo_heads},
+    Verb{"norms", "Demos", "the gradient through 6 to 48 layers, pre-LN and post-LN", demo_norms},
     Verb{"model-size", "Demos", "parameters and training memory of known models", demo_model_size},
     Verb{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
          demo_feed_forwards},
-    Verb{"efficient-attention", "Demos", "windows, strides, sums and mixtures beside full attention",
+    Verb{"efficient-attention", "Demos", "sparse, linear and low-rank attention compared with full attention",
          demo_efficient_attention},
-    Verb{"rnn-vs-transformer", "Demos", "an LSTM beside a transformer: time, and a word to remember",
+    Verb{"rnn-vs-transformer", "Demos", "an LSTM compared with a transformer: speed, and remembering a word",
          demo_rnn_vs_transformer},
-    Verb{"explore-embeddings", "Demos", "nearest neighbours and analogies, of a model's words too",
+    Verb{"explore-embeddings", "Demos", "nearest neighbours and analogies of words, also in a checkpoint",
          demo_explore_embeddings},
-    Verb{"translate", "Demos", "a T5 that learns to translate, asked pairs of words that never met",
+    Verb{"translate", "Demos", "a small T5 learns to translate, tested on unseen pairs of words",
          demo_translate},
-    Verb{"length-generalisation", "Demos",
-         "decoders with each kind of positions, asked longer tasks than they learnt",
+    Verb{"length-generalisation", "Demos", "position encodings tested on longer tasks than those in training",
          demo_length_generalisation},
-    Verb{"training-memory", "Demos", "one gradient in pieces, in 16 bits, with activations computed again",
+    Verb{"training-memory", "Demos", "gradient accumulation, bfloat16 and gradient checkpointing compared",
          demo_training_memory},
 };
 
@@ -79,10 +78,9 @@ int run_all(const Arguments& arguments) {
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";
   bool quick = false;
-  Flags flags(arguments.command, "Runs every demo, one after the other.");
-  flags.add("out_dir", out_dir, "where the pictures go").placeholder("DIR");
-  flags.add("quick", quick,
-            "let those that learn for long do a few updates only, and show how little that is");
+  Flags flags(arguments.command, "Runs every demo in turn.");
+  flags.add("out_dir", out_dir, "directory for the pictures").placeholder("DIR");
+  flags.add("quick", quick, "let the demos that train for long do only a few updates, too few to learn much");
   add_format_flag(flags, format);
   flags.example("tzoo demo all --out_dir runs/demo");
   if (!flags.parse(arguments)) return 0;
@@ -105,10 +103,10 @@ int run_all(const Arguments& arguments) {
 }  // namespace
 
 int run_demo(const Arguments& arguments) {
-  std::vector<Verb> verbs{{"list", "Actions", "every demo, a line each", list},
-                          {"all", "Actions", "run them all", run_all}};
+  std::vector<Verb> verbs{{"list", "Actions", "list the demos", list},
+                          {"all", "Actions", "run every demo", run_all}};
   verbs.insert(verbs.end(), kDemos.begin(), kDemos.end());
-  return dispatch(arguments, "Shows what the tutorials explain: numbers and pictures.", verbs);
+  return dispatch(arguments, "Shows what the tutorials explain, in numbers and pictures.", verbs);
 }
 
 }  // namespace zoo

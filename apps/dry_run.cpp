@@ -64,7 +64,7 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
   // The weights themselves are there already.
   if (on_cpu && available >= 0 && needs.sum() - needs.weights > available) {
     throw Error("gradients, optimizer and average need ", megabytes(needs.sum() - needs.weights),
-                " of memory beside the weights, and there are ", megabytes(available));
+                " of memory besides the weights; available: ", megabytes(available));
   }
   Table table({{""}, number("")});
   table.row({"parameters", with_separators(needs.parameters)});

@@ -35,22 +35,23 @@ struct EmbedFlags {
 };
 
 bool read_flags(const Arguments& arguments, EmbedFlags& values) {
-  Flags flags(arguments.command,
-              "Turns texts into vectors with an encoder: an object {\"text\", \"embedding\"} a line.");
+  Flags flags(
+      arguments.command,
+      "Turns texts into vectors with an encoder. Prints one object {\"text\", \"embedding\"} per line.");
   flags.group("Input");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
-  flags.add("max_length", values.max_length, "tokens of a text that count; without it what the model says")
+  flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit")
       .at_least(3);
   flags.group("Embedding");
   flags.choice("pooling", values.pooling, {"mean", "cls"},
-               "the mean over the tokens or the first token's state; without it what the model's "
-               "1_Pooling/config.json says, or mean");
+               "mean over the tokens, or the first token's state; default: what the model's "
+               "1_Pooling/config.json says, else mean");
   flags.add("normalize", values.normalize,
-            "scale each vector to length 1; without it what the model's modules.json says, or yes");
-  flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
+            "scale each vector to length 1; default: what the model's modules.json says, else true");
+  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   flags.group("Output");
-  flags.add("similarity", values.similarity, "print a table of the cosines between all texts instead");
+  flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
@@ -71,7 +72,7 @@ Pooling pooling_of(const EmbedFlags& flags, const TextModel& model) {
     const bool cls = json.value("pooling_mode_cls_token", false);
     pooling.mean = json.value("pooling_mode_mean_tokens", false);
     if (!flags.pooling && cls == pooling.mean) {
-      throw Error(file, ": a pooling that is neither of the mean nor of the first token; give --pooling");
+      throw Error(file, ": its pooling is neither mean nor cls; give --pooling");
     }
   }
   if (const fs::path file = flags.model / "modules.json"; fs::exists(file)) {
@@ -166,7 +167,7 @@ int run_embed(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kBase);
   if (model.model->config().shape != Shape::kEncoder) {
-    throw Error("--model: ", flags.model, " is not an encoder: it makes no vector of a whole text");
+    throw Error("--model: ", flags.model, " is not an encoder; only an encoder turns a text into a vector");
   }
   const Pooling pooling = pooling_of(flags, model);
   TextInput input(flags.text);

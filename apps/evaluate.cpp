@@ -38,23 +38,22 @@ struct EvaluateFlags {
 // Nothing if the flags asked for help only.
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
   Flags flags(arguments.command,
-              "Measures a model on a dataset, all of it: the loss, and what counts for the task (perplexity, "
-              "accuracy, "
-              "f1, exact match, BLEU).");
+              "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
+              "F1, exact match, BLEU).");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   declare_data(flags, values.data);
   flags.group("Evaluation");
-  flags.add("batch_size", values.batch_size, "examples that are computed together").at_least(1);
+  flags.add("batch_size", values.batch_size, "examples per batch").at_least(1);
   flags
       .add("eval_iters", values.eval_iters,
-           "batches of a text, whose blocks are drawn; a table is taken whole")
+           "number of batches drawn from a text; a table is always read to its end")
       .at_least(1);
   flags
       .add("baselines", values.baselines,
-           "classification: also what is reached by words in any order, learnt from this table (majority, "
-           "naive Bayes, logistic regression)")
+           "classification: also measure baselines that ignore the order of words, trained on this table "
+           "(majority class, naive Bayes, logistic regression)")
       .placeholder("DATASET");
-  flags.add("json", values.json, "as a JSON object");
+  flags.add("json", values.json, "print one JSON object");
   values.weights.add_to(flags);
   values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
@@ -64,7 +63,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
   if (!flags.parse(arguments)) return false;
   if (values.weights.weights == "modules" && values.weights.cache != "auto")
-    throw UsageError("--cache: needs --weights of our own kernels, such as float32");
+    throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
   names_task = flags.given("task");
   names_block = flags.given("block_size");
   return true;
@@ -75,7 +74,7 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
                           Task::kTokenClassification, Task::kQuestionAnswering}) {
     if (head_of(task) == checkpoint.head) return task;
   }
-  throw Error("--model: ", model, " has a head (", name_of(checkpoint.head), ") that no task evaluates");
+  throw Error("--model: ", model, " has a ", name_of(checkpoint.head), " head, which no task evaluates");
 }
 
 std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
@@ -185,7 +184,7 @@ int run_evaluate(const Arguments& arguments) {
   if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
   const Task task = flags.data.kind();
   if (flags.baselines && task != Task::kClassification)
-    throw UsageError("--baselines: of a classification, not of the task ", flags.data.task);
+    throw UsageError("--baselines: only for the task classification, not ", flags.data.task);
   const c10::Device device = device_of(flags.compute);
 
   const KnownModel known = known_model(flags.model, task);

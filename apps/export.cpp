@@ -27,13 +27,13 @@ struct ExportFlags {
 };
 
 bool parse(const Arguments& arguments, ExportFlags& values) {
-  Flags flags(arguments.command, "Writes a model for other programs.");
+  Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   flags.choice("format", values.format, {"torchscript", "huggingface"},
-               "one file that needs nothing of tzoo, or a directory for transformers");
+               "torchscript: one file that runs without tzoo; huggingface: a directory for transformers");
   flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
-  flags.add("verify", values.verify, "read what was written and compare it with the model");
+  flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add_compute(values.compute);
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
   if (!flags.parse(arguments)) return false;

@@ -156,7 +156,7 @@ std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) 
     // A bias that the model does not have is written as zeros, for a class that wants one.
     const bool zero = written.tensor(name).count_nonzero().item<std::int64_t>() == 0;
     if (compared.count(name) == 0 && !zero)
-      throw Error(target, ": the tensor ", name, " is not of the source");
+      throw Error(target, ": the tensor ", name, " is not in the source");
   }
   // What else a reader needs: a configuration that fits the weights.
   load_model(target, {.dtype = dtype_of_files(written, target)});

@@ -26,11 +26,11 @@ struct FillMaskFlags {
 
 bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
   Flags flags(arguments.command,
-              "Guesses the words behind the mask tokens of a text with a masked-lm model.");
+              "Predicts the words at the mask tokens of a text with a masked language model.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
-  flags.add("top_k", values.top_k, "guesses for each mask").at_least(1);
-  flags.add("json", values.json, "a JSON object a text, instead of a table");
+  flags.add("top_k", values.top_k, "number of predictions per mask").at_least(1);
+  flags.add("json", values.json, "print one JSON object per text instead of a table");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example("tzoo fill-mask --model bert-base-uncased --text \"Paris is the [MASK] of France.\"");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "apps/command/flags.h"
@@ -6,6 +7,7 @@
 #include "apps/verbs.h"
 #include "models/io/checkpoint.h"
 #include "models/io/named_tensors.h"
+#include "models/registry.h"
 
 namespace zoo {
 namespace {
@@ -20,42 +22,58 @@ struct ForwardFlags {
   ComputeOptions compute;
 };
 
+// Every head that some family has.
+std::vector<std::string> head_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    for (const auto& entry : family.heads) {
+      const std::string& name = name_of(entry.head);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 bool read_flags(const Arguments& arguments, ForwardFlags& values) {
   Flags flags(
       arguments.command,
-      "Runs a model on ids and writes all that it computes, for comparing with another implementation: "
-      "logits (or start_logits and end_logits, or last_hidden_state and pooler_output), loss, "
-      "hidden_states.N, attentions.N (of an encoder-decoder encoder_hidden_states.N, cross_attentions.N, …) "
-      "and, if asked for, grad.NAME under Hugging Face's names.");
+      "Runs a model on token ids and saves everything that it computes, to compare it with another "
+      "implementation: logits (or start_logits and end_logits, or last_hidden_state and pooler_output), "
+      "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
+      "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
-  flags.add("input_ids", values.texts.input_ids, "a list of rows of ids, all as long: '[[1, 2], [3, 4]]'")
+  flags
+      .add("input_ids", values.texts.input_ids,
+           "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'")
       .placeholder("JSON")
       .required();
   flags
       .add("attention_mask", values.texts.attention_mask,
-           "1 keeps a token, 0 hides it; rows as those of --input_ids")
+           "1 keeps a token, 0 hides it; same shape as --input_ids")
       .placeholder("JSON");
   flags
       .add("token_type_ids", values.texts.token_type_ids,
-           "the segment of each token; rows as those of --input_ids")
+           "segment of each token, counted from 0; same shape as --input_ids")
       .placeholder("JSON");
   flags
       .add("decoder_input_ids", values.texts.decoder_input_ids,
-           "what the decoder of an encoder-decoder reads; without them, --labels shifted right")
+           "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right")
       .placeholder("JSON");
   flags
       .add("labels", values.texts.labels,
-           "they make the loss: rows as those of --input_ids, where -100 is ignored; '[0, 2]' to classify "
-           "sequences; '[[START, END], [START, END]]' to answer questions")
+           "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
+           "classification; '[[START, END], [START, END]]' for question answering")
       .placeholder("JSON");
-  flags.add("head", values.head, "the head, instead of that of config.json").placeholder("NAME");
-  flags.add("gradients", values.gradients, "write the gradients of the loss too");
-  flags.add("output", values.output, "the safetensors file to write").placeholder("FILE").required();
+  flags.add("head", values.head, "head of the model; default: the one in config.json")
+      .placeholder("NAME")
+      .suggest(head_names());
+  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
+  flags.add("output", values.output, "safetensors file to write").placeholder("FILE").required();
   flags.add_compute(values.compute);
   flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
   if (!flags.parse(arguments)) return false;
   if (values.gradients && !values.texts.labels)
-    throw UsageError("--gradients needs --labels: they are the loss's");
+    throw UsageError("--gradients needs --labels, from which the loss is computed");
   return true;
 }
 

@@ -55,8 +55,8 @@ class Conversation {
     const std::int64_t limit = context_limit(model_.config());
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
     ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
-    std::cerr << "note: the model sees " << limit << " tokens; what was said before the last " << ids.size()
-              << " is forgotten\n";
+    std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
+              << ids.size() << "\n";
   }
 
   DecodingModel& model_;

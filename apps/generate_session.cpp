@@ -22,7 +22,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed
     return load_tokenizer(directory);
   } catch (const Error& error) {
     if (needed) throw;
-    std::cerr << "note: ids only, without their text: " << error.what() << "\n";
+    std::cerr << "note: no text, only ids: " << error.what() << "\n";
     return nullptr;
   }
 }
@@ -67,7 +67,7 @@ TokenIds default_prompt(const GenerateSession& session) {
     }
     if (const auto id = session.tokenizer->eos_id()) return {*id};
   }
-  throw UsageError("missing flag '--prompt' or '--input_ids': the model knows no token that begins a text");
+  throw UsageError("missing flag '--prompt' or '--input_ids': the model has no start token");
 }
 
 // How a vocabulary may write the text: as it stands, and behind a space.
@@ -90,13 +90,14 @@ GenerateSession open_generate_session(const GenerateFlags& flags) {
   const fs::path& directory = flags.model;
   if (!fs::exists(directory / "config.json") && RunDirectory(directory, 0).holds_run()) {
     throw Error("--model: ", directory,
-                " is the directory of a run; a model is in its final/, best/ or checkpoints/");
+                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
   }
   for (const std::string& text : flags.stop) require_utf8(text, "--stop");
   GenerateSession session{read_checkpoint_config(directory), read_generation_defaults(directory), nullptr,
                           StopStrings(flags.stop)};
   if (session.checkpoint.head != Head::kCausalLm && session.checkpoint.head != Head::kSeq2SeqLm) {
-    throw Error(directory, ": a model with a ", name_of(session.checkpoint.head), " head does not generate");
+    throw Error(directory, ": a model with a ", name_of(session.checkpoint.head),
+                " head cannot generate text");
   }
   const std::string needs_text = flag_of_text(flags);
   session.tokenizer = open_tokenizer(directory, !flags.input_ids || !needs_text.empty());
@@ -106,7 +107,7 @@ GenerateSession open_generate_session(const GenerateFlags& flags) {
   }
   if (!session.tokenizer && !needs_text.empty()) {
     throw Error("--", needs_text, ": ", directory,
-                " holds no tokenizer to read or write a text with; give --input_ids");
+                " holds no tokenizer, which texts need; give --input_ids without it");
   }
   return session;
 }
@@ -118,7 +119,7 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   } else if (flags.prompt) {
     prompts = {encode(session, "prompt", read_prompt(*flags.prompt))};
   } else if (session.has_encoder()) {
-    throw UsageError("missing flag '--prompt' or '--input_ids': there is nothing to read for the encoder");
+    throw UsageError("missing flag '--prompt' or '--input_ids': the encoder needs a text");
   } else {
     prompts = {default_prompt(session)};
   }

@@ -221,11 +221,12 @@ nlohmann::json run_json(const std::vector<RunEntry>& entries) {
 int run_inspect(const Arguments& arguments) {
   fs::path directory;
   bool as_json = false, tensors = false;
-  Flags flags(
-      arguments.command,
-      "Says what a checkpoint holds and whether its tensors fit the model that its config.json describes; "
-      "of a run's directory, which checkpoints there are, and the newest of them.");
-  flags.positional("dir", directory, "checkpoint directory, or a run's").placeholder("DIR").required();
+  Flags flags(arguments.command,
+              "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
+              "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
+  flags.positional("dir", directory, "checkpoint directory, or directory of a training run")
+      .placeholder("DIR")
+      .required();
   flags.group("Output");
   flags.add("tensors", tensors, "list every tensor with its type and shape");
   flags.add("json", as_json, "print one JSON object");

@@ -154,8 +154,11 @@ int run_models(const Arguments& arguments) {
   std::optional<std::string> name;
   bool as_json = false;
   Flags flags(arguments.command,
-              "Lists the models that the zoo knows, or counts one: its parameters and the memory it takes.");
-  flags.positional("name", name, "a model of the list, or a checkpoint directory").placeholder("NAME|DIR");
+              "Lists the models that the zoo knows, or shows one of them: its size, the parameters of each "
+              "component and the memory it takes.");
+  flags.positional("name", name, "name from the list, or a checkpoint directory")
+      .placeholder("NAME|DIR")
+      .suggest(preset_names());
   flags.group("Output");
   flags.add("json", as_json, "print JSON");
   flags.example("tzoo models gpt2");

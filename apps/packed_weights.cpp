@@ -49,10 +49,10 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
 // The modules are to answer: throws if the flags name what they do not have.
 void check_modules_fit(const PackedWeights& choice, const std::string& where) {
   if (choice.weights != "auto" && choice.weights != "modules")
-    throw Error("--weights ", choice.weights, ": our own kernels do not serve this model", where,
-                "; --weights modules does");
+    throw Error("--weights ", choice.weights, ": not available for this model", where,
+                "; use --weights modules");
   if (choice.cache != "auto")
-    throw Error("--cache ", choice.cache, ": only our own kernels have such a cache, and they do not serve ",
+    throw Error("--cache ", choice.cache, ": not available for ",
                 choice.weights == "modules" ? "--weights modules" : "this model" + where, "; leave it out");
 }
 
@@ -60,14 +60,13 @@ void check_modules_fit(const PackedWeights& choice, const std::string& where) {
 
 void PackedWeights::add_to(Flags& flags) {
   flags.choice("weights", weights, {"auto", "float32", "bfloat16", "int8", "int4", "modules"},
-               "how the weights are kept for answering: fewer bits are faster and less exact; modules are "
-               "LibTorch's operators");
+               "number format of the weights; int8 and int4 are quantization: faster and less exact; auto: "
+               "that of --dtype; modules: computed by LibTorch in --dtype");
 }
 
 void PackedWeights::add_cache_to(Flags& flags) {
   flags.choice("cache", cache, {"auto", "float32", "bfloat16", "int8"},
-               "how the keys and values of what has been read are kept, which is most of the memory of long "
-               "texts: auto is float32 beside such weights, else bfloat16");
+               "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
 }
 
 std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,

@@ -20,7 +20,7 @@ TextStyle text_style() {
 
 void add_format_flag(Flags& flags, std::string& format) {
   flags.choice("format", format, {"both", "png", "svg", "terminal"},
-               "the pictures' files; terminal prints them as text and needs no gnuplot");
+               "format of the picture files; terminal prints the pictures as text and needs no gnuplot");
 }
 
 void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format) {
@@ -38,7 +38,7 @@ void show_figure(const Figure& figure, const std::filesystem::path& stem, const 
       std::cerr << "picture: " << path.string() << "\n";
     }
   } catch (const GnuplotMissing& missing) {
-    std::cerr << "warning: " << missing.what() << "; --format terminal does without\n";
+    std::cerr << "warning: " << missing.what() << "; --format terminal needs no gnuplot\n";
   }
 }
 

@@ -29,7 +29,7 @@ class TextConstraint : public TokenConstraint {
     const std::int64_t needed = automaton_.distance(automaton_.begin());
     if (needed > tokens)
       throw Error("the shortest text that fits the constraint takes ", needed,
-                  " tokens, more than max_new_tokens, which is ", tokens);
+                  " tokens, more than --max_new_tokens, which is ", tokens);
     return automaton_.begin();
   }
 

@@ -10,11 +10,12 @@
 namespace zoo {
 
 void add_text_flags(Flags& flags, TextFlags& values) {
-  flags.add("text", values.texts, "a text; may be given several times").placeholder("TEXT");
+  flags.add("text", values.texts, "a text").placeholder("TEXT");
   flags
       .add("input", values.input,
-           "a file with a text a line, or with objects {\"text\": …} if its name ends in .jsonl; - reads "
-           "standard input")
+           "file with one text per line, or with one object {\"text\": …} per line if its name ends in "
+           ".jsonl; "
+           "- reads standard input")
       .placeholder("FILE|-");
 }
 
@@ -46,7 +47,7 @@ std::vector<std::string> TextInput::next(std::size_t most) {
     ++line_;
     found.push_back(read_line(line));
   }
-  if (stream_->bad()) throw Error("cannot read ", name_, " behind line ", line_);
+  if (stream_->bad()) throw Error("cannot read ", name_, " after line ", line_);
   return found;
 }
 

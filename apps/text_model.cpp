@@ -18,8 +18,8 @@ std::size_t TextModel::max_length() const {
 TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
                           const PackedWeights& weights, std::optional<Head> head) {
   apply_threads(compute);
-  if (!has_tokenizer(directory))
-    throw Error("--model: ", directory, " holds no tokenizer to read texts with");
+  static_cast<void>(read_checkpoint_config(directory));  // what is no checkpoint at all is named as such
+  if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.tokenizer = load_tokenizer(directory), .device = device_of(compute)};
   LoadedModel loaded = load_model(
       directory, {.dtype = dtype_of(compute), .device = text_model.device, .trainable = false, .head = head});

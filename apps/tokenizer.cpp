@@ -31,10 +31,12 @@ std::string ids_text(const std::vector<TokenId>& ids, bool json) {
 int encode(const Arguments& arguments) {
   fs::path model;
   bool json = false, with_special_tokens = true;
-  Flags flags(arguments.command, "Reads lines of text on standard input and prints the token ids of each.");
-  flags.add("model", model, "folder with a tokenizer, such as a checkpoint's").placeholder("DIR").required();
-  flags.add("json", json, "a JSON array a line, instead of ids with spaces between them");
-  flags.add("special_tokens", with_special_tokens, "add the special tokens that Hugging Face adds");
+  Flags flags(arguments.command,
+              "Reads lines of text from standard input and prints the token ids of each line.");
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint").placeholder("DIR").required();
+  flags.add("json", json, "print each line's ids as a JSON array instead of numbers between spaces");
+  flags.add("special_tokens", with_special_tokens,
+            "add the special tokens that Hugging Face adds, such as [CLS] and [SEP]");
   flags.example("echo 'In the beginning' | tzoo tokenizer encode --model kjv-4000 --json");
   if (!flags.parse(arguments)) return 0;
 
@@ -61,9 +63,10 @@ std::vector<TokenId> parse_ids(const std::string& line) {
 int decode(const Arguments& arguments) {
   fs::path model;
   bool keep = false;
-  Flags flags(arguments.command,
-              "Reads a JSON array of token ids a line on standard input and prints each as text.");
-  flags.add("model", model, "folder with a tokenizer, such as a checkpoint's").placeholder("DIR").required();
+  Flags flags(
+      arguments.command,
+      "Reads JSON arrays of token ids from standard input, one per line, and prints the text of each.");
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint").placeholder("DIR").required();
   flags.add("keep_special_tokens", keep, "print special tokens too");
   flags.example("echo '[47, 12, 305]' | tzoo tokenizer decode --model kjv-4000");
   if (!flags.parse(arguments)) return 0;
@@ -79,15 +82,15 @@ int decode(const Arguments& arguments) {
 }
 
 constexpr std::array kActions{
-    Verb{"train", "Actions", "learn a vocabulary from a text", train_tokenizer},
-    Verb{"encode", "Actions", "lines of text to token ids", encode},
-    Verb{"decode", "Actions", "token ids to text", decode},
+    Verb{"train", "Actions", "train a tokenizer on a text", train_tokenizer},
+    Verb{"encode", "Actions", "convert lines of text to token ids", encode},
+    Verb{"decode", "Actions", "convert token ids to text", decode},
 };
 
 }  // namespace
 
 int run_tokenizer(const Arguments& arguments) {
-  return dispatch(arguments, "Text to token ids and back; learns vocabularies.", kActions);
+  return dispatch(arguments, "Trains tokenizers; converts text to token ids and back.", kActions);
 }
 
 }  // namespace zoo

@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
+#include "apps/dataset_names.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora.h"
@@ -39,33 +40,36 @@ struct Learnt {
 
 void declare(Flags& flags, TrainOptions& options) {
   flags.group("Text");
-  flags.add("input", options.input, "a text file, or the name of a corpus ('tzoo data list')")
-      .placeholder("FILE|CORPUS");
-  flags.add("out_dir", options.out_dir, "folder for the tokenizer's files").placeholder("DIR").required();
+  flags.add("input", options.input, "text file, or name of a corpus from 'tzoo data list'")
+      .placeholder("FILE|CORPUS")
+      .suggest(corpus_names());
+  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files").placeholder("DIR").required();
   flags.group("Vocabulary");
   flags
       .choice("kind", options.kind, {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"},
-              "what a token is; byte needs no text")
+              "kind of tokenizer; byte needs no text")
       .required();
-  flags.add("vocab_size", options.vocab_size, "tokens, the special ones included; not for char and byte")
+  flags
+      .add("vocab_size", options.vocab_size,
+           "vocabulary size, special tokens included; not for char and byte")
       .at_least(1);
-  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "how sentencepiece splits words");
+  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
   flags
       .add("min_frequency", options.min_frequency,
-           "byte_bpe and wordpiece: how often a pair occurs that becomes a token")
+           "byte_bpe and wordpiece: how often a pair must occur to become a token")
       .at_least(0);
   flags
       .add("special_tokens", options.special_tokens,
-           "byte_bpe and wordpiece: a further special token, besides <|endoftext|>, or [PAD] [UNK] [CLS] "
-           "[SEP] "
-           "[MASK]; may be repeated")
+           "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
+           "[PAD] [UNK] [CLS] [SEP] [MASK]")
       .placeholder("TOKEN");
   flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
-               "byte_bpe: where words end; cl100k is Llama 3's too");
-  flags.add("lowercase", options.lowercase, "wordpiece: capitals and accents go");
+               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
+               "is also Llama 3's");
+  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
   flags
       .add("limit_alphabet", options.limit_alphabet,
-           "wordpiece: only so many of the most frequent characters")
+           "wordpiece: keep at most this many different characters, the most frequent ones")
       .at_least(1);
   flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
 }
@@ -93,7 +97,7 @@ void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
                      options.kind);
   }
   if (options.input.empty() && options.kind != "byte")
-    throw UsageError("missing flag '--input': the text to learn from");
+    throw UsageError("missing flag '--input': the text to train on");
 }
 
 // A bar for each thing that is counted on the way.
@@ -166,8 +170,8 @@ void refuse_another_kind(const fs::path& directory, std::string_view kind) {
   if (!has_tokenizer(directory)) return;
   const std::string present(load_tokenizer(directory)->kind());
   if (present != kind) {
-    throw Error("--out_dir: ", directory, " holds a tokenizer of kind ", present,
-                "; choose another folder for ", kind);
+    throw Error("--out_dir: ", directory, " already holds a tokenizer of kind ", present,
+                "; choose another directory for ", kind);
   }
 }
 
@@ -176,7 +180,7 @@ void refuse_another_kind(const fs::path& directory, std::string_view kind) {
 int train_tokenizer(const Arguments& arguments) {
   TrainOptions options;
   Flags flags(arguments.command,
-              "Learns a vocabulary from a text and writes it in files that Hugging Face reads too.");
+              "Trains a tokenizer on a text and saves it in files that Hugging Face reads too.");
   declare(flags, options);
   if (!flags.parse(arguments)) return 0;
   require_flags_of_kind(flags, options);

@@ -36,8 +36,7 @@ struct ParsedFlags {
 // Nothing if the flags asked for help only.
 std::optional<ParsedFlags> parse(const Arguments& arguments) {
   ParsedFlags parsed;
-  Flags flags(arguments.command,
-              "Trains a model, from scratch, from a checkpoint, or on from where a run has stopped.");
+  Flags flags(arguments.command, "Trains a model from scratch, fine-tunes a checkpoint, or resumes a run.");
   declare(flags, parsed.values);
   if (!flags.parse(arguments)) return std::nullopt;
   parsed.resolved = flags.resolved();
@@ -78,12 +77,13 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     return origin == "scratch" ? Start{} : Start{fs::path(origin), std::nullopt};
   }
   if (run.holds_run() && !flags.overwrite) {
-    throw Error("--out_dir: ", run.path(), " holds a run already; go on with it by --init_from resume, ",
-                "choose another folder, or replace it with --overwrite");
+    throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
+                "choose another directory, or replace it with --overwrite");
   }
   if (flags.init_from == "scratch") return {};
   if (!fs::is_directory(flags.init_from)) {
-    throw Error("--init_from: expected scratch, resume or a checkpoint folder, got '", flags.init_from, "'");
+    throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
+                "'");
   }
   return {fs::path(flags.init_from), std::nullopt};
 }
@@ -148,7 +148,7 @@ int report(const Trainer::Result& result, const RunDirectory& run) {
   const std::string folder = run.path().string();
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
-              << "; go on with: tzoo train --init_from resume"
+              << "; continue with: tzoo train --init_from resume"
               << " --out_dir " << folder << "\n";
     return 128 + StopSignal::received();
   }
@@ -172,7 +172,7 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   }
   const std::int64_t all = model.parameter_count(), trained = trained_parameters(model);
   std::cerr << "number of parameters: " << human_count(all);
-  if (trained < all) std::cerr << ", of which are trained " << human_count(trained);
+  if (trained < all) std::cerr << "; trained: " << human_count(trained);
   std::cerr << "\n";
   TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png");
   const Trainer::Result result = trainer.train(reporter);
@@ -195,12 +195,12 @@ int run_train(const Arguments& arguments) {
   TrainerOptions options = trainer_options(flags);
   const c10::Device device = options.updater.device;
   if (session.size() > 1 && !device.is_cpu())
-    throw Error("--device: several processes train on the CPU alone");
+    throw Error("--device: several processes can train on the CPU only");
   TaskData data =
       read_task_data(flags.data, model_type(flags, start), known_model(start.checkpoint, flags.data.kind()));
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
-    throw Error("--max_iters ", options.max_iters, ": the run is at iteration ", *start.resumed, " already");
+    throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
   }
   const auto batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session),
                                     options.seed, device);

@@ -65,7 +65,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags, const std::optional
   std::shared_ptr<LoraAdapters> adapters;
   if (flags.lora_rank > 0) {
     if (flags.activation_checkpointing)
-      throw UsageError("--lora_rank and --activation_checkpointing do not go together");
+      throw UsageError("--lora_rank cannot be combined with --activation_checkpointing");
     LoraAdapters::Options options{.rank = flags.lora_rank,
                                   .alpha = flags.lora_alpha,
                                   .trains = fresh_parameters(loaded),

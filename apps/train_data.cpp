@@ -76,8 +76,9 @@ class Reader {
         source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
     }
     if (limits_.cut > 0) {
-      std::cerr << "cut to --block_size " << flags_.block_size << ": " << limits_.cut << " of "
-                << data_.examples.train.size() + data_.examples.val.size() << " examples\n";
+      std::cerr << "note: " << limits_.cut << " of "
+                << data_.examples.train.size() + data_.examples.val.size()
+                << " examples are cut to --block_size " << flags_.block_size << "\n";
     }
     return std::move(data_);
   }
@@ -85,7 +86,8 @@ class Reader {
  private:
   TaskData read_token_folder() {
     if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
-      throw Error("--dataset: token files hold no examples of the task ", flags_.task);
+      throw Error("--dataset: token files cannot be used for the task ", flags_.task,
+                  "; give a text or a table");
     data_.source = flags_.dataset;
     data_.tokens = load_token_dataset(flags_.dataset);
     data_.tokenizer = known_.tokenizer;
@@ -141,7 +143,7 @@ class Reader {
     data_.label_names = !flags_.labels.empty() ? flags_.labels : known_.label_names;
     if (data_.label_names.empty()) data_.label_names = std::move(found);
     if (data_.label_names.size() < 2)
-      throw Error(source_.name, ": a classification needs two labels at least, found ",
+      throw Error(source_.name, ": a classification needs at least two labels, found ",
                   data_.label_names.size());
   }
 
@@ -276,7 +278,7 @@ void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
     data.tokens->val.require_ids_below(vocab_size);
   } else if (data.tokenizer->vocab_size() > vocab_size) {
     throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
-                " tokens, the model's vocabulary ", vocab_size);
+                " tokens, the model's vocabulary only ", vocab_size);
   }
 }
 

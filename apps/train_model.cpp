@@ -114,8 +114,7 @@ std::int64_t vocab_size_of(const TaskData& data) {
   if (data.tokenizer) return data.tokenizer->vocab_size();
   if (data.tokens->vocab_size) return *data.tokens->vocab_size;
   throw Error(
-      "the token files do not say how large their vocabulary is; a meta.json or a tokenizer beside them "
-      "does");
+      "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
 }
 
 LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const TaskData& data) {
@@ -124,7 +123,7 @@ LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const Task
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
   if (!loaded.report.fresh.empty()) {
-    std::cerr << "drawn anew, since " << checkpoint.string() << " has it not:";
+    std::cerr << "not in " << checkpoint.string() << ", newly initialised:";
     for (const std::string& name : loaded.report.fresh) std::cerr << " " << name;
     std::cerr << "\n";
   }
@@ -182,7 +181,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<fs::path>& c
                 " positions");
   }
   if (data.tokenizer && data.tokenizer->vocab_size() > config.vocab_size) {
-    throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary ",
+    throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary only ",
                 config.vocab_size);
   }
   require_ids_below(data, config.vocab_size);

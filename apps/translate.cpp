@@ -27,20 +27,22 @@ struct TranslateFlags {
 };
 
 bool read_flags(const Arguments& arguments, TranslateFlags& values) {
-  Flags flags(
-      arguments.command,
-      "Turns each text into another with an encoder-decoder: translations, summaries, whatever it was "
-      "trained for. The likeliest token is taken at each place.");
+  Flags flags(arguments.command,
+              "Translates or summarises texts with an encoder-decoder such as T5, by greedy decoding.");
   flags.group("Input");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
-  flags.add("prefix", values.prefix, "put before each text, such as T5's \"translate English to German: \"")
+  flags
+      .add("prefix", values.prefix,
+           "task put before each text, such as T5's \"translate English to German: \"")
       .placeholder("TEXT");
   flags.group("Output");
-  flags.add("max_new_tokens", values.max_new_tokens, "for each text; an end token stops it before")
+  flags
+      .add("max_new_tokens", values.max_new_tokens,
+           "most tokens to generate per text; an end token stops earlier")
       .at_least(1);
-  flags.add("batch_size", values.batch_size, "texts that are computed together").at_least(1);
-  flags.add("json", values.json, "a JSON object a text, instead of its new text alone");
+  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
+  flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
   values.weights.add_to(flags);
   values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
@@ -51,7 +53,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
 
 std::vector<std::int64_t> prompt_of(const TextModel& model, const std::string& text) {
   const Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
-  if (encoding.ids.empty()) throw Error("nothing to translate in an empty text");
+  if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");
   return {encoding.ids.begin(), encoding.ids.end()};
 }
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "apps/command/outline.h"
 #include "apps/command/verbs.h"
 
 namespace zoo {
@@ -22,5 +26,13 @@ int run_answer(const Arguments& arguments);
 int run_translate(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
+int run_completion(const Arguments& arguments);
+int run_man(const Arguments& arguments);
+
+/// Runs `tzoo` with these words: the verb that the first one names. Returns the exit code.
+int run_command(const std::vector<std::string>& words);
+
+/// All verbs with their flags. No verb runs for it.
+CommandOutline outline_of_command();
 
 }  // namespace zoo

@@ -50,10 +50,10 @@ std::string download(const Corpus& corpus) {
     if (!result) continue;
     if (result->exit_code == 0) return std::move(result->output);
     throw Error("cannot download ", corpus.url, ": ", result->reason(),
-                "; with a copy of the file: tzoo data get ", corpus.name, " --file FILE");
+                "; if you have the file: tzoo data get ", corpus.name, " --file FILE");
   }
   throw Error("cannot download ", corpus.url, ": neither curl nor wget is installed",
-              "; with a copy of the file: tzoo data get ", corpus.name, " --file FILE");
+              "; if you have the file: tzoo data get ", corpus.name, " --file FILE");
 }
 
 void check_hash(const Corpus& corpus, const std::string& text, const std::string& source) {
@@ -157,7 +157,7 @@ fs::path data_directory() {
   if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
     return fs::path(cache) / "tzoo";
   if (const std::string home = environment("HOME"); !home.empty()) return fs::path(home) / ".cache" / "tzoo";
-  throw Error("no folder for the corpora: set TZOO_DATA_DIR (XDG_CACHE_HOME and HOME are unset too)");
+  throw Error("no directory for the corpora: set TZOO_DATA_DIR (XDG_CACHE_HOME and HOME are unset too)");
 }
 
 fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file) {

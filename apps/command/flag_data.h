@@ -26,6 +26,8 @@ struct FlagData {
   std::function<bool(const std::string&)> holds;
   std::string expected;
 
+  std::vector<std::string> suggestions;  // for completion only: other values are accepted too
+
   // What was expected instead, or "" if the texts are accepted.
   std::function<std::string(const std::vector<std::string>&)> assign;
   std::function<void()> reset;            // back to the verb's default

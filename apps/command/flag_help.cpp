@@ -83,6 +83,28 @@ std::vector<std::string> groups_of(const std::deque<FlagData>& flags) {
   return groups;
 }
 
+FlagOutline::Paths paths_of(const FlagData& flag) {
+  const auto mentions = [name = placeholder(flag)](const char* word) {
+    return name.find(word) != std::string::npos;
+  };
+  if (mentions("FILE") || mentions("PATH")) return FlagOutline::Paths::files;
+  return mentions("DIR") ? FlagOutline::Paths::directories : FlagOutline::Paths::none;
+}
+
+FlagOutline outline_of(const FlagData& flag) {
+  const bool boolean = flag.kind == FlagKind::boolean;
+  return {.name = flag.name,
+          .usage = left_side(flag),
+          .description = right_side(flag),
+          .positional = flag.positional,
+          .boolean = boolean,
+          .repeatable = flag.kind == FlagKind::list,
+          .of_every_verb = flag.about_parsing,
+          .value_name = boolean ? "" : placeholder(flag),
+          .values = flag.choices.empty() ? flag.suggestions : flag.choices,
+          .paths = boolean ? FlagOutline::Paths::none : paths_of(flag)};
+}
+
 void print_entry(std::ostream& out, const std::string& left, const std::string& right, int column) {
   out << "  " << left;
   const int used = 2 + display_width(left);
@@ -126,8 +148,20 @@ void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagDa
       if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), column);
     }
   }
-  print_entry(out, "--help, -h", "this text", column);
-  if (!verb.example.empty()) out << "\nExample\n  " << verb.example << "\n";
+  print_entry(out, "--help, -h", "show this help", column);
+  if (!verb.examples.empty()) out << (verb.examples.size() > 1 ? "\nExamples\n" : "\nExample\n");
+  for (const std::string& example : verb.examples) out << "  " << example << "\n";
+}
+
+void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {
+  outline.command = verb.command;
+  outline.description = verb.summary;
+  outline.examples = verb.examples;
+  for (const std::string& group : groups_of(flags)) {
+    for (const FlagData& flag : flags) {
+      if (flag.group == group) outline.flags.push_back(outline_of(flag));
+    }
+  }
 }
 
 }  // namespace zoo

@@ -126,17 +126,28 @@ Flag& Flag::must(std::function<bool(const std::string&)> holds, std::string expe
   return *this;
 }
 
+Flag& Flag::one_of(std::vector<std::string> values) {
+  data_.choices = std::move(values);
+  return *this;
+}
+
+Flag& Flag::suggest(std::vector<std::string> values) {
+  data_.suggestions = std::move(values);
+  return *this;
+}
+
 Flag& Flag::placeholder(std::string name) {
   data_.placeholder = std::move(name);
   return *this;
 }
 
 Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<Impl>()) {
-  impl_->text = {std::move(command), std::move(summary), ""};
+  impl_->text = {std::move(command), std::move(summary), {}};
   group(kGeneralGroup);
-  add("config", impl_->config, "JSON object of flag: value; flags on the command line lie above it")
+  add("config", impl_->config,
+      "JSON file with an object of flag: value; flags on the command line override it")
       .placeholder("FILE");
-  add("dump_config", impl_->dump_config, "print every flag with its value as JSON and stop");
+  add("dump_config", impl_->dump_config, "print every flag with its value as JSON and exit");
   for (FlagData& flag : impl_->flags) flag.about_parsing = true;
   group("Flags");
 }
@@ -147,7 +158,7 @@ void Flags::group(std::string title) {
   impl_->group = std::move(title);
 }
 void Flags::example(std::string line) {
-  impl_->text.example = std::move(line);
+  impl_->text.examples.push_back(std::move(line));
 }
 
 FlagData& Flags::declare(std::string name, std::string help) {
@@ -165,20 +176,16 @@ FlagData& Flags::declare_positional(std::string name, std::string help) {
   return flag;
 }
 
-Flag Flags::narrow(FlagData& flag, std::vector<std::string> values) {
-  flag.choices = std::move(values);
-  return Flag(flag);
-}
-
 void Flags::add_compute(ComputeOptions& options) {
   const std::string before = impl_->group;
   group("Compute");
-  add("device", options.device, "auto is cuda where there is one, else cpu")
+  add("device", options.device, "auto: cuda where there is a GPU, else cpu")
       .must(is_device, "auto, cpu, cuda or cuda:N")
-      .placeholder("auto|cpu|cuda[:N]");
-  choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "what numbers are computed in");
-  add("threads", options.threads, "threads on the cpu; without it, one for each core").between(1, 1024);
-  add("seed", options.seed, "seed of every random number").at_least(0);
+      .placeholder("auto|cpu|cuda[:N]")
+      .suggest({"auto", "cpu", "cuda"});
+  choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "number format that is computed in");
+  add("threads", options.threads, "threads on the CPU; default: one per core").between(1, 1024);
+  add("seed", options.seed, "seed of the random generators").at_least(0);
   group(before);
 }
 
@@ -191,12 +198,16 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   std::string listed;
   for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
   choice("recipe", impl_->recipe, names,
-         "named flag values, under a config file's and other flags'; one of " + listed)
+         "named set of flag values, which --config and other flags override; one of " + listed)
       .placeholder("NAME");
   group(before);
 }
 
 bool Flags::parse(const Arguments& arguments) {
+  if (arguments.outline != nullptr) {
+    outline_help(impl_->text, impl_->flags, *arguments.outline);
+    return false;
+  }
   const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->text.command);
   if (words.help) {
     print_help(std::cout, impl_->text, impl_->flags);

@@ -43,7 +43,12 @@ class Flag {
   Flag& between(double smallest, double largest);
   /// For text: `expected` completes "expected …" in the error for a text that does not hold.
   Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
-  /// What help writes for the value, for example "DIR".
+  /// For text: nothing else is accepted.
+  Flag& one_of(std::vector<std::string> values);
+  /// Values that a shell completes beside others that are accepted.
+  Flag& suggest(std::vector<std::string> values);
+  /// What help writes for the value, for example "DIR". A shell completes directories where it holds DIR,
+  /// files where it holds FILE or PATH.
   Flag& placeholder(std::string name);
 
  private:
@@ -65,7 +70,7 @@ class Flags {
 
   /// The heading in help for what is declared from here on.
   void group(std::string title);
-  /// The command shown at the end of help.
+  /// A command shown at the end of help; there may be several.
   void example(std::string line);
 
   template <FlagValue T>
@@ -80,7 +85,7 @@ class Flags {
   Flag choice(std::string name, T& target, std::vector<std::string> values, std::string help) {
     FlagData& flag = declare(std::move(name), std::move(help));
     bind(flag, target);
-    return narrow(flag, std::move(values));
+    return Flag(flag).one_of(std::move(values));
   }
 
   /// A word without a flag, in the order of declaration; a list takes all that are left.
@@ -97,8 +102,8 @@ class Flags {
   void add_recipes(std::span<const Recipe> recipes = embedded_recipes());
 
   /// Fills the variables. Returns false if the verb has nothing more to do: --help or --dump_config was
-  /// printed on std::cout. Throws UsageError naming the flag (or file and key) and what was expected, Error
-  /// for a config file that cannot be read.
+  /// printed on std::cout, or the arguments ask for an outline. Throws UsageError naming the flag (or file
+  /// and key) and what was expected, Error for a config file that cannot be read.
   bool parse(const Arguments& arguments);
 
   /// True if the flag's value came from the command line, the config file or the recipe.
@@ -111,7 +116,6 @@ class Flags {
   struct Impl;
   FlagData& declare(std::string name, std::string help);
   FlagData& declare_positional(std::string name, std::string help);
-  static Flag narrow(FlagData& flag, std::vector<std::string> values);
 
   std::unique_ptr<Impl> impl_;
 };

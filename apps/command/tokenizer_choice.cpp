@@ -1,7 +1,5 @@
 #include "apps/command/tokenizer_choice.h"
 
-#include <array>
-
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
@@ -46,6 +44,11 @@ std::unique_ptr<Tokenizer> learn_wordpiece(std::string_view text, std::int64_t v
 
 }  // namespace
 
+const std::vector<std::string>& tokenizer_kinds() {
+  static const std::vector<std::string> kKinds{"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"};
+  return kKinds;
+}
+
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size) {
   if (choice == "char") return std::make_unique<CharTokenizer>(CharTokenizer::train(text));
@@ -56,11 +59,10 @@ std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::stri
     return std::make_unique<SentencePieceTokenizer>(learn_pieces(text, vocab_size));
   std::error_code ignored;
   if (std::filesystem::is_directory(choice, ignored)) return load_tokenizer(choice);
-  const std::array<std::string, 5> kinds{"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"};
   throw Error(
       "--tokenizer: expected char, byte, byte_bpe, wordpiece, sentencepiece or a directory with a "
       "tokenizer, got '",
-      choice, "'", did_you_mean(choice, kinds));
+      choice, "'", did_you_mean(choice, tokenizer_kinds()));
 }
 
 }  // namespace zoo

@@ -3,10 +3,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
+
+/// The kinds that can be trained: char, byte, byte_bpe, wordpiece, sentencepiece.
+const std::vector<std::string>& tokenizer_kinds();
 
 /// What `--tokenizer char|byte|byte_bpe|wordpiece|sentencepiece|DIR` asks for: "char" takes its characters
 /// from `text`, the next three learn at most `vocab_size` tokens from it, sentencepiece with line ends and

@@ -90,12 +90,14 @@ int demo_ambiguous(const Arguments& arguments) {
   AmbiguousFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,
-              "Classifies phrases by their first word's vector: it must attend to the second.");
-  flags.add("phrases", v.phrases, "a class each").placeholder("LIST");
-  flags.add("test", v.test, "the phrase whose attention is drawn").placeholder("PHRASE");
-  flags.add("width", v.width, "of the embeddings").between(1, 4096);
-  flags.add("epochs", v.epochs, "updates").at_least(1);
-  flags.add("learning_rate", v.learning_rate, "of Adam").above(0);
+              "Trains a classifier of phrases on their first word's vector, so that this word must attend to "
+              "the second.");
+  flags.add("phrases", v.phrases, "phrases to learn, between commas, each with a class of its own")
+      .placeholder("LIST");
+  flags.add("test", v.test, "phrase whose attention is drawn").placeholder("PHRASE");
+  flags.add("width", v.width, "size of the embeddings").between(1, 4096);
+  flags.add("epochs", v.epochs, "number of updates").at_least(1);
+  flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
   add_demo_flags(flags, v.demo);
   flags.example("tzoo demo ambiguous --seed 7");
   if (!flags.parse(arguments)) return 0;

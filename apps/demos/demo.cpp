@@ -20,7 +20,7 @@ namespace zoo {
 
 void add_demo_flags(Flags& flags, DemoOptions& options) {
   flags.group("Output");
-  flags.add("out_dir", options.out_dir, "where the pictures go").placeholder("DIR");
+  flags.add("out_dir", options.out_dir, "directory for the pictures").placeholder("DIR");
   add_format_flag(flags, options.format);
   flags.add_compute(options.compute);
 }
@@ -28,8 +28,8 @@ void add_demo_flags(Flags& flags, DemoOptions& options) {
 void begin_demo(const DemoOptions& options) {
   // Waking a second thread costs more than these sizes have to do.
   at::set_num_threads(static_cast<int>(options.compute.threads.value_or(1)));
-  if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32");
-  if (!device_of(options.compute).is_cpu()) throw UsageError("--device: demos compute on the CPU");
+  if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32 only");
+  if (!device_of(options.compute).is_cpu()) throw UsageError("--device: demos compute on the CPU only");
 }
 
 void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
@@ -45,7 +45,7 @@ std::vector<std::string> split_list(const std::string& flag, const std::string& 
       throw UsageError("--", flag, ": nothing between two commas in '", text, "'");
     parts.push_back(part.substr(begin, part.find_last_not_of(' ') + 1 - begin));
   }
-  if (parts.empty()) throw UsageError("--", flag, ": expected a list with commas, got nothing");
+  if (parts.empty()) throw UsageError("--", flag, ": expected a list between commas, got nothing");
   return parts;
 }
 
@@ -64,7 +64,7 @@ WordIds::WordIds(std::vector<std::string> words) : words_(std::move(words)) {
 std::int64_t WordIds::id(const std::string& word) const {
   const auto found = std::lower_bound(words_.begin(), words_.end(), word);
   if (found == words_.end() || *found != word) {
-    throw UsageError("the word '", word, "' is not among those that are learnt", did_you_mean(word, words_));
+    throw UsageError("the word '", word, "' is not in the training data", did_you_mean(word, words_));
   }
   return found - words_.begin();
 }

@@ -114,16 +114,18 @@ int demo_disagreement(const Arguments& arguments) {
   DisagreementFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,
-              "Trains heads that are punished for looking at the same word, and shows what each looks at.");
-  flags.add("sequences", v.sequences, "what is learnt, \"red fruit ?=apple\"").placeholder("LIST");
-  flags.add("test", v.test, "the sequence whose attention is drawn").placeholder("WORDS");
+              "Trains attention heads with a penalty for attending to the same word, and shows what each "
+              "attends to.");
+  flags.add("sequences", v.sequences, "sequences to learn, such as \"red fruit ?=apple\", between commas")
+      .placeholder("LIST");
+  flags.add("test", v.test, "sequence whose attention is drawn").placeholder("WORDS");
   flags.choice("penalty", v.penalty, {"overlap", "positions"},
-               "overlap: the tutorial's sum over pairs of heads; positions: Li et al.'s (2018) mean");
-  flags.add("weight", v.weight, "of the penalty in the loss; 0: none").at_least(0);
-  flags.add("heads", v.heads, "width must be a multiple").between(1, 16);
-  flags.add("width", v.width, "of the embeddings").between(1, 4096);
-  flags.add("epochs", v.epochs, "updates").at_least(1);
-  flags.add("learning_rate", v.learning_rate, "of Adam").above(0);
+               "overlap: the tutorial's sum over pairs of heads; positions: the mean of Li et al. (2018)");
+  flags.add("weight", v.weight, "weight of the penalty in the loss; 0: none").at_least(0);
+  flags.add("heads", v.heads, "number of heads; must divide width").between(1, 16);
+  flags.add("width", v.width, "size of the embeddings").between(1, 4096);
+  flags.add("epochs", v.epochs, "number of updates").at_least(1);
+  flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
   add_demo_flags(flags, v.demo);
   flags.example("tzoo demo disagreement --weight 0");
   if (!flags.parse(arguments)) return 0;

@@ -167,8 +167,8 @@ int demo_efficient_attention(const Arguments& arguments) {
   DemoOptions options;
   std::int64_t longest = 8192;
   Flags flags(arguments.command,
-              "Compares attentions that do not compare every pair with the one that does.");
-  flags.add("longest", longest, "sequence that is measured").between(kShortest, 65536);
+              "Compares attention that does not look at every pair of tokens with attention that does.");
+  flags.add("longest", longest, "length of the longest sequence to measure").between(kShortest, 65536);
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

@@ -62,12 +62,16 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
 int demo_embeddings(const Arguments& arguments) {
   EmbeddingsFlags v;
   v.demo.compute.seed = 123;
-  Flags flags(arguments.command, "Learns word vectors from which words stand together, and measures them.");
-  flags.add("pairs", v.pairs, "words that stand together, \"cat runs,dog runs\"").placeholder("LIST");
-  flags.add("words", v.words, "whose vectors are shown, two that belong together each").placeholder("LIST");
-  flags.add("width", v.training.width, "dimensions; the picture shows the first two").between(1, 4096);
-  flags.add("epochs", v.training.epochs, "updates").at_least(1);
-  flags.add("learning_rate", v.training.learning_rate, "of Adam").above(0);
+  Flags flags(arguments.command,
+              "Learns word vectors from pairs of words that occur together, and compares the vectors.");
+  flags.add("pairs", v.pairs, "pairs of words that occur together, such as \"cat runs,dog runs\"")
+      .placeholder("LIST");
+  flags.add("words", v.words, "words whose vectors are shown; each two of them belong together")
+      .placeholder("LIST");
+  flags.add("width", v.training.width, "size of the vectors; the picture shows the first two dimensions")
+      .between(1, 4096);
+  flags.add("epochs", v.training.epochs, "number of updates").at_least(1);
+  flags.add("learning_rate", v.training.learning_rate, "learning rate of Adam").above(0);
   add_demo_flags(flags, v.demo);
   flags.example("tzoo demo embeddings --seed 7");
   if (!flags.parse(arguments)) return 0;

@@ -175,12 +175,12 @@ void print_untrained(std::int64_t seed) {
 int demo_explore_embeddings(const Arguments& arguments) {
   ExploreFlags v;
   v.demo.compute.seed = 123;
-  Flags flags(arguments.command, "Finds the nearest neighbours of words, and analogies, in an embedding.");
-  flags.add("model", v.model, "checkpoint directory; without it the tutorial's words are learnt")
+  Flags flags(arguments.command, "Finds nearest neighbours of words, and solves analogies, in an embedding.");
+  flags.add("model", v.model, "checkpoint directory; default: vectors of the tutorial's words, trained here")
       .placeholder("DIR");
-  flags.add("words", v.words, "whose neighbours are shown").placeholder("LIST");
-  flags.add("analogy", v.analogy, "as 'king - man + woman'").placeholder("SUM");
-  flags.add("neighbours", v.neighbours, "of each word").between(1, 50);
+  flags.add("words", v.words, "words whose neighbours are shown, between commas").placeholder("LIST");
+  flags.add("analogy", v.analogy, "analogy to solve, such as 'king - man + woman'").placeholder("SUM");
+  flags.add("neighbours", v.neighbours, "number of neighbours per word").between(1, 50);
   add_demo_flags(flags, v.demo);
   flags.example(
       "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "

@@ -62,7 +62,7 @@ Figure curves() {
 
 int demo_feed_forwards(const Arguments& arguments) {
   DemoOptions options;
-  Flags flags(arguments.command, "Fits the feed-forward variants, with equal parameters, to the same task.");
+  Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

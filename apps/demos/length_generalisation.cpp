@@ -149,10 +149,10 @@ int demo_length_generalisation(const Arguments& arguments) {
   std::vector<std::string> names;
   for (const Exercise& exercise : exercises()) names.push_back(exercise.name);
   Flags flags(arguments.command,
-              "Trains a small decoder with each kind of positions on short sequences of digits, and asks "
-              "longer ones.");
-  flags.choice("exercise", name, names, "what is done with the digits");
-  flags.add("updates", updates, "of each training, " + std::to_string(kBatch) + " sequences each")
+              "Trains a small decoder with each position encoding on short sequences of digits and tests it "
+              "on longer ones.");
+  flags.choice("exercise", name, names, "task on the digits");
+  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
   add_demo_flags(flags, options);
   flags.example("tzoo demo length-generalisation --exercise addition");

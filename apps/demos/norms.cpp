@@ -84,7 +84,7 @@ void print_kinds(std::uint64_t seed) {
 int demo_norms(const Arguments& arguments) {
   DemoOptions options;
   Flags flags(arguments.command,
-              "Follows the gradient through stacks whose norm stands before or behind the sublayers.");
+              "Follows the gradient through stacks of layers with pre-LN and with post-LN.");
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

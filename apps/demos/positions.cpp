@@ -181,7 +181,8 @@ Figure biases() {
 
 int demo_positions(const Arguments& arguments) {
   DemoOptions options;
-  Flags flags(arguments.command, "Compares the six kinds of positions and proves what they promise.");
+  Flags flags(arguments.command,
+              "Compares six position encodings and checks the properties that they promise.");
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

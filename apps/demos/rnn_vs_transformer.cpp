@@ -117,8 +117,9 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
   DemoOptions options;
   std::int64_t updates = 200;
   Flags flags(arguments.command,
-              "Sets an LSTM beside a transformer: time over length, and a word to remember.");
-  flags.add("updates", updates, "of each training, " + std::to_string(kBatch) + " sequences each")
+              "Compares an LSTM with a transformer: the time over the length of a sequence, and how well "
+              "each remembers a word.");
+  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;

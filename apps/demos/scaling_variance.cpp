@@ -61,7 +61,8 @@ void print_embeddings(const at::Generator& generator) {
 
 int demo_scaling_variance(const Arguments& arguments) {
   DemoOptions options;
-  Flags flags(arguments.command, "Measures why attention divides its scores by the root of their dimension.");
+  Flags flags(arguments.command,
+              "Measures why attention divides its scores by the square root of their dimension.");
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

@@ -117,10 +117,9 @@ void print_half(const at::Tensor& gradient) {
 
 int demo_training_memory(const Arguments& arguments) {
   DemoOptions options;
-  Flags flags(
-      arguments.command,
-      "Computes the gradient of one update in pieces, in 16 bits and with activations computed again: the "
-      "memory, the time, and how far it is the same gradient.");
+  Flags flags(arguments.command,
+              "Computes the gradient of one update with gradient accumulation, in bfloat16 and with gradient "
+              "checkpointing: memory, time, and difference from the plain gradient.");
   add_demo_flags(flags, options);
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);

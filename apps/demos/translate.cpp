@@ -198,13 +198,12 @@ int demo_translate(const Arguments& arguments) {
   DemoOptions options;
   std::int64_t updates = 2000;
   std::vector<std::string> asked;
-  Flags flags(
-      arguments.command,
-      "Trains a small T5 on English phrases with their Spanish, of a generated grammar, and has it translate "
-      "pairs of words that never met in the training.");
-  flags.add("text", asked, "also translate this, of the grammar's words; may be repeated")
-      .placeholder("TEXT");
-  flags.add("updates", updates, "of the training, " + std::to_string(kBatch) + " phrases each").at_least(1);
+  Flags flags(arguments.command,
+              "Trains a small T5 on English phrases and their Spanish translations, from a generated "
+              "grammar, and tests it on pairs of words that never occur together in training.");
+  flags.add("text", asked, "a phrase to translate as well, in words of the grammar").placeholder("TEXT");
+  flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each")
+      .at_least(1);
   add_demo_flags(flags, options);
   flags.example("tzoo demo translate --text 'our famous lion does not see the garden'");
   if (!flags.parse(arguments)) return 0;

@@ -28,8 +28,8 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
     if (entry.architecture == name) return entry.head;
     known += (known.empty() ? "" : ", ") + entry.architecture;
   }
-  throw Error(source, ": 'architectures' names ", name, ", of which the zoo has only ", known,
-              " (a head can be chosen by --head)");
+  throw Error(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ", known,
+              " (--head chooses one)");
 }
 
 const char* dtype_name(at::ScalarType dtype) {
@@ -61,7 +61,9 @@ WeightTable weight_table_of(const Family& family, const TransformerConfig& confi
 }
 
 CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
-  if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
+  if (!fs::is_directory(directory))
+    throw Error(directory,
+                " is not a directory; expected a checkpoint, with config.json and model.safetensors");
   const fs::path path = directory / kConfigFile;
   const nlohmann::json json = read_json(path);
   const std::string source = path.string();

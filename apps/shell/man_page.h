@@ -1,0 +1,13 @@
+#pragma once
+
+#include <ostream>
+#include <string_view>
+
+#include "apps/command/outline.h"
+
+namespace zoo {
+
+/// tzoo(1) for `man`, in roff.
+void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version);
+
+}  // namespace zoo

@@ -1,51 +1,59 @@
 #include "models/kernels/parallel.h"
 
 #include <algorithm>
+#include <exception>
 
 #include <ATen/Parallel.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include <c10/util/ParallelGuard.h>
+
+#include "models/kernels/openmp.h"
 
 namespace zoo {
 
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   c10::function_ref<void(std::int64_t, std::int64_t)> body) {
-  at::parallel_for(begin, end, grain, body);
+  const std::int64_t count = end - begin;
+  if (count <= 0) return;
+  const auto run = [&](std::int64_t rank, std::int64_t first, std::int64_t last) {
+    const at::internal::ThreadIdGuard id(static_cast<int>(rank));
+    const c10::ParallelGuard guard(true);
+    body(first, last);
+  };
+  if (count <= std::max<std::int64_t>(grain, 1) || at::in_parallel_region() || at::get_num_threads() == 1)
+    return run(0, begin, end);
+
+  std::atomic_flag thrown = ATOMIC_FLAG_INIT;
+  std::exception_ptr exception;
+  openmp::parallel(0, [&] {
+    const auto rank = static_cast<std::int64_t>(openmp::thread_num());
+    auto parts = static_cast<std::int64_t>(openmp::num_threads());
+    if (grain > 0) parts = std::min(parts, (count + grain - 1) / grain);
+    const std::int64_t size = (count + parts - 1) / parts, first = begin + rank * size;
+    if (first >= end) return;
+    try {
+      run(rank, first, std::min(end, first + size));
+    } catch (...) {
+      if (!thrown.test_and_set()) exception = std::current_exception();
+    }
+  });
+  if (exception) std::rethrow_exception(exception);
 }
 
 std::size_t team_size() {
   return at::in_parallel_region() ? 1 : static_cast<std::size_t>(at::get_num_threads());
 }
 
-#ifdef _OPENMP
-
-// An orphaned barrier binds to the parallel region that called it.
 void Team::wait() const {
-#pragma omp barrier
+  if (size_ > 1) openmp::barrier();
 }
 
 void run_team(c10::function_ref<void(const Team&)> work) {
-  const auto size = static_cast<int>(team_size());
+  const std::size_t size = team_size();
   Team::Shared shared;
   if (size == 1) return work(Team(0, 1, shared));
-#pragma omp parallel num_threads(size)
-  {
-    const auto rank = static_cast<std::size_t>(omp_get_thread_num());
-    work(Team(rank, static_cast<std::size_t>(omp_get_num_threads()), shared));
-  }
+  openmp::parallel(static_cast<unsigned>(size),
+                   [&] { work(Team(openmp::thread_num(), openmp::num_threads(), shared)); });
 }
-
-#else
-
-void Team::wait() const {}
-
-void run_team(c10::function_ref<void(const Team&)> work) {
-  Team::Shared shared;
-  work(Team(0, 1, shared));
-}
-
-#endif
 
 void Team::wait(std::span<const std::byte> next) const {
   constexpr std::size_t kLine = 64, kMost = std::size_t{256} << 10;  // a part of the second-level cache

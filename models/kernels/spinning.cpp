@@ -7,9 +7,8 @@
 #include <optional>
 
 #include <ATen/Parallel.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+#include "models/kernels/openmp.h"
 
 namespace zoo {
 namespace {
@@ -26,26 +25,16 @@ std::thread start_thread(const Work& work) {
 }
 
 // One of a team's threads is the one that calls: it takes two to have one more.
-int sleepers() {
-#ifdef _OPENMP
-  return std::max(2, omp_get_num_procs() - at::get_num_threads() + 2);
-#else
-  return 0;
-#endif
+unsigned sleepers() {
+  const auto processors = static_cast<int>(openmp::num_procs());
+  return static_cast<unsigned>(std::max(2, processors - at::get_num_threads() + 2));
 }
 
 }  // namespace
 
 ShortSpins::ShortSpins() {
-  const int count = sleepers();
-  if (count == 0) return;
-  thread_ = start_thread([this, count] {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(count)
-#endif
-    done_.wait(false);
-    static_cast<void>(count);
-  });
+  thread_ =
+      start_thread([this, count = sleepers()] { openmp::parallel(count, [this] { done_.wait(false); }); });
 }
 
 ShortSpins::~ShortSpins() {

@@ -253,7 +253,7 @@ int run_load(const Arguments& arguments) {
   return bench_load(values);
 }
 
-constexpr std::array kActions{
+constexpr std::array kBenchActions{
     Verb{"decode", "Work", "tokens per second of a language model", run_decode},
     Verb{"prefill", "Work", "time to the first token after a long prompt", run_prefill},
     Verb{"encode", "Work", "sentences per second of an encoder", run_encode},
@@ -265,7 +265,8 @@ constexpr std::array kActions{
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  return dispatch(arguments, "Measures how fast this machine runs and trains models; prints JSON.", kActions);
+  return dispatch(arguments, "Measures how fast this machine runs and trains models; prints JSON.",
+                  kBenchActions);
 }
 
 }  // namespace zoo

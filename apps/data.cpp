@@ -148,7 +148,7 @@ int prepare(const Arguments& arguments) {
   return 0;
 }
 
-constexpr std::array kActions{
+constexpr std::array kDataActions{
     Verb{"list", "Actions", "list the corpora and the toy sets", list},
     Verb{"get", "Actions", "fetch a corpus and print its path", get},
     Verb{"make", "Actions", "generate the lines of a toy set", make},
@@ -159,7 +159,7 @@ constexpr std::array kActions{
 
 int run_data(const Arguments& arguments) {
   return dispatch(arguments, "Fetches and generates datasets, and turns texts into token files for training.",
-                  kActions);
+                  kDataActions);
 }
 
 }  // namespace zoo

@@ -64,7 +64,7 @@ std::vector<std::string> shortened(std::string_view demo, bool quick) {
   return {"--updates", std::to_string(updates)};
 }
 
-int list(const Arguments& arguments) {
+int list_demos(const Arguments& arguments) {
   Flags flags(arguments.command, "Lists the demos.");
   if (!flags.parse(arguments)) return 0;
   Table table({{"demo"}, {"what it shows"}});
@@ -103,7 +103,7 @@ int run_all(const Arguments& arguments) {
 }  // namespace
 
 int run_demo(const Arguments& arguments) {
-  std::vector<Verb> verbs{{"list", "Actions", "list the demos", list},
+  std::vector<Verb> verbs{{"list", "Actions", "list the demos", list_demos},
                           {"all", "Actions", "run every demo", run_all}};
   verbs.insert(verbs.end(), kDemos.begin(), kDemos.end());
   return dispatch(arguments, "Shows what the tutorials explain, in numbers and pictures.", verbs);

@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-constexpr int kUpdates = 3;  // the first is slower than the others: memory is new
+constexpr int kTimedUpdates = 3;  // the first is slower than the others: memory is new
 
 // A number of kilobytes in a file of /proc that says "KEY:   123 kB"; -1 where there is none.
 std::int64_t proc_bytes(const char* file, const std::string& key) {
@@ -77,7 +77,7 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
   Updater updater(objective, options, nullptr);
   double fastest = 0;
   std::int64_t tokens = 0;
-  for (int i = 0; i < kUpdates; ++i) {
+  for (int i = 0; i < kTimedUpdates; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     updater.run(i, /*learning_rate=*/0, [] { return false; });
     updater.optimizer().gradient_norm().item<float>();  // waits for a GPU

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Texts read at a time; within them batches are of like length.
-constexpr std::size_t kTextsAtOnce = 4096;
+constexpr std::size_t kEmbeddedAtOnce = 4096;
 
 struct EmbedFlags {
   fs::path model;
@@ -175,7 +175,7 @@ int run_embed(const Arguments& arguments) {
   std::vector<std::string> all_texts;
   std::vector<at::Tensor> all_vectors;
   std::int64_t done = 0;
-  for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
+  for (auto texts = input.next(kEmbeddedAtOnce); !texts.empty(); texts = input.next(kEmbeddedAtOnce)) {
     const auto vectors = embed(model, pooling, texts, static_cast<std::size_t>(flags.batch_size));
     if (flags.similarity) {
       all_texts.insert(all_texts.end(), texts.begin(), texts.end());

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apps/command/standard_output.h"
+#include "apps/command/version.h"
 #include "apps/verbs.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
@@ -54,7 +55,7 @@ std::string_view first_line(std::string_view text) {
 
 int run(const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "--version") {
-    std::cout << "tzoo " << ZOO_VERSION << "\n";
+    std::cout << "tzoo " << version() << "\n";
     return 0;
   }
   kernels::instruction_set();  // a wrong ZOO_KERNELS is reported before any work

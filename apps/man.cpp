@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/command/flags.h"
+#include "apps/command/version.h"
 #include "apps/shell/man_page.h"
 #include "apps/verbs.h"
 
@@ -11,7 +12,7 @@ int run_man(const Arguments& arguments) {
               "Prints the manual page of tzoo, in roff. An installed tzoo shows it with 'man tzoo'.");
   flags.example("tzoo man | man -l -");
   if (!flags.parse(arguments)) return 0;
-  print_man_page(std::cout, outline_of_command(), ZOO_VERSION);
+  print_man_page(std::cout, outline_of_command(), version());
   return 0;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr double kEnough = 0.05;
 
 // LibTorch's allocator tells it of every tensor's memory.
-class Meter : public c10::MemoryReportingInfoBase {
+class MemoryMeter : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
     now_ += bytes;
@@ -49,7 +49,7 @@ double peak_resident_mb() {
 
 Cost cost_of(const std::function<void()>& compute) {
   Cost cost;
-  const auto meter = std::make_shared<Meter>();
+  const auto meter = std::make_shared<MemoryMeter>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
     cost.seconds = seconds_of(compute);

@@ -22,18 +22,18 @@ struct Role {
   const char *key, *token;
 };
 
-std::vector<Role> roles_of(TextStyle style) {
+std::vector<Role> roles_of(TaskTextStyle style) {
   using enum SpecialToken;
   switch (style) {
-    case TextStyle::kPadded:
+    case TaskTextStyle::kPadded:
       return {{pad, "pad_token", "<pad>"}, {unk, "unk_token", "<unk>"}};
-    case TextStyle::kEncoder:
+    case TaskTextStyle::kEncoder:
       return {{pad, "pad_token", "[PAD]"},
               {unk, "unk_token", "[UNK]"},
               {cls, "cls_token", "[CLS]"},
               {sep, "sep_token", "[SEP]"},
               {mask, "mask_token", "[MASK]"}};
-    case TextStyle::kEncoderDecoder:
+    case TaskTextStyle::kEncoderDecoder:
       return {{pad, "pad_token", "<pad>"}, {eos, "eos_token", "</s>"}, {unk, "unk_token", "<unk>"}};
     default:
       return {};
@@ -113,11 +113,11 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
     config[role.key] = role.token;
   }
   for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i));
-  if (request.style == TextStyle::kEncoder) {
+  if (request.style == TaskTextStyle::kEncoder) {
     root["post_processor"] =
         template_of({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, tokens);
   }
-  if (request.style == TextStyle::kEncoderDecoder)
+  if (request.style == TaskTextStyle::kEncoderDecoder)
     root["post_processor"] = template_of({"A", "</s>"}, {"A", "</s>", "B", "</s>"}, tokens);
   for (const char* other : {"vocab.json", "merges.txt", "vocab.txt"}) fs::remove(directory / other);
   write_json(directory / "tokenizer.json", root);
@@ -141,7 +141,7 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
     add_sentinels(scratch.path(), request.sentinels);
   } else {
     choose_tokenizer(request.choice, text, request.vocab_size)->save(scratch.path());
-    const bool complete = request.choice == "wordpiece" && request.style == TextStyle::kEncoder;
+    const bool complete = request.choice == "wordpiece" && request.style == TaskTextStyle::kEncoder;
     if (!complete) add_special_tokens(scratch.path(), request);
   }
   return load_tokenizer(scratch.path());
@@ -152,18 +152,18 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
   constexpr std::array kLearnt{"char", "byte_bpe", "wordpiece", "sentencepiece"};
   const bool learnt = std::find(kLearnt.begin(), kLearnt.end(), request.choice) != kLearnt.end();
-  const bool styled = learnt && request.style != TextStyle::kPlain;
+  const bool styled = learnt && request.style != TaskTextStyle::kPlain;
   std::unique_ptr<Tokenizer> tokenizer =
       styled ? learn_for_task(request, text) : choose_tokenizer(request.choice, text, request.vocab_size);
   require_special_tokens(*tokenizer, request.style);
   return tokenizer;
 }
 
-void require_special_tokens(const Tokenizer& tokenizer, TextStyle style) {
+void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style) {
   for (const Role& role : roles_of(style)) {
     if (role.role == SpecialToken::unk || tokenizer.special_id(role.role)) continue;
     // GPT-2's own has an end but no padding: what is hidden may be anything.
-    if (style == TextStyle::kPadded && tokenizer.eos_id()) continue;
+    if (style == TaskTextStyle::kPadded && tokenizer.eos_id()) continue;
     throw Error("--tokenizer: a tokenizer of kind ", tokenizer.kind(), " has no ", role.key, " such as ",
                 role.token, ", which this task needs");
   }

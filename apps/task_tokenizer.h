@@ -10,7 +10,7 @@
 namespace zoo {
 
 /// Which special tokens a model's texts need, and what stands around them.
-enum class TextStyle {
+enum class TaskTextStyle {
   kPlain,           ///< none: a language model
   kPadded,          ///< <pad>: a decoder that classifies
   kEncoder,         ///< [CLS] … [SEP], and [MASK]
@@ -20,7 +20,7 @@ enum class TextStyle {
 struct TokenizerRequest {
   std::string choice;  // --tokenizer
   std::int64_t vocab_size = 2000;
-  TextStyle style = TextStyle::kPlain;
+  TaskTextStyle style = TaskTextStyle::kPlain;
   std::int64_t sentinels = 0;
 };
 
@@ -29,7 +29,7 @@ struct TokenizerRequest {
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text);
 
 /// Throws Error naming --tokenizer and what the style needs and the tokenizer lacks.
-void require_special_tokens(const Tokenizer& tokenizer, TextStyle style);
+void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);
 
 /// The ids of <extra_id_0>, <extra_id_1>, …, as many as there are.
 std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer);

@@ -81,7 +81,7 @@ int decode(const Arguments& arguments) {
   return 0;
 }
 
-constexpr std::array kActions{
+constexpr std::array kTokenizerActions{
     Verb{"train", "Actions", "train a tokenizer on a text", train_tokenizer},
     Verb{"encode", "Actions", "convert lines of text to token ids", encode},
     Verb{"decode", "Actions", "convert token ids to text", decode},
@@ -90,7 +90,7 @@ constexpr std::array kActions{
 }  // namespace
 
 int run_tokenizer(const Arguments& arguments) {
-  return dispatch(arguments, "Trains tokenizers; converts text to token ids and back.", kActions);
+  return dispatch(arguments, "Trains tokenizers; converts text to token ids and back.", kTokenizerActions);
 }
 
 }  // namespace zoo

@@ -19,10 +19,10 @@ Columns columns_of(Task task) {
   return {{"text"}};
 }
 
-TextStyle style_of(Task task, const std::string& model_type) {
-  if (task == Task::kLm) return TextStyle::kPlain;
-  if (model_type == "t5") return TextStyle::kEncoderDecoder;
-  return model_type == "gpt2" || model_type == "llama" ? TextStyle::kPadded : TextStyle::kEncoder;
+TaskTextStyle style_of(Task task, const std::string& model_type) {
+  if (task == Task::kLm) return TaskTextStyle::kPlain;
+  if (model_type == "t5") return TaskTextStyle::kEncoderDecoder;
+  return model_type == "gpt2" || model_type == "llama" ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
 
 // Names the file of what the tokenizer cannot express.
@@ -107,7 +107,7 @@ class Reader {
       data_.tokenizer = known_.tokenizer;
       require_special_tokens(*data_.tokenizer, style_);
     } else {
-      const bool encoder = style_ == TextStyle::kEncoder;
+      const bool encoder = style_ == TaskTextStyle::kEncoder;
       data_.tokenizer =
           choose_task_tokenizer({.choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char"),
                                  .vocab_size = flags_.vocab_size,
@@ -223,7 +223,7 @@ class Reader {
   const DataFlags& flags_;
   Task task_;
   const KnownModel& known_;
-  TextStyle style_;
+  TaskTextStyle style_;
   bool evaluates_;
   EncodeLimits limits_;
   Source source_;

@@ -5,7 +5,7 @@
 namespace zoo {
 namespace {
 
-constexpr int kEvery = 10;
+constexpr int kHeldOutEvery = 10;
 
 struct Group {
   std::string_view first_chapter, name;
@@ -37,7 +37,7 @@ std::string label_kjv(std::string_view text, ChapterSet set) {
       ++chapter;
       heading_next = false;
       after_heading = true;
-    } else if ((chapter % kEvery == 0) == (set == ChapterSet::kHeldOut)) {
+    } else if ((chapter % kHeldOutEvery == 0) == (set == ChapterSet::kHeldOut)) {
       table.append(line).append("\t").append(group).append("\n");
     }
   }

@@ -121,7 +121,7 @@ constexpr Verb kVerbs[] = {
 };
 
 // Numbers of the words in a phrase, whatever their forms and places.
-struct Words {
+struct WordChoice {
   std::vector<std::size_t> nouns, determiners, adjectives, verbs;
 };
 
@@ -138,7 +138,7 @@ bool any_apart(const std::vector<std::size_t>& nouns, const std::vector<std::siz
   return false;
 }
 
-bool is_held_out(const Words& words) {
+bool is_held_out(const WordChoice& words) {
   return any_apart(words.nouns, words.determiners, 0) || any_apart(words.nouns, words.adjectives, 3) ||
          any_apart(words.nouns, words.verbs, 6);
 }
@@ -162,7 +162,7 @@ class Phrase {
     }
   }
 
-  const Words& words() const { return words_; }
+  const WordChoice& words() const { return words_; }
   std::string line() const { return english_ + "\t" + spanish_ + "\n"; }
 
  private:
@@ -236,7 +236,7 @@ class Phrase {
   }
 
   RandomStream& random_;
-  Words words_;
+  WordChoice words_;
   std::size_t number_ = 0;
   bool feminine_ = false;
   std::string english_, spanish_;

@@ -62,7 +62,7 @@ Head head_named(const std::string& name) {
               " (there are: ", listed(kHeadNames), ")");
 }
 
-const Family& find_family(const std::string& model_type) {
+const Family& find_family(std::string_view model_type) {
   std::vector<std::string> names;
   for (const Family& family : families()) {
     if (family.model_type == model_type) return family;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "models/family.h"
 
 namespace zoo {
@@ -8,7 +10,7 @@ namespace zoo {
 const std::vector<Family>& families();
 
 /// Throws Error with the nearest name when no family has this model_type.
-const Family& find_family(const std::string& model_type);
+const Family& find_family(std::string_view model_type);
 
 /// Throws Error naming the heads that there are if the family does not have this one.
 void check_head(const Family& family, Head head);

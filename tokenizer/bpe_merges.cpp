@@ -12,12 +12,12 @@ namespace {
 constexpr std::size_t kShortWord = 64;
 
 constexpr std::uint32_t kNoMerge = std::numeric_limits<std::uint32_t>::max();
-constexpr BpeMerges::Merge kNone{kNoMerge, 0};
+constexpr BpeMerges::Merge kNotMerged{kNoMerge, 0};
 
 // A symbol of a long word: a list in which a merged neighbour is skipped, not moved over.
 struct Node {
   BpeSymbol symbol;
-  BpeMerges::Merge with_next;  // kNone as well where the node is gone
+  BpeMerges::Merge with_next;  // kNotMerged as well where the node is gone
   std::uint32_t previous, next;
 };
 
@@ -34,7 +34,7 @@ std::size_t BpeMerges::apply_by_scanning(std::vector<BpeSymbol>& symbols) const 
   std::array<Merge, kShortWord> with_next;
   const auto look_up = [&](std::size_t left, std::size_t right) {
     const Merge* merge = find(symbols[left].id, symbols[right].id);
-    return merge == nullptr ? kNone : *merge;
+    return merge == nullptr ? kNotMerged : *merge;
   };
   std::size_t size = symbols.size(), looked_at = 0;
   for (std::size_t i = 0; i + 1 < size; ++i) with_next[i] = look_up(i, i + 1);
@@ -66,13 +66,13 @@ std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
   const auto link = [&](std::uint32_t left, auto push) {
     Node& node = nodes[left];
     const Merge* merge = node.next == kEnd ? nullptr : find(node.symbol.id, nodes[node.next].symbol.id);
-    node.with_next = merge == nullptr ? kNone : *merge;
+    node.with_next = merge == nullptr ? kNotMerged : *merge;
     if (merge != nullptr) push(static_cast<std::uint64_t>(merge->rank) << 32 | left);
   };
 
   const auto count = static_cast<std::uint32_t>(symbols.size());
   for (std::uint32_t i = 0; i < count; ++i) {
-    nodes[i] = {symbols[i], kNone, i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
+    nodes[i] = {symbols[i], kNotMerged, i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
   }
   const auto push = [&](std::uint64_t entry) { queue.push(entry); };
   for (std::uint32_t i = 0; i < count; ++i) link(i, push);
@@ -87,7 +87,7 @@ std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
     Node& right = nodes[node.next];
     node.symbol = {node.with_next.id, node.symbol.length + right.symbol.length};
     node.next = right.next;
-    right.with_next = kNone;
+    right.with_next = kNotMerged;
     if (node.next != kEnd) nodes[node.next].previous = place;
     link(place, push);
     if (node.previous != kEnd) link(node.previous, push);

@@ -9,7 +9,7 @@ namespace zoo {
 namespace {
 
 constexpr char32_t kEndOfUnicode = 0x110000;
-constexpr TokenId kNone = -1;
+constexpr TokenId kNoToken = -1;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ CharTokenizer CharTokenizer::train(std::string_view text) {
 CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
   if (characters_.empty()) throw Error("a char tokenizer needs at least one character");
   Page empty;
-  empty.fill(kNone);
+  empty.fill(kNoToken);
   pages_.push_back(empty);
   for (std::size_t id = 0; id < characters_.size(); ++id) {
     const char32_t c = characters_[id];
@@ -40,7 +40,7 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std
       pages_.push_back(empty);
     }
     TokenId& entry = pages_[page][c % kPageSize];
-    if (entry != kNone) {
+    if (entry != kNoToken) {
       throw Error("the character ", describe_character(c), " has two ids, ", entry, " and ", id);
     }
     entry = static_cast<TokenId>(id);
@@ -55,7 +55,7 @@ std::vector<TokenId> CharTokenizer::encode(std::string_view text) const {
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
     ids[count] = id_of(c);
-    if (ids[count] == kNone) {
+    if (ids[count] == kNoToken) {
       throw Error("the character ", describe_character(c), " at byte ", begin, " (line ",
                   line_of(text, begin), ") is not in the vocabulary of ", vocab_size(), " characters");
     }

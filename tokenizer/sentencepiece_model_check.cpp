@@ -37,14 +37,14 @@ void read_trainer(std::string_view spec, const std::string& what, SentencePieceT
   }
 }
 
-struct Piece {
+struct CheckedPiece {
   std::string_view text;
   float score = 0;
   std::uint64_t type = 1;
 };
 
-Piece read_piece(std::string_view bytes, const std::string& what) {
-  Piece piece;
+CheckedPiece read_checked_piece(std::string_view bytes, const std::string& what) {
+  CheckedPiece piece;
   ProtobufMessage message(bytes, what);
   while (const auto field = message.next()) {
     if (field->number == 1) piece.text = field->bytes;
@@ -80,7 +80,7 @@ SentencePieceTraits check_sentencepiece_model(std::string_view model, const std:
     if (field->number == kNormalizer) read_normalizer(field->bytes, what, traits);
     if (field->number == kDenormalizer) read_normalizer(field->bytes, what, of_denormalizer);
     if (field->number != kPieces) continue;
-    const Piece piece = read_piece(field->bytes, what);
+    const CheckedPiece piece = read_checked_piece(field->bytes, what);
     if (!std::isfinite(piece.score))
       throw Error(what, ": damaged: the score of piece ", count, " is not a number");
     if (piece.text.find('\0') != piece.text.npos) {

@@ -19,7 +19,7 @@
 // lies behind it: a mutex, for which TorchScript then waits for ever. This one comes first, and has room for
 // either.
 alignas(64) extern char FLAGS_minloglevel[1024];  // NOLINT
-char FLAGS_minloglevel[1024];                     // NOLINT
+alignas(64) char FLAGS_minloglevel[1024];         // NOLINT
 
 // Exported by the library, though its headers do not show it.
 namespace sentencepiece::logging {

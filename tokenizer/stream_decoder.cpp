@@ -10,13 +10,11 @@ namespace {
 // More ids than any character has bytes: beyond it nothing valid can come of what is held back.
 constexpr std::size_t kMaxPending = 16;
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 // The size of `text` without what the next ids may still change: bytes of a character that is not complete,
 // or the U+FFFD that sentencepiece has already made of them.
 std::size_t settled_size(std::string_view text) {
   std::size_t size = text.size() - incomplete_utf8_tail(text);
-  while (text.substr(0, size).ends_with(kReplacement)) size -= kReplacement.size();
+  while (text.substr(0, size).ends_with(kReplacementCharacter)) size -= kReplacementCharacter.size();
   return size;
 }
 

@@ -9,8 +9,6 @@
 namespace zoo {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 using Replacement = std::pair<std::string_view, std::string_view>;
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -37,7 +35,7 @@ int byte_of(const std::string& token) {
 std::string decode_bytes(const std::string& bytes) {
   if (!invalid_utf8_at(bytes)) return bytes;
   std::string text;
-  for (std::size_t i = 0; i < bytes.size(); ++i) text += kReplacement;
+  for (std::size_t i = 0; i < bytes.size(); ++i) text += kReplacementCharacter;
   return text;
 }
 

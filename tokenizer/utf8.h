@@ -50,6 +50,9 @@ std::string describe_character(char32_t code_point);
 /// How many bytes at the end of `text` (0 to 3) begin a character whose other bytes are still to come.
 std::size_t incomplete_utf8_tail(std::string_view text);
 
+/// U+FFFD, which stands for what is not a character.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 /// The text with U+FFFD for each invalid sequence (the longest start of a character, else one byte, as
 /// browsers and Python's errors="replace" do it).
 std::string replace_invalid_utf8(std::string_view text);

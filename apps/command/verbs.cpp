@@ -62,7 +62,8 @@ int dispatch(const Arguments& arguments, std::string_view summary, std::span<con
     return 0;
   }
   if (wants_help) words.emplace_back("--help");
-  const Verb& verb = find_verb({arguments.command, words}, verbs);
+  const Arguments with_verb{arguments.command, words};
+  const Verb& verb = find_verb(with_verb, verbs);
   words.erase(words.begin());
   return verb.run({arguments.command + " " + std::string(verb.name), words});
 }

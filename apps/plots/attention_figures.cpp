@@ -11,12 +11,6 @@ constexpr std::size_t kThumbnail = 40;     // cells along the longer side of a s
 constexpr std::size_t kGap = 3;            // empty cells between two small maps
 constexpr std::size_t kShortestSide = 10;  // cells of a small map's side, at least
 
-std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
-  std::vector<std::string> labels;
-  for (const std::string& token : tokens) labels.push_back(token_label(token));
-  return labels;
-}
-
 int cell_size(std::size_t cells) {
   return std::clamp(static_cast<int>(1500 / cells), 15, 56);
 }
@@ -71,8 +65,8 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
                                 std::to_string(head),
                        .x = "key (attended to)",
                        .y = "query (attends)"},
-              .rows = labels_of(maps.queries),
-              .columns = labels_of(maps.keys),
+              .rows = token_labels(maps.queries),
+              .columns = token_labels(maps.keys),
               .values = std::max(queries, keys) <= kMostValues,
               .low = 0,
               .high = 1};

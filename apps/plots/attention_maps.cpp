@@ -77,4 +77,10 @@ std::string token_label(const std::string& token) {
   return label;
 }
 
+std::vector<std::string> token_labels(const std::vector<std::string>& tokens) {
+  std::vector<std::string> labels;
+  for (const std::string& token : tokens) labels.push_back(token_label(token));
+  return labels;
+}
+
 }  // namespace zoo

@@ -34,5 +34,6 @@ HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t
 
 /// A token as a label: a space as ␣, a line's end as ↵, a tab as ⇥, other control characters as U+FFFD.
 std::string token_label(const std::string& token);
+std::vector<std::string> token_labels(const std::vector<std::string>& tokens);
 
 }  // namespace zoo

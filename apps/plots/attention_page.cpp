@@ -42,12 +42,6 @@ std::string packed(const std::vector<float>& weights) {
   return base64(bytes);
 }
 
-std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
-  std::vector<std::string> labels;
-  for (const std::string& token : tokens) labels.push_back(token_label(token));
-  return labels;
-}
-
 Json patterns_of(const AttentionMaps& maps) {
   Json patterns = Json::array();
   for (std::size_t layer = 0; layer < maps.layers; ++layer) {
@@ -66,8 +60,8 @@ Json patterns_of(const AttentionMaps& maps) {
 Json json_of(const AttentionMaps& maps) {
   Json json;
   json["name"] = maps.name;
-  json["queries"] = labels_of(maps.queries);
-  json["keys"] = labels_of(maps.keys);
+  json["queries"] = token_labels(maps.queries);
+  json["keys"] = token_labels(maps.keys);
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
   json["patterns"] = patterns_of(maps);

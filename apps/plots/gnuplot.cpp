@@ -44,7 +44,8 @@ void gnuplot(const std::string& script, const fs::path& output) {
   const fs::path picture = folder.path() / output.filename(), script_file = folder.path() / "script.gp";
   write_file(script_file, "OUTPUT = " + gnuplot_quote(picture.string()) + "\n" + script);
   const auto result = run_program({"gnuplot", script_file.string()});
-  if (!result) throw GnuplotMissing("cannot draw ", output, ": gnuplot is not installed");
+  if (!result)
+    throw GnuplotMissing("cannot draw ", output, ": gnuplot is not installed (Debian's package gnuplot-nox)");
   if (result->exit_code != 0 || !fs::exists(picture)) {
     throw Error("cannot draw ", output, ": gnuplot says: ", first_line(result->error_output));
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<const char*, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 constexpr std::array<const char*, 8> kMarks{"*", "o", "+", "x", "#", "@", "%", "&"};
-constexpr std::array kColours{26, 160, 29, 172, 97, 30, 94, 241};
+constexpr std::array kTerminalColours{26, 160, 29, 172, 97, 30, 94, 241};
 constexpr int kRows = 18, kAxis = 10;
 
 std::string short_number(double value) {
@@ -27,7 +27,8 @@ std::string spaces(int count) {
 
 std::string tinted(const TextStyle& style, std::size_t group, const std::string& text) {
   if (!style.colour || text == " ") return text;
-  return "\x1b[38;5;" + std::to_string(kColours[group % kColours.size()]) + "m" + text + "\x1b[0m";
+  return "\x1b[38;5;" + std::to_string(kTerminalColours[group % kTerminalColours.size()]) + "m" + text +
+         "\x1b[0m";
 }
 
 // A number's place on an axis of `cells`, whose ends are the smallest and the largest number put in.

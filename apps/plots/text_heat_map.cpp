@@ -16,10 +16,10 @@ constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14;
 constexpr std::size_t kMostRows = 48;
 
-struct Scale {
+struct ColourScale {
   double low, high;
 
-  explicit Scale(const HeatMap& map) : low(map.low), high(map.high) {
+  explicit ColourScale(const HeatMap& map) : low(map.low), high(map.high) {
     if (low != high) return;
     low = high = map.cells.front().front();
     for (const auto& row : map.cells) {
@@ -78,7 +78,7 @@ int label_width(const HeatMap& map) {
 }
 
 std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
-  const Scale scale(map);
+  const ColourScale scale(map);
   std::string text(static_cast<std::size_t>(left), ' ');
   for (std::size_t column = 0; column < map.cells.front().size(); ++column) {
     text += padded(label(map.columns, column), kValueWidth, /*right=*/true);
@@ -97,7 +97,7 @@ std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
 }
 
 std::string with_shades(const HeatMap& map, const TextStyle& style, int left) {
-  const Scale scale(map);
+  const ColourScale scale(map);
   const std::size_t rows = map.cells.size(), columns = map.cells.front().size();
   const auto room = static_cast<std::size_t>(std::max(8, style.width - left - 1));
   const std::size_t wide = 2 * columns <= room ? 2 : 1, shown = std::min(columns, room / wide);

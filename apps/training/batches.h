@@ -33,6 +33,9 @@ struct ModelBatch {
   std::int64_t tokens = 0;  // that are not padding, for tokens per second
 };
 
+/// Random streams of a run (RandomStream, RandomBlockSampler): one for each use, so that none shifts another.
+inline constexpr std::uint32_t kTrainingStream = 0, kTrainEvaluationStream = 1, kValEvaluationStream = 2;
+
 inline constexpr std::int64_t kUnlimitedBatches = std::numeric_limits<std::int64_t>::max();
 
 /// Where a training takes its batches from. A batch is a pure function of its number: a resumed run goes on

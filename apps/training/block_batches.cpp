@@ -9,9 +9,6 @@
 namespace zoo {
 namespace {
 
-// Streams of the sampler's generator.
-constexpr std::uint32_t kTrainingStream = 0, kTrainEvaluationStream = 1, kValEvaluationStream = 2;
-
 std::span<std::int64_t> row_of(const at::Tensor& tensor, std::int64_t row) {
   const auto width = static_cast<std::size_t>(tensor.size(1));
   return {tensor.mutable_data_ptr<std::int64_t>() + static_cast<std::size_t>(row) * width, width};

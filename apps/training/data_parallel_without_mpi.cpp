@@ -9,7 +9,9 @@ ParallelSession::ParallelSession() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* size = std::getenv(variable);
     if (size != nullptr && std::atoi(size) > 1)
-      throw Error("started by mpirun as one of ", size, " processes, but built without MPI");
+      throw Error(
+          "started by mpirun as one of ", size,
+          " processes, but tzoo was built without MPI; build it again with Debian's package libopenmpi-dev");
   }
 }
 

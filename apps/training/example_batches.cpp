@@ -11,7 +11,6 @@
 namespace zoo {
 namespace {
 
-constexpr std::uint32_t kTrainingStream = 0, kTrainEvaluationStream = 1, kValEvaluationStream = 2;
 // Apart from the order of the examples.
 constexpr std::uint32_t kMaskingStreams = 16;
 

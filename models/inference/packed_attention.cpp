@@ -7,10 +7,6 @@
 namespace zoo::inference {
 namespace {
 
-std::size_t size(std::int64_t value) {
-  return static_cast<std::size_t>(value);
-}
-
 float scale_of(const TransformerConfig& config) {
   const double scale = config.attention_scale;
   return static_cast<float>(scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(config.head_size())));

@@ -10,7 +10,7 @@ namespace zoo::inference {
 namespace {
 
 // Rows of a weight that are packed before their pages are given back.
-constexpr std::int64_t kRowsAtOnce = 1024;
+constexpr std::int64_t kOutputsAtOnce = 1024;
 
 // The memory that rows [first, last) of a matrix lie in, if they lie in one piece.
 void give_back_pages(const at::Tensor& rows) {
@@ -37,8 +37,8 @@ PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, W
   memory_ = Memory(panels * bytes, Memory::Pages::kHuge);
   scales_.resize(type == WeightType::kInt8 ? panels * kernels::kPanelOutputs : 0);
   const bool by_row = weight.is_contiguous();
-  for (std::int64_t begin = 0; begin < outputs; begin += kRowsAtOnce) {
-    const at::Tensor part = weight.slice(0, begin, std::min(begin + kRowsAtOnce, outputs));
+  for (std::int64_t begin = 0; begin < outputs; begin += kOutputsAtOnce) {
+    const at::Tensor part = weight.slice(0, begin, std::min(begin + kOutputsAtOnce, outputs));
     const at::Tensor floats = part.to(at::kCPU, at::kFloat);
     const auto* data = floats.const_data_ptr<float>();
     const std::int64_t rows = part.size(0);

@@ -10,10 +10,6 @@
 namespace zoo::inference {
 namespace {
 
-std::size_t size(std::int64_t value) {
-  return static_cast<std::size_t>(value);
-}
-
 kernels::Pointwise pointwise(Activation activation) {
   switch (activation) {
     case Activation::kRelu:

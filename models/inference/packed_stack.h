@@ -9,6 +9,11 @@
 
 namespace zoo::inference {
 
+// Dimensions of a configuration as sizes of buffers.
+inline std::size_t size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
+
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;
   WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8

@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-class LinearFunction : public torch::autograd::Function<LinearFunction> {
+class Bfloat16LinearFunction : public torch::autograd::Function<Bfloat16LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& addend,
@@ -68,7 +68,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
+class Bfloat16FeedForwardFunction : public torch::autograd::Function<Bfloat16FeedForwardFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const std::optional<at::Tensor>& up_bias, const at::Tensor& down,
@@ -160,15 +160,16 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 
 at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& addend) {
-  return LinearFunction::apply(x, weight, given(bias), given(addend), wants_gradient({x, weight, bias}));
+  return Bfloat16LinearFunction::apply(x, weight, given(bias), given(addend),
+                                       wants_gradient({x, weight, bias}));
 }
 
 at::Tensor bfloat16_feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
                                  const at::Tensor& addend) {
   const auto& [up, up_bias, down, down_bias] = weights;
-  return FeedForwardFunction::apply(x, up, given(up_bias), down, given(down_bias), given(addend),
-                                    static_cast<std::int64_t>(f),
-                                    wants_gradient({x, up, up_bias, down, down_bias}));
+  return Bfloat16FeedForwardFunction::apply(x, up, given(up_bias), down, given(down_bias), given(addend),
+                                            static_cast<std::int64_t>(f),
+                                            wants_gradient({x, up, up_bias, down, down_bias}));
 }
 
 }  // namespace zoo::kernels

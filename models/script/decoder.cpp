@@ -48,8 +48,6 @@ constexpr std::string_view kOnlyRow =
     R"(assert input_ids.size(0) == 1, "without a pad_token_id only one sequence can be classified at once"
     last = torch.full([1], input_ids.size(1) - 1, dtype=$long, device=input_ids.device))";
 
-constexpr const char* kLong = "4";  // at::kLong
-
 constexpr std::string_view kPositions =
     R"(end = past + ids.size(1)
     too_long = "a sequence of {} tokens is longer than the model's $limit positions".format(end)
@@ -58,8 +56,8 @@ constexpr std::string_view kPositions =
 
 std::string classify_source(const TransformerConfig& config) {
   const bool padded = config.pad_token_id >= 0;
-  const std::string last =
-      fill(padded ? kLastToken : kOnlyRow, {{"pad", std::to_string(config.pad_token_id)}, {"long", kLong}});
+  const std::string last = fill(padded ? kLastToken : kOnlyRow,
+                                {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
   return fill(kClassify, {{"last", last}});
 }
 

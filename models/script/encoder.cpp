@@ -46,8 +46,6 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None$seg
     $head
 )";
 
-constexpr const char* kLong = "4";  // at::kLong
-
 ScriptPart embeddings_part(const encoder::EmbeddingsImpl& embeddings, const TransformerConfig& config) {
   ScriptPart part;
   part.class_name = "Embeddings";
@@ -58,7 +56,7 @@ ScriptPart embeddings_part(const encoder::EmbeddingsImpl& embeddings, const Tran
   if (embeddings.projection) part.children.push_back({"projection", linear_part(*embeddings.projection)});
   const bool all = config.position_count == PositionCount::kAll;
   const std::string positions = fill(all ? kAllPositions : kPositionsBehindPadding,
-                                     {{"pad", std::to_string(config.pad_token_id)}, {"long", kLong}});
+                                     {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
   part.source =
       fill(kEmbeddings, {{"limit", std::to_string(config.max_length())},
                          {"token_types", std::string(embeddings.token_type ? kTokenTypes : "pass")},

@@ -55,7 +55,8 @@ ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const
     if (bias != nullptr && s < last) x += load_up_to(bias + s, last - s);
     if (s < first || s + kLanes > last) {
       const IntegerLanes here = index + static_cast<int>(s);
-      x = (here < static_cast<int>(first)) | (here >= static_cast<int>(last)) ? all(-__builtin_inff()) : x;
+      const IntegerLanes hidden = (here < static_cast<int>(first)) | (here >= static_cast<int>(last));
+      x = hidden ? all(-__builtin_inff()) : x;
     }
     store(row + s, x);
     most = larger(x, most);

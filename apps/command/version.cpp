@@ -1,0 +1,9 @@
+#include "apps/command/version.h"
+
+namespace zoo {
+
+const char* version() {
+  return ZOO_VERSION;
+}
+
+}  // namespace zoo

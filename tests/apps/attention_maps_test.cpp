@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include <catch2/catch.hpp>
-
 #include "apps/plots/attention_page.h"
 #include "apps/plots/gnuplot.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 

@@ -2,9 +2,8 @@
 
 #include <sstream>
 
-#include <catch2/catch.hpp>
-
 #include "apps/command/display_width.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 

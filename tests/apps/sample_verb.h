@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
 #include "apps/command/flags.h"
+#include "tests/support/catch.h"
 
 namespace zoo::test {
 

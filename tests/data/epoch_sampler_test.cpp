@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include <catch2/catch.hpp>
-
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 
 namespace {
 

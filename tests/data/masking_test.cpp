@@ -4,10 +4,10 @@
 #include <fstream>
 #include <set>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "data/span_corruption.h"
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 
 using zoo::TokenMask;

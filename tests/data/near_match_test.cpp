@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.h"
 
 TEST_CASE("nearest finds the candidate with the fewest changes") {
   const std::vector<std::string> names = {"train", "generate", "batch_size", "block_size", "gpt2", "gpt2-xl"};

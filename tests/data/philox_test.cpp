@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.h"
 
 using zoo::philox4x32_10;
 using zoo::PhiloxCounter;

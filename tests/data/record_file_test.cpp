@@ -1,9 +1,8 @@
 #include "data/record_file.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/question_file.h"
 #include "data/tagged_file.h"
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 
 using zoo::parse_questions;

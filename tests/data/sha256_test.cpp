@@ -1,6 +1,6 @@
 #include "data/sha256.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.h"
 
 TEST_CASE("sha256 gives the digests of FIPS 180's examples") {
   CHECK(zoo::sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 
 namespace zoo::test {

@@ -1,8 +1,7 @@
 #include "models/layers/attention.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using zoo::test::largest_difference;

@@ -9,10 +9,10 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/layers/linear.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using zoo::kernels::Pointwise;

@@ -7,11 +7,11 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
-#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -1,12 +1,11 @@
 #include "models/generation/contrastive_search.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/json_file.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/io/checkpoint.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -3,12 +3,12 @@
 #include <cstdlib>
 
 #include <ATen/ops/randn.h>
-#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
 #include "models/kernels/linear.h"
 #include "models/kernels/norm.h"
 #include "models/layers/short_attention.h"
+#include "tests/support/catch.h"
 
 using namespace zoo::kernels;
 

@@ -1,9 +1,9 @@
 #include <c10/core/InferenceMode.h>
-#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
 #include "models/generation/module_decoder.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 
 using namespace zoo;

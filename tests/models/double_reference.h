@@ -5,8 +5,9 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
+
+#include "tests/support/catch.h"
 
 // A function with gradients beside the same in double precision.
 namespace zoo::test {

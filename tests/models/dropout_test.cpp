@@ -4,10 +4,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/kernels/drop.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 TEST_CASE("Dropout's words are Philox4x32-10's") {

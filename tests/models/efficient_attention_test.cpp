@@ -1,9 +1,8 @@
 #include "models/layers/efficient_attention.h"
 
-#include <catch2/catch.hpp>
-
 #include "models/layers/stack.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using zoo::test::largest_difference;

@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "models/io/config_words.h"
 #include "tests/models/checkpoint_support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

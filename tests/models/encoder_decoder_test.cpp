@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "models/layers/encoder_decoder_stack.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using zoo::test::largest_difference;

@@ -1,11 +1,11 @@
 #include <cmath>
 
-#include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
 #include "models/encoder/heads.h"
 #include "models/layers/initial_weights.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include <catch2/catch.hpp>
-
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using zoo::test::largest_difference;

@@ -9,12 +9,12 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
 #include "models/registry.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 namespace zoo {

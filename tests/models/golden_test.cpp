@@ -3,12 +3,11 @@
 #include <map>
 #include <set>
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
 #include "models/io/checkpoint.h"
 #include "models/io/named_tensors.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 namespace fs = std::filesystem;

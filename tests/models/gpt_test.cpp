@@ -1,10 +1,10 @@
 #include <cmath>
 
-#include <catch2/catch.hpp>
 #include <torch/optim/adamw.h>
 
 #include "models/layers/masks.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -4,9 +4,8 @@
 #include <cstring>
 #include <random>
 
-#include <catch2/catch.hpp>
-
 #include "models/kernels/bfloat16.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo::kernels;

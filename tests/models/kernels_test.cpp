@@ -12,12 +12,12 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/kernels/linear.h"
 #include "models/kernels/parallel.h"
 #include "tests/models/double_reference.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using zoo::kernels::Pointwise;

@@ -1,11 +1,11 @@
 #include <cmath>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "models/io/checkpoint.h"
 #include "models/layers/masks.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <c10/util/Exception.h>
-#include <catch2/catch.hpp>
+
+#include "tests/support/catch.h"
 
 using zoo::inference::Memory;
 

@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include <ATen/autocast_mode.h>
-#include <catch2/catch.hpp>
 
 #include "models/layers/short_attention.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo;

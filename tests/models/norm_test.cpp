@@ -1,11 +1,11 @@
 #include "models/layers/norm.h"
 
 #include <ATen/Parallel.h>
-#include <catch2/catch.hpp>
 
 #include "models/kernels/norm.h"
 #include "tests/models/double_reference.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo;

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <random>
 
-#include <catch2/catch.hpp>
-
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using inference::PackOptions;

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include <catch2/catch.hpp>
-
 #include "models/layers/attention.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using zoo::test::largest_difference;

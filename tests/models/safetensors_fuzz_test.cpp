@@ -1,11 +1,10 @@
 #include <fstream>
 #include <random>
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
 #include "models/io/safetensors.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;

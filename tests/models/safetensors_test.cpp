@@ -1,9 +1,8 @@
 #include "models/io/safetensors.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;

@@ -67,7 +67,7 @@ TEST_CASE("a TorchScript file samples among the top k by their probabilities") {
 TEST_CASE("a TorchScript file says what is wrong with what it is given") {
   const auto model = make(tiny());
   Exported exported(*model);
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_THROWS_WITH(exported.logits(some_ids(1, 13)),
                     Contains("a sequence of 13 tokens is longer than the model's 12"));
   CHECK_THROWS_WITH(exported.generate(some_ids(1, 13), 1),

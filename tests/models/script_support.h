@@ -5,12 +5,12 @@
 #include <string>
 
 #include <c10/core/InferenceMode.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include "models/registry.h"
 #include "models/script/export.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 namespace zoo::test {

@@ -87,7 +87,7 @@ TEST_CASE("positions that TorchScript has no text for are refused") {
   TransformerConfig config = tiny();
   config.position = PositionKind::kShaw;
   const auto model = make(config);
-  CHECK_THROWS_WITH(Exported(*model), Catch::Matchers::Contains("no text for shaw positions"));
+  CHECK_THROWS_WITH(Exported(*model), Catch::Contains("no text for shaw positions"));
 }
 
 TEST_CASE("the TorchScript of a decoder with a memory computes what the stack computes") {
@@ -183,7 +183,7 @@ TEST_CASE("verifying a TorchScript file tells a good one from one of another mod
   CHECK_FALSE(verify_torchscript(exported.path(), *model).good());
 
   std::ofstream(exported.path()) << "no TorchScript";
-  CHECK_THROWS_WITH(verify_torchscript(exported.path(), *model), Catch::Matchers::Contains("model.pt"));
+  CHECK_THROWS_WITH(verify_torchscript(exported.path(), *model), Catch::Contains("model.pt"));
 }
 
 TEST_CASE("a TorchScript file that cannot be written leaves nothing behind") {
@@ -192,6 +192,6 @@ TEST_CASE("a TorchScript file that cannot be written leaves nothing behind") {
   const auto& family = find_family("gpt2");
   CHECK_THROWS_AS(export_torchscript(*model, family, Head::kCausalLm, directory / "no/model.pt", {}), Error);
   CHECK_THROWS_WITH(export_torchscript(*model, family, Head::kMaskedLm, directory / "model.pt", {}),
-                    Catch::Matchers::Contains("gpt2 has no masked-lm head"));
+                    Catch::Contains("gpt2 has no masked-lm head"));
   CHECK(std::filesystem::is_empty(directory.path()));
 }

@@ -2,12 +2,11 @@
 
 #include <map>
 
-#include <catch2/catch.hpp>
-
 #include "models/generation/generate.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 

@@ -1,8 +1,7 @@
 #include "models/layers/short_attention.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo;

@@ -3,9 +3,8 @@
 #include <chrono>
 #include <fstream>
 
-#include <catch2/catch.hpp>
-
 #include "models/kernels/parallel.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;

@@ -1,12 +1,12 @@
 #include <cmath>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <torch/optim/adamw.h>
 
 #include "models/generation/generate.h"
 #include "models/io/checkpoint.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;

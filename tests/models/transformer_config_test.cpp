@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "models/layers/stack.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -8,11 +8,11 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
-#include <catch2/catch.hpp>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/heads/vocabulary.h"
 #include "models/kernels/linear.h"
+#include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 namespace {

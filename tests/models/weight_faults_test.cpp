@@ -1,8 +1,7 @@
 #include <fstream>
 
-#include <catch2/catch.hpp>
-
 #include "tests/models/checkpoint_support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 using Catch::Contains;

@@ -1,10 +1,10 @@
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "data/base/json_file.h"
 #include "models/io/checkpoint.h"
 #include "tests/models/checkpoint_support.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;

@@ -1,2 +1,7 @@
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+// main() of every test program.
+#define CATCH_CONFIG_RUNNER
+#include "tests/support/catch.h"
+
+int main(int argc, char** argv) {
+  return Catch::Session().run(argc, argv);
+}

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include <catch2/catch.hpp>
-
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 
 namespace zoo::test {
 

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/constraint/json_schema.h"

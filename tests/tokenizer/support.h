@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/utf8.h"

@@ -5,9 +5,9 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
-#include <catch2/catch.hpp>
 
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 namespace {

@@ -1,6 +1,6 @@
 #include "apps/training/bag_of_words.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.h"
 
 using zoo::LabelledText;
 using zoo::predict_by_words;

@@ -1,10 +1,9 @@
 #include "apps/training/disagreement_loss.h"
 
-#include <catch2/catch.hpp>
-
 #include "models/layers/disagreement.h"
 #include "models/layers/norm.h"
 #include "tests/models/support.h"
+#include "tests/support/catch.h"
 
 using namespace zoo;
 

@@ -1,8 +1,7 @@
 #include "apps/training/event_file.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 TEST_CASE("The checksum is CRC-32C, masked as TFRecord does it") {

@@ -2,10 +2,10 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
-#include <catch2/catch.hpp>
 
 #include "apps/training/bleu.h"
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 #include "tests/training/own_module.h"
 
 using zoo::LoraAdapters;

@@ -1,8 +1,7 @@
 #include "apps/training/metrics_log.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 namespace {

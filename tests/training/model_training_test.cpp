@@ -1,13 +1,13 @@
 // What training asks of the zoo's own models.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randint.h>
-#include <catch2/catch.hpp>
 
 #include "apps/training/block_batches.h"
 #include "apps/training/meters.h"
 #include "apps/training/precision.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
+#include "tests/support/catch.h"
 
 namespace {
 

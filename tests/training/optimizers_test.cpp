@@ -1,11 +1,11 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
-#include <catch2/catch.hpp>
 
 #include "apps/training/lion.h"
 #include "apps/training/optimizer.h"
 #include "apps/training/weight_average.h"
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using zoo::OptimizerKind;

@@ -1,9 +1,8 @@
 #include "apps/training/run_directory.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 namespace fs = std::filesystem;

@@ -1,8 +1,7 @@
 #include "apps/training/schedule.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/error.h"
+#include "tests/support/catch.h"
 
 using zoo::Schedule;
 using zoo::ScheduleKind;

@@ -1,8 +1,7 @@
 #include "apps/training/trainer.h"
 
-#include <catch2/catch.hpp>
-
 #include "data/base/atomic_file.h"
+#include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/training/own_module.h"
 

@@ -1,7 +1,6 @@
 #include "apps/training/updater.h"
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 #include "tests/training/own_module.h"
 

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# From a fresh clone to a small GPT that has learnt to write: sets up, builds tzoo, trains on the King James Bible,
-# writes a few lines with the model and exports it. Everything it makes lies in runs/quickstart, which a second
-# run makes anew.
+# From a fresh clone to a small GPT that has learnt to write: installs what is needed, builds tzoo, trains on the
+# King James Bible, generates text with the model and exports it. The results are in runs/quickstart; a second run
+# replaces them.
+#
+#   apps/quickstart.sh                       two to three minutes of training
+#   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
+#   apps/quickstart.sh --dataset YOUR.txt    a text of your own
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,24 +19,25 @@ tzoo() {
   "$tzoo" "$@"
 }
 
-third_party/install.sh
-third_party/build.sh build tzoo -DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=
+third_party/install.sh --quickstart
+installed=$SECONDS
+third_party/build.sh build tzoo -DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE= -DZOO_BUILD_TESTS=OFF
 built=$SECONDS
 
 rm -rf "$run"
-tzoo train --recipe kjv-char --out_dir "$run"
+tzoo train --recipe kjv-char --out_dir "$run" "$@"
 trained=$SECONDS
 tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 300 --temperature 0.8 --seed 1
 tzoo export --model "$run/final" --format torchscript --output "$run/kjv.pt" --verify
 
 cat <<END
 
-Done in $SECONDS s: $built s to set up and build, $((trained - built)) s to train.
+Done in $SECONDS s: $installed s to install, $((built - installed)) s to build, $((trained - built)) s to train.
 
-  $run/loss.png         how the loss fell
+  $run/loss.png         the loss curve
   $run/metrics.jsonl    the same in numbers
-  $run/final/           the model, in Hugging Face's layout
-  $run/kjv.pt           the model for torch.jit.load, with nothing of ours
+  $run/final/           the model, as a Hugging Face directory
+  $run/kjv.pt           the model as TorchScript: torch.jit.load needs nothing else
 
 What to try next:
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs the tests: all that a fresh clone needs.
+# Installs what is needed, builds and runs the tests: all that a fresh clone needs.
 #
 #   tests/run.sh                  everything
-#   tests/run.sh -R safetensors   what ctest makes of the arguments: the tests whose name matches
+#   tests/run.sh -R safetensors   ctest's arguments: the tests whose name matches
 #   tests/run.sh --sanitize       in build-sanitize/, with the address and undefined-behaviour sanitizers
+#
+# Warnings are errors, unless build/ is there from apps/quickstart.sh, whose objects are then used.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,9 +22,12 @@ for argument; do
     arguments+=("$argument")
   fi
 done
+if [[ ! -f $folder/CMakeCache.txt ]]; then export ZOO_WERROR=${ZOO_WERROR:-ON}; fi
 
 "$root/third_party/install.sh" --tests
+started=$SECONDS
 "$root/third_party/build.sh" "$folder" all -DZOO_BUILD_TESTS=ON "${options[@]}"
+printf 'installing took %s s, building %s s\n' "$started" $((SECONDS - started))
 
 cd "$folder"
 exec ctest --output-on-failure -j2 "${arguments[@]}"

@@ -3,15 +3,27 @@
 # Torch's own TorchConfig.cmake of a CUDA build asks for nvcc and the CUDA toolkit; a program that only calls the
 # library needs neither, so the target is put together here from the headers and shared libraries that are present.
 #
-# Looked for in: Torch_DIR (variable or environment; the folder of TorchConfig.cmake, or the root of a LibTorch),
-# then third_party/libtorch, where third_party/install.sh puts it.
-set(_torch_hints ${Torch_DIR} $ENV{Torch_DIR})
-list(TRANSFORM _torch_hints APPEND /../../.. OUTPUT_VARIABLE _torch_roots)
+# Looked for in Torch_DIR (variable or environment: the folder of TorchConfig.cmake, or the root of a LibTorch) and
+# nowhere else where that is set; otherwise in third_party/libtorch, where third_party/install.sh puts it, or where an
+# installed TransformerZooConfig.cmake says (LibTorch_FALLBACKS).
+set(_torch_dir ${Torch_DIR})
+if(NOT _torch_dir)
+  set(_torch_dir $ENV{Torch_DIR})
+endif()
+if(_torch_dir)
+  set(_torch_roots ${_torch_dir}/../../.. ${_torch_dir})
+  set(_torch_advice "Torch_DIR is ${_torch_dir}: it must be the root of a LibTorch or the folder of its TorchConfig.cmake")
+elseif(DEFINED LibTorch_FALLBACKS)
+  set(_torch_roots ${LibTorch_FALLBACKS})
+  set(_torch_advice "set Torch_DIR to the root of a LibTorch or to the folder of its TorchConfig.cmake")
+else()
+  set(_torch_roots ${CMAKE_CURRENT_LIST_DIR}/libtorch/torch)
+  set(_torch_advice "run third_party/install.sh, or set Torch_DIR to the root of a LibTorch")
+endif()
 
-find_path(LibTorch_ROOT include/ATen/ATen.h
-          HINTS ${_torch_roots} ${_torch_hints} ${CMAKE_CURRENT_LIST_DIR}/libtorch/torch
-          NO_DEFAULT_PATH)
-find_library(LibTorch_LIBRARY torch HINTS ${LibTorch_ROOT}/lib NO_DEFAULT_PATH)
+# Nothing is cached: Torch_DIR may have changed since the last run.
+find_path(LibTorch_ROOT include/ATen/ATen.h HINTS ${_torch_roots} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
+find_library(LibTorch_LIBRARY torch HINTS ${LibTorch_ROOT}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
 
 foreach(_header headeronly/version.h version.h)
   if(EXISTS "${LibTorch_ROOT}/include/torch/${_header}" AND NOT LibTorch_VERSION)
@@ -27,13 +39,12 @@ find_package_handle_standard_args(
   LibTorch
   REQUIRED_VARS LibTorch_LIBRARY LibTorch_ROOT
   VERSION_VAR LibTorch_VERSION
-  REASON_FAILURE_MESSAGE "run third_party/install.sh, or set Torch_DIR to a LibTorch")
+  REASON_FAILURE_MESSAGE "${_torch_advice}")
 
 if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   set(_torch_libraries)
   foreach(_name torch torch_cpu c10 torch_cuda c10_cuda)
-    find_library(LibTorch_${_name}_LIBRARY ${_name} HINTS ${LibTorch_ROOT}/lib NO_DEFAULT_PATH)
-    mark_as_advanced(LibTorch_${_name}_LIBRARY)
+    find_library(LibTorch_${_name}_LIBRARY ${_name} HINTS ${LibTorch_ROOT}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
     if(LibTorch_${_name}_LIBRARY)
       list(APPEND _torch_libraries ${LibTorch_${_name}_LIBRARY})
     endif()
@@ -46,14 +57,11 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   # torch_cuda registers its kernels when it is loaded; nothing refers to it by name.
   target_link_libraries(zoo::libtorch INTERFACE -Wl,--push-state,--no-as-needed ${_torch_libraries}
                                                 -Wl,--pop-state)
-  target_link_options(zoo::libtorch INTERFACE -Wl,-rpath,${LibTorch_ROOT}/lib)
 
-  # The OpenMP runtime in LibTorch's own folder, or the system's where LibTorch was built with that.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    file(GLOB _torch_gomp ${LibTorch_ROOT}/lib/libgomp*.so*)
-    list(APPEND _torch_gomp gomp)
-    list(POP_FRONT _torch_gomp zoo_libtorch_openmp)
-    target_link_libraries(zoo::libtorch INTERFACE ${zoo_libtorch_openmp})
-  endif()
+  # The OpenMP runtime in LibTorch's own folder, or the system's where LibTorch was built with that. GCC and Clang both
+  # compile for it: a second runtime would have threads of its own.
+  file(GLOB _torch_gomp ${LibTorch_ROOT}/lib/libgomp*.so*)
+  list(APPEND _torch_gomp gomp)
+  list(POP_FRONT _torch_gomp zoo_libtorch_openmp)
+  target_link_libraries(zoo::libtorch INTERFACE ${zoo_libtorch_openmp})
 endif()
-mark_as_advanced(LibTorch_ROOT LibTorch_LIBRARY)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds, for apps/quickstart.sh and tests/run.sh:
 #   third_party/build.sh FOLDER TARGET [CMAKE OPTION...]
+# Warnings are errors with ZOO_WERROR=ON in the environment.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -21,7 +22,7 @@ compile_jobs() {
 
 options=(-G Ninja "$@")
 if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if [[ -n ${ZOO_WERROR:-} ]]; then options+=("-DZOO_WERROR=$ZOO_WERROR"); fi
 
-# What was found of LibTorch last time is looked for anew: Torch_DIR may have changed.
-cmake -S "$root" -B "$folder" -U 'LibTorch_*' "${options[@]}"
+cmake -S "$root" -B "$folder" "${options[@]}"
 cmake --build "$folder" --target "$target" -j "$(compile_jobs)"

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Puts everything in place that the zoo is built from. Run it as often as you like: what is there stays.
+# Installs what the zoo is built from. It can be run again at any time; what is there stays.
 #
-#   third_party/install.sh           Debian packages and LibTorch
-#   third_party/install.sh --tests   also the Python on the other side of the tests (third_party/interop)
+#   third_party/install.sh                what the build needs: Debian packages and LibTorch
+#   third_party/install.sh --quickstart   also the text and the plotter that apps/quickstart.sh uses
+#   third_party/install.sh --extras       also the other programs and texts that tzoo uses where they are there
+#   third_party/install.sh --tests        all, and what the tests need, with a Python of their own (third_party/interop)
 #
-# With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded.
-# On a system without apt-get it says what to install and checks what is there.
+# With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded. CXX names the
+# compiler; without it, g++ is used. Without apt-get, or without root and sudo, the script names what to install and
+# checks what is there.
 set -euo pipefail
 
 readonly torch_version=2.13.0 # the wheel that is fetched
@@ -13,35 +16,35 @@ readonly torch_minimum=2.13   # what Torch_DIR must offer
 readonly torch_tag=311        # the Python whose wheel is taken where the system's own Python has none
 readonly torch_index=https://download.pytorch.org/whl/cpu
 readonly cmake_minimum=3.25
-readonly gxx_minimum=12
+readonly gcc_minimum=12 clang_minimum=14
 # The Python packages of --tests are pinned in requirements*.txt, beside this file.
 
-# Debian package | versions that work | the program, or the header in <>, that shows it is there
+# for       | Debian package      | versions | the program, or the header in <>, that shows it | what is lost without it
 readonly packages='
-cmake                | 3.25+         | cmake
-ninja-build          | 1.10+         | ninja
-g++                  | 12+           | g++
-python3              | 3.11+         | python3
-python3-venv         | 3.11+         |
-python3-pip          | 22+           |
-libsentencepiece-dev | 0.1.97+       | <sentencepiece_trainer.h>
-libicu-dev           | 67+           | <unicode/regex.h>
-nlohmann-json3-dev   | 3.10+         | <nlohmann/json_fwd.hpp>
-catch2               | 2.13+, not 3  | <catch2/catch.hpp>
-libssl-dev           | 1.1+          | <openssl/evp.h>
-gnuplot-nox          | 5.4+          | gnuplot
-libopenmpi-dev       | 4.1+          |
-openmpi-bin          | 4.1+          |
-bible-kjv            | 4.38+         | bible
-wordnet-base         | 3.0           |
-curl                 | 7.74+         | curl
-ca-certificates      |               |
-git                  | 2.30+         | git
-clang-format         | 14+           | clang-format
+build       | cmake               | 3.25+    | cmake                                           |
+build       | ninja-build         | 1.10+    | ninja                                           |
+build       | g++                 | 12+      |                                                 |
+build       | python3             | 3.11+    | python3                                         |
+build       | python3-pip         | 22+      |                                                 |
+build       | ca-certificates     |          |                                                 |
+build       | libsentencepiece-dev| 0.1.97+  | <sentencepiece_trainer.h>                       |
+build       | libicu-dev          | 67+      | <unicode/regex.h>                               |
+build       | nlohmann-json3-dev  | 3.10+    | <nlohmann/json_fwd.hpp>                         |
+build       | libssl-dev          | 1.1+     | <openssl/evp.h>                                 |
+quickstart  | bible-kjv           | 4.38+    | bible                                           | the corpora kjv and kjv-groups, on which the quickstart trains
+quickstart  | gnuplot-nox         | 5.4+     | gnuplot                                         | pictures: loss.png, the figures of "tzoo demo"
+extra       | wordnet-base        | 3.0      |                                                 | the corpus definitions
+extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora
+extra       | libopenmpi-dev      | 4.1+     |                                                 | training on several processes (mpirun)
+extra       | openmpi-bin         | 4.1+     | mpirun                                          | training on several processes (mpirun)
+test        | catch2              | 2.13+, 3 | <catch2/catch.hpp> or <catch2/catch_all.hpp>    |
+test        | python3-venv        | 3.11+    |                                                 |
+test        | git                 | 2.30+    | git                                             |
+test        | clang-format        | 14+      | clang-format                                    |
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-readonly here libtorch=$here/libtorch interop=$here/interop
+readonly here libtorch=$here/libtorch interop=$here/interop compiler=${CXX:-g++}
 readonly partial=$libtorch/.partial log=$libtorch/.install.log
 
 say() { printf '%-24s %s\n' "$1:" "$2"; }
@@ -66,26 +69,30 @@ at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
 trim() { local text=${1#"${1%%[! ]*}"} && printf '%s' "${text%"${text##*[! ]}"}"; }
 
-# for_each_package FUNCTION: calls it with package, version and probe.
+# for_each_package FUNCTION: calls it with purpose, package, version, probe and loss.
 for_each_package() {
-  local package version probe
-  while IFS='|' read -r package version probe; do
-    [[ -z $package ]] || "$1" "$(trim "$package")" "$(trim "$version")" "$(trim "$probe")"
+  local purpose package version probe loss
+  while IFS='|' read -r purpose package version probe loss; do
+    [[ -z $purpose ]] ||
+      "$1" "$(trim "$purpose")" "$(trim "$package")" "$(trim "$version")" "$(trim "$probe")" "$(trim "$loss")"
   done <<<"$packages"
 }
 
 # --- system packages -------------------------------------------------------------------------------------------
 
+wanted() { [[ " $purposes " == *" $1 "* ]]; }
+
 collect_missing_package() {
-  [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]] || missing+=("$1")
+  wanted "$1" || return 0
+  [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$2" 2>/dev/null) == installed ]] || missing+=("$2")
 }
 
-print_package() { printf '  %-22s%s\n' "$1" "$2"; }
+print_package() { if wanted "$1"; then printf '  %-22s%s\n' "$2" "$3"; fi; }
 
 apt_install() {
   local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
   if ((EUID != 0)); then as_root=(sudo "${as_root[@]}"); fi
-  # Stale or partly unreachable lists are no reason to stop: whether the packages can be had shows next.
+  # Stale or partly unreachable lists are no reason to stop: the next command shows whether the packages can be had.
   "${as_root[@]}" apt-get update || true
   "${as_root[@]}" apt-get install --yes --no-install-recommends "$@"
 }
@@ -101,7 +108,7 @@ install_packages() {
   if ((${#missing[@]} == 0)); then
     say "Debian packages" "already there"
   elif ((EUID != 0)) && ! command -v sudo >/dev/null; then
-    say "Debian packages" "neither root nor sudo; an administrator installs them with"
+    say "Debian packages" "not installed, since this user is not root and there is no sudo. An administrator runs"
     echo "  apt-get install ${missing[*]}"
   else
     say "Debian packages" "installing ${missing[*]}"
@@ -109,25 +116,40 @@ install_packages() {
   fi
 }
 
-collect_missing_probe() {
-  case $3 in
+has_header() { "$compiler" -std=c++20 -E -P -x c++ - <<<"#include $1" >/dev/null 2>&1; }
+
+# is_there PROBE: a program, a header, or "<header> or <header>".
+is_there() {
+  local header
+  case $1 in
     '') ;;
-    '<'*) headers+="$1|$3"$'\n' ;;
-    *) command -v "$3" >/dev/null || absent+=("$1 (the program $3)") ;;
+    '<'*) for header in ${1// or / }; do ! has_header "$header" || return 0; done && return 1 ;;
+    *) command -v "$1" >/dev/null ;;
   esac
+}
+
+check_package() {
+  wanted "$1" && ! is_there "$4" || return 0
+  if [[ -n $5 ]]; then
+    say "$2" "not there; without it: no $5"
+  else
+    absent+=("$2 ($([[ $4 == '<'* ]] && echo "the header" || echo "the program") $4)")
+  fi
+}
+
+check_compiler() {
+  command -v "$compiler" >/dev/null || fail "missing: the compiler $compiler (Debian's package g++; CXX names another)"
+  local minimum=$gcc_minimum found
+  if "$compiler" --version | grep -qi clang; then minimum=$clang_minimum; fi
+  found=$("$compiler" -dumpfullversion -dumpversion)
+  at_least "$found" $minimum || fail "gcc $gcc_minimum or clang $clang_minimum is needed, or a newer one; $compiler is $found"
 }
 
 # Whatever installed them: are the programs and headers there, and new enough?
 check_packages() {
   local -a absent=()
-  local headers='' package header source=''
-  for_each_package collect_missing_probe
-  if command -v g++ >/dev/null; then
-    while IFS='|' read -r package header; do
-      [[ -z $package ]] || source+="#if !__has_include($header)"$'\n'"$package (the header $header)"$'\n#endif\n'
-    done <<<"$headers"
-    while read -r package; do absent+=("$package"); done < <(g++ -std=c++20 -E -P -x c++ - <<<"$source" | grep . || true)
-  fi
+  check_compiler
+  for_each_package check_package
   if ((${#absent[@]} > 0)); then
     fail "missing: $(printf '%s, ' "${absent[@]}" | sed 's/, $//')"
   fi
@@ -135,8 +157,6 @@ check_packages() {
   local found
   found=$(cmake --version | sed -n '1s/[^0-9]*//p')
   at_least "$found" $cmake_minimum || fail "cmake $cmake_minimum or newer is needed, this one is $found"
-  found=$(g++ -dumpfullversion -dumpversion)
-  at_least "$found" $gxx_minimum || fail "g++ $gxx_minimum or newer is needed, this one is $found"
 }
 
 # --- LibTorch --------------------------------------------------------------------------------------------------
@@ -176,13 +196,15 @@ python_with_pip() {
   fail "python3 has no pip (Debian's package python3-pip)"
 }
 
-# pip_torch PYTHON OPTION...: the CPU wheel from the first index that has it. The version ends in "+cpu" because
-# PyPI's plain one is the CUDA build: gigabytes, and linked against libraries that --no-deps leaves out.
+# pip_torch PYTHON OPTION...: the CPU wheel from the first index that has it. Its version ends in "+cpu", because PyPI's
+# plain one is the CUDA build: gigabytes, and linked against libraries that --no-deps leaves out. PyTorch's own index of
+# CPU wheels has had both kinds of versions.
 pip_torch() {
   local python=$1
   shift
   local -a pip=("$python" -m pip install --disable-pip-version-check --no-deps --no-compile --only-binary=:all:)
-  "${pip[@]}" "$@" "torch==$torch_version+cpu" || "${pip[@]}" "$@" --index-url $torch_index "torch==$torch_version+cpu"
+  "${pip[@]}" "$@" "torch==$torch_version+cpu" ||
+    "${pip[@]}" "$@" --index-url $torch_index "torch==$torch_version"
 }
 
 unpack_wheel() (
@@ -252,7 +274,9 @@ fill_interop() {
     # Relative to the folder it lies in, so that the tree can be moved.
     echo ../../../../libtorch >"$interop/lib/python$(python_version "$python")/site-packages/libtorch.pth"
   else
-    pip_torch "$interop/bin/python" || return
+    # Where no index has the CPU wheel for this Python, the CUDA build with all that it links against: gigabytes.
+    pip_torch "$interop/bin/python" || "$interop/bin/python" -m pip install --disable-pip-version-check \
+      --only-binary=:all: "torch==$torch_version" || return
   fi
   "$interop/bin/python" -c 'import numpy, safetensors, sentencepiece, tokenizers, torch, transformers'
 }
@@ -276,11 +300,13 @@ install_interop() {
 # ---------------------------------------------------------------------------------------------------------------
 
 main() {
-  local tests=no argument
+  local purposes=build argument
   for argument; do
     case $argument in
-      --tests) tests=yes ;;
-      *) fail "unknown option $argument; there is --tests and nothing else" ;;
+      --quickstart) purposes+=' quickstart' ;;
+      --extras) purposes+=' quickstart extra' ;;
+      --tests) purposes+=' quickstart extra test' ;;
+      *) fail "unknown option $argument; there are --quickstart, --extras and --tests" ;;
     esac
   done
 
@@ -294,7 +320,7 @@ main() {
   install_packages
   check_packages
   if [[ -n ${Torch_DIR:-} ]]; then check_torch_dir; else install_libtorch; fi
-  if [[ $tests == yes ]]; then install_interop; fi
+  if wanted test; then install_interop; fi
   rm -f "$log"
   echo "third_party/install.sh took $SECONDS s"
 }

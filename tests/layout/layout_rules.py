@@ -93,3 +93,21 @@ def top_level_problems(tracked):
 def readme_problems(paths):
     folders = {path.split("/")[0] for path in paths if "/" in path and not path.startswith(".")}
     return [f"{folder}/ has no README.md" for folder in sorted(folders) if f"{folder}/README.md" not in paths]
+
+
+def quickstart_problems(texts):
+    """Why the quickstart would need what only the tests install. texts: path -> text of all scripts and CMake files."""
+    problems = []
+    quickstart, ci = texts["apps/quickstart.sh"], texts[".ci/run"]
+    if "--tests" in quickstart:
+        problems.append("apps/quickstart.sh: installs what only tests need")
+    if "-DZOO_BUILD_TESTS=OFF" not in quickstart:
+        problems.append("apps/quickstart.sh: must build with -DZOO_BUILD_TESTS=OFF")
+    for path in sorted(texts):
+        cmake = path.endswith((".txt", ".cmake", ".in", "build.sh"))
+        if cmake and not within(path, "tests") and "interop" in texts[path]:
+            problems.append(f"{path}: the build must not need third_party/interop")
+    before = ci[: ci.find("apps/quickstart.sh")]
+    if "apps/quickstart.sh" not in ci or "tests/run.sh" in before or "install.sh" in before:
+        problems.append(".ci/run: the quickstart comes first, as in the README, before anything is installed")
+    return problems

@@ -64,6 +64,10 @@ class Tree(unittest.TestCase):
                 pass  # not a text
         self.assert_none(problems)
 
+    def test_quickstart_needs_nothing_of_the_tests(self):
+        suffixes = (".sh", ".cmake", ".in", "CMakeLists.txt", ".ci/run")
+        self.assert_none(rules.quickstart_problems({p: self.text(p) for p in self.paths if p.endswith(suffixes)}))
+
 
 class Rules(unittest.TestCase):
     """The rules themselves: each refuses what it is there for, and lets its neighbour pass."""
@@ -71,6 +75,24 @@ class Rules(unittest.TestCase):
     def check_include(self, path, line, refused):
         problems = rules.include_problems(path, f"#pragma once\n{line}\n", lambda name: name.endswith("ours.h"))
         self.assertEqual(bool(problems), refused, f"{path}: {line}: {problems}")
+
+    def test_quickstart(self):
+        good = {
+            "apps/quickstart.sh": "third_party/install.sh --extras\nthird_party/build.sh build tzoo -DZOO_BUILD_TESTS=OFF",
+            ".ci/run": "apps/quickstart.sh --max_iters 9\ntests/run.sh",
+            "CMakeLists.txt": "add_subdirectory(models)",
+            "tests/interop/CMakeLists.txt": "third_party/interop/bin/python",
+        }
+        self.assertEqual(rules.quickstart_problems(good), [])
+        for path, text in [
+            ("apps/quickstart.sh", "third_party/install.sh --tests\nbuild -DZOO_BUILD_TESTS=OFF"),
+            ("apps/quickstart.sh", "third_party/install.sh\nthird_party/build.sh build tzoo"),
+            ("models/CMakeLists.txt", "third_party/interop/bin/python"),
+            (".ci/run", "tests/run.sh\napps/quickstart.sh"),
+            (".ci/run", "third_party/install.sh --tests\napps/quickstart.sh\ntests/run.sh"),
+            (".ci/run", "tests/run.sh"),
+        ]:
+            self.assertEqual(len(rules.quickstart_problems(good | {path: text})), 1, (path, text))
 
     def test_includes_of_ours(self):
         for path, included, refused in [

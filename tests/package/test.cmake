@@ -1,5 +1,5 @@
-# Installs the build tree BUILD to a temporary prefix; configures, builds and runs the project in consumer/
-# against it; runs the installed tzoo.
+# Installs the build tree BUILD to a temporary prefix; builds and runs the program in consumer/ against it, with
+# find_package and with the pkg-config file; runs the installed tzoo.
 set(work ${BUILD}/tests/package/work)
 file(REMOVE_RECURSE ${work})
 
@@ -31,6 +31,32 @@ find_program(consumer consumer PATHS ${work}/consumer ${work}/consumer/${CONFIG}
 run(${consumer})
 if(NOT output MATCHES "to be, or not to")
   message(FATAL_ERROR "the consumer ran, but printed:\n${output}")
+endif()
+
+# The same program without CMake, by what pkg-config would read.
+file(STRINGS ${work}/moved/${LIBDIR}/pkgconfig/transformer_zoo.pc lines)
+string(REPLACE " " "\\ " folder "${work}/moved/${LIBDIR}/pkgconfig")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^([A-Za-z]+)(=|: )(.*)$")
+    set(key ${CMAKE_MATCH_1})
+    string(REPLACE "\${pcfiledir}" "${folder}" value "${CMAKE_MATCH_3}")
+    string(REPLACE "\${prefix}" "${prefix}" value "${value}")
+    string(REPLACE "\${libtorch}" "${libtorch}" value "${value}")
+    set(${key} "${value}")
+  endif()
+endforeach()
+separate_arguments(Cflags UNIX_COMMAND "${Cflags}")
+separate_arguments(Libs UNIX_COMMAND "${Libs}")
+if(SANITIZE)
+  list(APPEND Cflags -fsanitize=${SANITIZE})
+endif()
+run(${COMPILER} ${Cflags} ${CMAKE_CURRENT_LIST_DIR}/consumer/main.cpp ${Libs} -o ${work}/by_pkg_config)
+run(${work}/by_pkg_config)
+
+# The LibTorch of the clone is installed too; one of Torch_DIR stays where it is.
+run(ldd ${work}/moved/bin/tzoo)
+if(BUNDLED AND NOT output MATCHES "libtorch_cpu.so => ${work}/moved/")
+  message(FATAL_ERROR "the installed tzoo has another LibTorch:\n${output}")
 endif()
 
 run(${work}/moved/bin/tzoo --help)

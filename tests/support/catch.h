@@ -22,6 +22,9 @@ inline auto Contains(const std::string& text) {
 
 using Catch::Approx;
 
+// Generated values are printed, and LibTorch has an operator<< for every std::pair: generate std::tuple of
+// enums.
+
 #else
 
 #include <catch2/catch.hpp>

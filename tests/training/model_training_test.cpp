@@ -56,9 +56,9 @@ std::vector<at::Tensor> gradients(zoo::Model& model, const zoo::ModelInputs& inp
 
 TEST_CASE("Recomputed blocks give the same gradients bit for bit, dropout and autocast included") {
   const auto [family, head] =
-      GENERATE(std::pair("gpt2", zoo::Head::kCausalLm), std::pair("llama", zoo::Head::kCausalLm),
-               std::pair("bert", zoo::Head::kMaskedLm), std::pair("albert", zoo::Head::kMaskedLm),
-               std::pair("t5", zoo::Head::kSeq2SeqLm));
+      GENERATE(std::tuple("gpt2", zoo::Head::kCausalLm), std::pair("llama", zoo::Head::kCausalLm),
+               std::tuple("bert", zoo::Head::kMaskedLm), std::pair("albert", zoo::Head::kMaskedLm),
+               std::tuple("t5", zoo::Head::kSeq2SeqLm));
   const auto dtype = GENERATE(at::kFloat, at::kBFloat16);
   if (std::string(family) == "albert" && dtype != at::kFloat) return;  // shared weights: see recompute()
   INFO(family << " " << dtype);

@@ -29,8 +29,8 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 
 TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
   const auto [name, kind] =
-      GENERATE(std::pair("adamw", OptimizerKind::kAdamW), std::pair("adafactor", OptimizerKind::kAdafactor),
-               std::pair("sgd", OptimizerKind::kSgd));
+      GENERATE(std::tuple("adamw", OptimizerKind::kAdamW), std::pair("adafactor", OptimizerKind::kAdafactor),
+               std::tuple("sgd", OptimizerKind::kSgd));
   INFO(name);
   const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
                                     ".safetensors");

@@ -70,8 +70,8 @@ TEST_CASE("A module of another program is trained by an objective of its own") {
 TEST_CASE("Stopped in the middle of an accumulation, a run goes on bit for bit, whatever it keeps") {
   using zoo::OptimizerKind;
   const auto [kind, dtype] =
-      GENERATE(std::pair(OptimizerKind::kAdamW, at::kHalf), std::pair(OptimizerKind::kAdafactor, at::kFloat),
-               std::pair(OptimizerKind::kSgd, at::kFloat), std::pair(OptimizerKind::kLion, at::kHalf));
+      GENERATE(std::tuple(OptimizerKind::kAdamW, at::kHalf), std::pair(OptimizerKind::kAdafactor, at::kFloat),
+               std::tuple(OptimizerKind::kSgd, at::kFloat), std::pair(OptimizerKind::kLion, at::kHalf));
   zoo::TrainerOptions all = options();
   all.updater = {.accumulation = 4, .dtype = dtype, .ema_decay = 0.9};
   all.updater.optimizer.kind = kind;

@@ -7,7 +7,6 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/command/tokenizer_choice.h"
-#include "apps/dataset_names.h"
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora.h"

@@ -15,6 +15,12 @@ constexpr std::uint64_t kToySeed = 1;
 
 }  // namespace
 
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names = corpus_names();
+  for (std::string& name : toy_set_names()) names.push_back(std::move(name));
+  return names;
+}
+
 Source read_source(const std::string& dataset, Task task) {
   if (is_toy_set(dataset) && !fs::exists(dataset)) {
     const bool pairs = task == Task::kSeq2Seq;

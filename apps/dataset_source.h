@@ -16,6 +16,9 @@ struct Source {
   bool is_table() const { return name.ends_with(".jsonl") || name.ends_with(".tsv"); }
 };
 
+/// Names that --dataset takes in place of a file: corpora and toy sets.
+std::vector<std::string> dataset_names();
+
 /// Reads --dataset: a file, a corpus, or a toy set, which is made. Throws Error naming it.
 Source read_source(const std::string& dataset, Task task);
 

@@ -8,7 +8,6 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
-#include "apps/dataset_names.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora.h"

@@ -1,7 +1,7 @@
 #include "apps/train_options.h"
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/dataset_names.h"
+#include "apps/dataset_source.h"
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/optimizer.h"
 #include "apps/training/schedule.h"

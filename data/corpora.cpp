@@ -12,7 +12,6 @@
 #include "data/sha256.h"
 
 namespace zoo {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -21,6 +20,8 @@ std::vector<std::string> corpus_names() {
   for (const Corpus& corpus : corpora()) names.push_back(corpus.name);
   return names;
 }
+
+namespace {
 
 std::string joined_names() {
   std::string text;

@@ -19,6 +19,7 @@ struct Corpus {
 };
 
 const std::vector<Corpus>& corpora();
+std::vector<std::string> corpus_names();
 
 /// The folder of the corpora's texts: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo.
 /// Throws Error if none of the three is set.

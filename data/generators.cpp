@@ -79,13 +79,13 @@ const std::vector<ToySet>& toy_sets() {
   return kToySets;
 }
 
-namespace {
-
-std::vector<std::string> toy_names() {
+std::vector<std::string> toy_set_names() {
   std::vector<std::string> names;
   for (const ToySet& set : toy_sets()) names.push_back(set.name);
   return names;
 }
+
+namespace {
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -112,12 +112,12 @@ const ToySet& find_toy_set(const std::string& name) {
   for (const ToySet& set : toy_sets()) {
     if (set.name == name) return set;
   }
-  throw Error("unknown toy set '", name, "'; there are ", joined(toy_names()),
-              did_you_mean(name, toy_names()));
+  throw Error("unknown toy set '", name, "'; there are ", joined(toy_set_names()),
+              did_you_mean(name, toy_set_names()));
 }
 
 bool is_toy_set(const std::string& name) {
-  const std::vector<std::string> names = toy_names();
+  const std::vector<std::string> names = toy_set_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

@@ -13,6 +13,7 @@ struct ToySet {
 
 /// copy, reverse, sort, addition, and those of toy_tables.h: what `tzoo data make` can write.
 const std::vector<ToySet>& toy_sets();
+std::vector<std::string> toy_set_names();
 
 /// `count` lines of a toy set; a line is a pure function of (name, seed, its number), the same on every
 /// platform. Throws Error for an unknown name or a count outside [1, 10,000,000].

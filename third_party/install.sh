@@ -116,7 +116,7 @@ install_packages() {
   fi
 }
 
-has_header() { "$compiler" -std=c++20 -E -P -x c++ - <<<"#include $1" >/dev/null 2>&1; }
+has_header() { "$compiler" -E -x c++ - <<<"#if !__has_include($1)"$'\n#error\n#endif' >/dev/null 2>&1; }
 
 # is_there PROBE: a program, a header, or "<header> or <header>".
 is_there() {

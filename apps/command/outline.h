@@ -31,6 +31,9 @@ struct CommandOutline {
   std::vector<CommandOutline> actions;  // of `tzoo` itself, its verbs
 };
 
+/// Every command below `root`, however deep, but not `root` itself: "tzoo data", "tzoo data get", …
+std::vector<const CommandOutline*> commands_below(const CommandOutline& root);
+
 /// The commands that have flags, in order: `root` itself or those below it.
 std::vector<const CommandOutline*> runnable_commands(const CommandOutline& root);
 

@@ -30,13 +30,9 @@ goes on.
 constexpr const char* kEnvironment = R"(.SH ENVIRONMENT
 .TP
 .B ZOO_KERNELS
-The processor instructions that
-.B \-\-weights
-and
-.B \-\-cache
-compute with:
+The processor instructions that the kernels of training and inference use:
 .BR avx512_bf16 ", " avx512 ", " avx2 " or " portable .
-Without it, and where the processor lacks them, the fastest that it has.
+Without it, the best that the processor has. One that it lacks is an error.
 .TP
 .BR GOMP_SPINCOUNT ", " OMP_WAIT_POLICY
 How threads wait for one another, as in every OpenMP program. Without them tzoo lets its threads sleep

@@ -28,14 +28,4 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
   return text;
 }
 
-std::vector<const CommandOutline*> commands_below(const CommandOutline& root) {
-  std::vector<const CommandOutline*> commands;
-  for (const CommandOutline& action : root.actions) {
-    commands.push_back(&action);
-    const auto below = commands_below(action);
-    commands.insert(commands.end(), below.begin(), below.end());
-  }
-  return commands;
-}
-
 }  // namespace zoo

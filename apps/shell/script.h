@@ -4,8 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/command/outline.h"
-
 namespace zoo {
 
 // What the completion scripts of the three shells have in common.
@@ -17,8 +15,5 @@ std::string single_quoted(std::string_view text);
 std::string first_clause(std::string_view description);
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator);
-
-/// Every command below `root`, however deep, but not `root` itself: "tzoo data", "tzoo data get", …
-std::vector<const CommandOutline*> commands_below(const CommandOutline& root);
 
 }  // namespace zoo

@@ -17,10 +17,10 @@
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
 #include "data/base/error.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/inference/memory.h"
 #include "models/inference/packed_decoder.h"
-#include "models/io/checkpoint.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
 

@@ -9,8 +9,8 @@
 #include "apps/export_huggingface.h"
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
-#include "models/io/checkpoint.h"
 #include "models/script/verify.h"
 
 namespace zoo {

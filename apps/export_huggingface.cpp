@@ -10,7 +10,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 namespace {

@@ -5,8 +5,8 @@
 #include "apps/forward_inputs.h"
 #include "apps/torch_options.h"
 #include "apps/verbs.h"
-#include "models/io/checkpoint.h"
-#include "models/io/named_tensors.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/named_tensors.h"
 #include "models/registry.h"
 
 namespace zoo {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/generate_flags.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
-#include "models/io/checkpoint.h"
 #include "tokenizer/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 

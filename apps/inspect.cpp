@@ -9,7 +9,7 @@
 #include "apps/training/run_directory.h"
 #include "apps/training/trainer_state.h"
 #include "apps/verbs.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/registry.h"
 #include "tokenizer/tokenizer.h"
 

@@ -8,7 +8,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/verbs.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/registry.h"
 
 namespace zoo {

@@ -5,10 +5,10 @@
 #include "apps/process_memory.h"
 #include "apps/torch_options.h"
 #include "data/base/error.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_encoder.h"
-#include "models/io/checkpoint.h"
 
 namespace zoo {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "apps/command/compute_options.h"
 #include "apps/packed_weights.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -20,7 +20,7 @@
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/train_options.h"
 #include "apps/training/lora.h"
 #include "apps/training/trainer.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

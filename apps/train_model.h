@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "apps/train_data.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 

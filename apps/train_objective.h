@@ -7,7 +7,7 @@
 #include "apps/training/data_parallel.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/updater.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/io/weight_table.h"
+#include "models/formats/weight_table.h"
 #include "models/model.h"
 
 namespace zoo {

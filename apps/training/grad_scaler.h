@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

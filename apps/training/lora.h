@@ -5,7 +5,7 @@
 
 #include <torch/nn/module.h>
 
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 #include "models/layers/linear.h"
 
 namespace zoo {

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

@@ -9,8 +9,8 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "models/io/config_reader.h"
-#include "models/io/safetensors.h"
+#include "models/formats/config_reader.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <torch/nn/module.h>
 
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

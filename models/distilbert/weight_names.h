@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/io/weight_table.h"
+#include "models/formats/weight_table.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo::distilbert {

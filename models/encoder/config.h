@@ -2,7 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 
 namespace zoo::encoder {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 
 namespace zoo::llama {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 
 namespace zoo::t5 {
 namespace {

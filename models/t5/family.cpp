@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "data/base/error.h"
-#include "models/io/weight_files.h"
+#include "models/formats/weight_files.h"
 #include "models/t5/config_reader.h"
 #include "models/t5/t5.h"
 #include "models/t5/weight_names.h"

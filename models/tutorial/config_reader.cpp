@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 
 namespace zoo::tutorial {
 namespace {

@@ -129,7 +129,7 @@ class Rules(unittest.TestCase):
             ("apps/a.cpp", "CLI/CLI.hpp", False),
             ("models/a.cpp", "CLI/CLI.hpp", True),
             ("models/script/a.cpp", "torch/script.h", False),
-            ("models/io/a.cpp", "torch/script.h", True),
+            ("models/formats/a.cpp", "torch/script.h", True),
             ("models/a.h", "torch/torch.h", True),
             ("models/a.h", "torch/nn.h", True),
             ("models/a.cpp", "torch/nn.h", False),

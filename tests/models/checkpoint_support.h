@@ -6,7 +6,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "tests/models/support.h"
 #include "tests/support/temporary_directory.h"
 

@@ -1,9 +1,9 @@
 #include "models/generation/contrastive_search.h"
 
 #include "data/base/json_file.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
-#include "models/io/checkpoint.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

@@ -1,5 +1,5 @@
 
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 #include "tests/models/checkpoint_support.h"
 #include "tests/support/catch.h"
 

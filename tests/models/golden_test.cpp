@@ -4,8 +4,8 @@
 #include <set>
 
 #include "data/base/atomic_file.h"
-#include "models/io/checkpoint.h"
-#include "models/io/named_tensors.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/named_tensors.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

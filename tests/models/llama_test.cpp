@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/layers/masks.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

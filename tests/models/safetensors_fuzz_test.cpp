@@ -2,7 +2,7 @@
 #include <random>
 
 #include "data/base/atomic_file.h"
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 #include "data/base/atomic_file.h"
 #include "tests/models/support.h"

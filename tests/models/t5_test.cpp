@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <torch/optim/adamw.h>
 
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
-#include "models/io/checkpoint.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

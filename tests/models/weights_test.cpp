@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/json_file.h"
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 #include "tests/models/checkpoint_support.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

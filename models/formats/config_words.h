@@ -2,7 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/io/config_reader.h"
+#include "models/formats/config_reader.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {

@@ -1,11 +1,11 @@
-#include "models/io/checkpoint.h"
+#include "models/checkpoint/checkpoint.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "models/io/config_reader.h"
+#include "models/formats/config_reader.h"
 #include "models/layers/parameter.h"
 #include "models/registry.h"
 

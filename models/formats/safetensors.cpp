@@ -1,4 +1,4 @@
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/io/checkpoint.h"
-#include "models/io/safetensors.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

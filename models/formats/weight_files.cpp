@@ -1,4 +1,4 @@
-#include "models/io/weight_files.h"
+#include "models/formats/weight_files.h"
 
 #include <set>
 

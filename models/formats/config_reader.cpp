@@ -1,4 +1,4 @@
-#include "models/io/config_reader.h"
+#include "models/formats/config_reader.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "models/checkpoint/load_report.h"
 #include "models/family.h"
-#include "models/io/load_report.h"
-#include "models/io/weight_files.h"
+#include "models/formats/weight_files.h"
 
 namespace zoo {
 

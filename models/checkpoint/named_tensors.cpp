@@ -1,4 +1,4 @@
-#include "models/io/named_tensors.h"
+#include "models/checkpoint/named_tensors.h"
 
 #include <ATen/ops/zeros_like.h>
 

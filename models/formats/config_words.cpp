@@ -1,4 +1,4 @@
-#include "models/io/config_words.h"
+#include "models/formats/config_words.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "models/io/load_report.h"
+#include "models/checkpoint/load_report.h"
 
 namespace zoo {
 namespace {

@@ -6,9 +6,9 @@
 #include <c10/core/Device.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/checkpoint/load_report.h"
+#include "models/checkpoint/weights.h"
 #include "models/family.h"
-#include "models/io/load_report.h"
-#include "models/io/weights.h"
 
 namespace zoo {
 

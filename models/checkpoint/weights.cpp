@@ -1,4 +1,4 @@
-#include "models/io/weights.h"
+#include "models/checkpoint/weights.h"
 
 #include <algorithm>
 #include <set>

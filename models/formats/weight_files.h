@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

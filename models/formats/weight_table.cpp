@@ -1,4 +1,4 @@
-#include "models/io/weight_table.h"
+#include "models/formats/weight_table.h"
 
 #include <algorithm>
 

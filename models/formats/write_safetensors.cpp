@@ -2,7 +2,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "models/io/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 

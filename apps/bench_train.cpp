@@ -222,11 +222,11 @@ int run_bench_train(const Arguments& arguments) {
   std::optional<std::filesystem::path> checkpoint;
   if (flags.init_from != "scratch") checkpoint = flags.init_from;
 
-  const std::string type =
-      checkpoint ? read_checkpoint_config(*checkpoint).family->model_type : model_type_of(flags);
+  const Shape shape =
+      checkpoint ? read_checkpoint_config(*checkpoint).config.shape : family_of(flags).base.shape;
   TaskData data = parsed->is_random()
                       ? random_data(flags.data)
-                      : read_task_data(flags.data, type, known_model(checkpoint, flags.data.kind()));
+                      : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.kind()));
   const LoadedModel loaded = make_model(flags, checkpoint, data, device);
   const BatchPlan plan = batch_plan(flags, session);
   const auto batches = parsed->is_random()

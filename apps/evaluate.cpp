@@ -188,7 +188,7 @@ int run_evaluate(const Arguments& arguments) {
   const c10::Device device = device_of(flags.compute);
 
   const KnownModel known = known_model(flags.model, task);
-  TaskData data = read_task_data(flags.data, checkpoint.family->model_type, known, /*evaluates=*/true);
+  TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/true);
   const LoadedModel loaded = load_model(flags.model, {.device = device, .head = head_of(task)});
   require_ids_below(data, loaded.model->config().vocab_size);
   const auto batches =

@@ -120,10 +120,10 @@ std::int64_t trained_parameters(const torch::nn::Module& module) {
   return count;
 }
 
-// Of a checkpoint its own, which decides what its texts need.
-std::string model_type(const TrainFlags& flags, const Start& start) {
-  return start.checkpoint ? read_checkpoint_config(*start.checkpoint).family->model_type
-                          : model_type_of(flags);
+// Decides which special tokens the texts need.
+Shape shape_of(const TrainFlags& flags, const Start& start) {
+  return start.checkpoint ? read_checkpoint_config(*start.checkpoint).config.shape
+                          : family_of(flags).base.shape;
 }
 
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
@@ -197,7 +197,7 @@ int run_train(const Arguments& arguments) {
   if (session.size() > 1 && !device.is_cpu())
     throw Error("--device: several processes can train on the CPU only");
   TaskData data =
-      read_task_data(flags.data, model_type(flags, start), known_model(start.checkpoint, flags.data.kind()));
+      read_task_data(flags.data, shape_of(flags, start), known_model(start.checkpoint, flags.data.kind()));
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);

@@ -19,10 +19,10 @@ Columns columns_of(Task task) {
   return {{"text"}};
 }
 
-TaskTextStyle style_of(Task task, const std::string& model_type) {
+TaskTextStyle style_of(Task task, Shape shape) {
   if (task == Task::kLm) return TaskTextStyle::kPlain;
-  if (model_type == "t5") return TaskTextStyle::kEncoderDecoder;
-  return model_type == "gpt2" || model_type == "llama" ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
+  if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
+  return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
 
 // Names the file of what the tokenizer cannot express.
@@ -46,11 +46,11 @@ TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, 
 
 class Reader {
  public:
-  Reader(const DataFlags& flags, const std::string& model_type, const KnownModel& known, bool evaluates)
+  Reader(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates)
       : flags_(flags),
         task_(flags.kind()),
         known_(known),
-        style_(style_of(task_, model_type)),
+        style_(style_of(task_, shape)),
         evaluates_(evaluates) {
     limits_.max_length = static_cast<std::size_t>(flags.block_size);
     limits_.max_target_length = static_cast<std::size_t>(flags.target_length());
@@ -250,9 +250,8 @@ Head head_of(Task task) {
   }
 }
 
-TaskData read_task_data(const DataFlags& flags, const std::string& model_type, const KnownModel& known,
-                        bool evaluates) {
-  TaskData data = Reader(flags, model_type, known, evaluates).read();
+TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
+  TaskData data = Reader(flags, shape, known, evaluates).read();
   data.loss.label_smoothing = flags.label_smoothing;
   return data;
 }

@@ -31,10 +31,9 @@ struct KnownModel {
 /// The head that a task trains.
 Head head_of(Task task);
 
-/// Reads, checks and encodes all of the data. With `evaluates` all of it is the validation split. Throws
-/// Error naming file and line of what does not fit.
-TaskData read_task_data(const DataFlags& flags, const std::string& model_type, const KnownModel& known,
-                        bool evaluates = false);
+/// Reads, checks and encodes all of the data for a model of this shape. With `evaluates` all of it is the
+/// validation split. Throws Error naming file and line of what does not fit.
+TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates = false);
 
 /// A classification's texts, of pairs both in one, with the numbers of their labels. Throws Error naming the
 /// line of a label that is not among them.

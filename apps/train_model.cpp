@@ -20,94 +20,40 @@ struct Sizes {
   std::optional<TokenId> pad_id;
 };
 
-// The flags in the words of a family's config.json, which its own reader then understands.
-json encoder_json(const ModelFlags& flags, const Sizes& sizes, const std::string& family) {
-  if (family == "distilbert") {
-    return {{"vocab_size", sizes.vocab_size},
-            {"dim", flags.n_embd},
-            {"n_layers", flags.n_layer},
-            {"n_heads", flags.n_head},
-            {"hidden_dim", *flags.n_inner},
-            {"max_position_embeddings", sizes.positions},
-            {"dropout", flags.dropout},
-            {"attention_dropout", flags.dropout},
-            {"seq_classif_dropout", flags.dropout},
-            {"qa_dropout", flags.dropout},
-            {"activation", flags.activation.value_or("gelu")}};
-  }
-  json config{{"vocab_size", sizes.vocab_size},
-              {"hidden_size", flags.n_embd},
-              {"num_hidden_layers", flags.n_layer},
-              {"num_attention_heads", flags.n_head},
-              {"intermediate_size", *flags.n_inner},
-              {"max_position_embeddings", sizes.positions},
-              {"hidden_dropout_prob", flags.dropout},
-              {"attention_probs_dropout_prob", flags.dropout},
-              {family == "albert" ? "classifier_dropout_prob" : "classifier_dropout", flags.dropout}};
-  if (flags.activation) config["hidden_act"] = *flags.activation;
-  if (family == "albert") config["embedding_size"] = flags.n_embd;
-  if (family == "roberta") {
-    // It counts positions from behind the padding's id.
-    config["max_position_embeddings"] = sizes.positions + sizes.pad_id.value_or(1) + 1;
-    config["type_vocab_size"] = 1;
-  }
-  return config;
-}
-
-json t5_json(const ModelFlags& flags, const Sizes& sizes) {
-  return {{"vocab_size", sizes.vocab_size},
-          {"d_model", flags.n_embd},
-          {"d_kv", std::max<std::int64_t>(1, flags.n_embd / flags.n_head)},
-          {"d_ff", *flags.n_inner},
-          {"num_layers", flags.n_layer},
-          {"num_heads", flags.n_head},
-          {"n_positions", sizes.positions},
-          {"dropout_rate", flags.dropout},
-          {"feed_forward_proj", flags.activation.value_or("relu")},
-          {"decoder_start_token_id", sizes.pad_id.value_or(0)}};
-}
-
-json decoder_json(const ModelFlags& flags, const Sizes& sizes, const std::string& family) {
-  if (family == "llama") {
-    return {{"vocab_size", sizes.vocab_size},
-            {"hidden_size", flags.n_embd},
-            {"num_hidden_layers", flags.n_layer},
-            {"num_attention_heads", flags.n_head},
-            {"num_key_value_heads", flags.n_kv_head.value_or(flags.n_head)},
-            {"intermediate_size", *flags.n_inner},
-            {"max_position_embeddings", sizes.positions},
-            {"attention_dropout", flags.dropout},
-            {"hidden_act", flags.activation.value_or("silu")}};
-  }
-  return {{"vocab_size", sizes.vocab_size},
-          {"n_positions", sizes.positions},
-          {"n_layer", flags.n_layer},
-          {"n_head", flags.n_head},
-          {"n_embd", flags.n_embd},
-          {"n_inner", flags.n_inner ? json(*flags.n_inner) : json()},
-          {"activation_function", flags.activation.value_or("gelu_new")},
-          {"bias", flags.bias},
-          {"embd_pdrop", flags.dropout},
-          {"attn_pdrop", flags.dropout},
-          {"resid_pdrop", flags.dropout}};
-}
-
-TransformerConfig config_of(ModelFlags flags, const Family& family, const Sizes& sizes,
+// The family's base with the sizes and rates of the flags. Throws Error for a flag that the family has no key
+// for.
+TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
                             const std::vector<std::string>& labels) {
-  const std::string& name = family.model_type;
-  if (name == "gpt2" || name == "llama") {
-    if (name == "llama" && !flags.n_inner) flags.n_inner = 4 * flags.n_embd;
-  } else if (!flags.n_inner) {
-    flags.n_inner = 4 * flags.n_embd;
+  using C = TransformerConfig;
+  C config = family.base;
+  config.vocab_size = sizes.vocab_size;
+  config.hidden_size = flags.n_embd;
+  config.num_layers = flags.n_layer;
+  config.num_heads = flags.n_head;
+  config.num_kv_heads = flags.n_kv_head.value_or(0);
+  config.intermediate_size = flags.n_inner.value_or(0);
+  if (config.head_dim > 0) config.head_dim = std::max<std::int64_t>(1, flags.n_embd / flags.n_head);
+  if (config.embedding_size > 0) config.embedding_size = flags.n_embd;
+  if (sizes.pad_id) config.pad_token_id = *sizes.pad_id;
+  if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = sizes.pad_id.value_or(0);
+  const std::int64_t skipped = config.max_positions - config.max_length();
+  config.max_positions = sizes.positions + skipped;
+  if (!flags.bias)
+    config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
+  if (flags.initializer_range) config.initializer_range = *flags.initializer_range;
+  for (const auto field :
+       {&C::embedding_dropout, &C::attention_dropout, &C::activation_dropout, &C::dropout, &C::final_dropout,
+        &C::classifier_dropout, &C::token_dropout, &C::answer_dropout}) {
+    if (family.keys.find(field) != nullptr) config.*field = flags.dropout;
   }
-  json config = name == "gpt2" || name == "llama" ? decoder_json(flags, sizes, name)
-                : name == "t5"                    ? t5_json(flags, sizes)
-                                                  : encoder_json(flags, sizes, name);
-  if (flags.initializer_range)
-    config[name == "t5" ? "initializer_factor" : "initializer_range"] = *flags.initializer_range;
-  if (sizes.pad_id) config["pad_token_id"] = *sizes.pad_id;
-  for (std::size_t i = 0; i < labels.size(); ++i) config["id2label"][std::to_string(i)] = labels[i];
-  return family.read_config(config, "the flags");
+  if (flags.activation) {
+    const ConfigKey& key = *family.keys.find(&C::activation);
+    const json name{{key.name, *flags.activation}};
+    key.read(ConfigReader(name, "--activation"), config);
+  }
+  if (!labels.empty()) set_labels(config, labels);
+  family.write_config(config);
+  return config;
 }
 
 std::int64_t vocab_size_of(const TaskData& data) {
@@ -132,7 +78,7 @@ LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const Task
 
 LoadedModel build(const TrainFlags& flags, const TaskData& data) {
   LoadedModel loaded;
-  loaded.family = &find_family(model_type_of(flags));
+  loaded.family = &family_of(flags);
   loaded.head = head_of(flags.data.kind());
   check_head(*loaded.family, loaded.head);
   Sizes sizes{.vocab_size = vocab_size_of(data),
@@ -150,15 +96,15 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
 
 }  // namespace
 
-std::string model_type_of(const TrainFlags& flags) {
-  if (flags.model.model_type) return *flags.model.model_type;
+const Family& family_of(const TrainFlags& flags) {
+  if (flags.model.model_type) return find_family(*flags.model.model_type);
   switch (head_of(flags.data.kind())) {
     case Head::kCausalLm:
-      return "gpt2";
+      return find_family("gpt2");
     case Head::kSeq2SeqLm:
-      return "t5";
+      return find_family("t5");
     default:
-      return "bert";
+      return find_family("bert");
   }
 }
 

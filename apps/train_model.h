@@ -8,8 +8,8 @@
 
 namespace zoo {
 
-/// The family that flags ask for, or that suits the task.
-std::string model_type_of(const TrainFlags& flags);
+/// The family that the flags name, or the task's default.
+const Family& family_of(const TrainFlags& flags);
 
 /// What a checkpoint brings: its tokenizer, and the labels of a head for this task. Nothing of an empty path.
 KnownModel known_model(const std::optional<std::filesystem::path>& checkpoint, Task task);

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/formats/config_keys.h"
 #include "models/formats/weight_table.h"
 #include "models/model.h"
 
@@ -13,7 +14,7 @@ namespace zoo {
 
 class WeightFiles;
 
-/// What a model ends in.
+/// Output of a model.
 enum class Head {
   kBase,
   kMaskedLm,
@@ -31,32 +32,37 @@ const std::string& name_of(Head head);
 /// Throws Error with the nearest name for one that is not a head's.
 Head head_named(const std::string& name);
 
-/// A configuration with a name that people know.
+/// A published or documented configuration.
 struct Preset {
   std::string name;
   std::string description;
   TransformerConfig config;
 };
 
-/// Everything the zoo knows of one family of models.
+/// Everything that the zoo knows about one family.
 struct Family {
   std::string model_type;   // as config.json says it
-  std::string description;  // a line, with the paper
+  std::string description;  // one line, with the paper
   struct HeadEntry {
     Head head;
     std::string architecture;  // Hugging Face's class, as in config.json's "architectures"
   };
   std::vector<HeadEntry> heads;  // the first is the default
+  /// Choices and default rates of the family, without sizes. Presets and `tzoo train` start from it, and a
+  /// key that config.json lacks keeps its value.
+  TransformerConfig base;
+  ConfigKeys keys;
   std::vector<Preset> presets;
 
-  /// Throws Error naming the key of `config` that is missing, has another type or is not supported.
-  TransformerConfig (*read_config)(const nlohmann::json& config, const std::string& source);
-  /// Hugging Face's keys for the configuration.
-  nlohmann::json (*write_config)(const TransformerConfig& config);
   std::shared_ptr<Model> (*build)(const TransformerConfig& config, Head head);
   WeightTable (*weight_table)(const TransformerConfig& config);
-  /// Completes what read_config has read by what only the tensors tell; null: nothing.
+  /// Completes what config.json says by what only the tensors tell; null: nothing.
   void (*complete_config)(TransformerConfig& config, const WeightFiles& files) = nullptr;
+
+  /// Throws Error naming the key of `config` that is missing, has another type or is not supported.
+  TransformerConfig read_config(const nlohmann::json& config, const std::string& source) const;
+  /// Hugging Face's keys for the configuration. Throws Error naming the fields that no key can say.
+  nlohmann::json write_config(const TransformerConfig& config) const;
 };
 
 }  // namespace zoo

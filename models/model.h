@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Generator.h>
@@ -51,6 +54,37 @@ struct ModelOutput {
   std::vector<at::Tensor> cross_attentions;  // num_decoder_layers of [B, H, T, S]
 };
 
+class EmbeddingsImpl;
+class LinearImpl;
+class NormImpl;
+class TransformerStackImpl;
+
+/// A head as steps on the hidden states [B, T, C]: the tokens that it reads, a projection with an activation
+/// and a norm (each may be absent), and the projection to logits.
+struct HeadParts {
+  /// kFirst: x[:, 0]. kLast: the last token that is not pad_token_id. Both give [B, C].
+  enum class Tokens { kAll, kFirst, kLast };
+  Tokens tokens = Tokens::kAll;
+  std::shared_ptr<LinearImpl> dense;
+  Activation activation = Activation::kTanh;  // of `dense`
+  std::shared_ptr<NormImpl> norm;
+  at::Tensor weight, bias;  // of the projection, [labels or V, C] and [labels or V]; undefined: none
+  double scale = 1.0;       // factor of what is projected
+  bool is_span = false;     // logits [B, T, 2] are those of an answer's start and end
+};
+
+/// What a model is made of, for engines that run its weights in their own way (packed inference,
+/// TorchScript). Without embeddings the model is of a kind that no engine runs.
+struct ModelParts {
+  std::shared_ptr<EmbeddingsImpl> embeddings;  // of all stacks
+  std::shared_ptr<TransformerStackImpl> encoder, decoder;
+  HeadParts head;
+
+  bool generates() const {
+    return decoder && head.tokens == HeadParts::Tokens::kAll && head.weight.defined();
+  }
+};
+
 /// A transformer of any family, as programs hold it.
 class Model : public torch::nn::Module {
  public:
@@ -59,13 +93,15 @@ class Model : public torch::nn::Module {
   /// Throws c10::Error naming what does not fit: an id outside the vocabulary, a sequence that is too long.
   virtual ModelOutput forward(const ModelInputs& inputs) = 0;
 
-  /// Fresh weights, drawn by the family's own rule.
-  virtual void initialize(at::Generator generator) = 0;
+  /// Fresh weights by config().initial_weights, in the order of the modules.
+  virtual void initialize(at::Generator generator);
+
+  virtual ModelParts parts() const { return {}; }
 
   const TransformerConfig& config() const { return config_; }
 
-  /// The parts that a table of parameter counts shows: name and number of parameters, tied weights once.
-  virtual std::vector<std::pair<std::string, std::int64_t>> components() const = 0;
+  /// Rows of a table of parameter counts: name and number of parameters, tied weights once.
+  std::vector<std::pair<std::string, std::int64_t>> components() const;
 
   /// The number of parameters, tied weights once.
   std::int64_t parameter_count() const;

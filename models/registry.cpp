@@ -3,20 +3,18 @@
 #include <algorithm>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/near_match.h"
-#include "models/albert/family.h"
-#include "models/bert/family.h"
-#include "models/distilbert/family.h"
-#include "models/gpt/family.h"
 #include "models/layers/parameter.h"
-#include "models/llama/family.h"
-#include "models/roberta/family.h"
-#include "models/t5/family.h"
-#include "models/tutorial/family.h"
 
 namespace zoo {
+
+// Each is defined in the file of models/families that has its name.
+Family gpt2(), llama(), t5(), bert(), roberta(), distilbert(), albert();
+Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
+
 namespace {
 
 const std::vector<std::string> kHeadNames{"base",
@@ -37,17 +35,27 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt::family(),
-                                       llama::family(),
-                                       t5::family(),
-                                       bert::family(),
-                                       roberta::family(),
-                                       distilbert::family(),
-                                       albert::family(),
-                                       tutorial::embeddings_family(),
-                                       tutorial::ambiguous_family(),
-                                       tutorial::disagreement_family()};
+  static const std::vector<Family> all{
+      gpt2(),
+      llama(),
+      t5(),
+      bert(),
+      roberta(),
+      distilbert(),
+      albert(),
+      tutorial_embeddings(),
+      tutorial_ambiguous(),
+      tutorial_disagreement(),
+  };
   return all;
+}
+
+TransformerConfig Family::read_config(const nlohmann::json& config, const std::string& source) const {
+  return keys.read(base, config, source);
+}
+
+nlohmann::json Family::write_config(const TransformerConfig& config) const {
+  return keys.write(base, config);
 }
 
 const std::string& name_of(Head head) {

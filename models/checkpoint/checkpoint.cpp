@@ -90,10 +90,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
 
 LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
   CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
-  if (!options.label_names.empty()) {
-    checkpoint.config.label_names = options.label_names;
-    checkpoint.config.num_labels = static_cast<std::int64_t>(options.label_names.size());
-  }
+  if (!options.label_names.empty()) set_labels(checkpoint.config, options.label_names);
   const WeightFiles files(directory);
   std::shared_ptr<Model> model;
   try {

@@ -4,19 +4,8 @@
 
 #include "models/encoder/heads.h"
 #include "models/layers/dropout.h"
-#include "models/layers/initial_weights.h"
 
 namespace zoo::encoder {
-namespace {
-
-std::int64_t count(const torch::nn::Module& module) {
-  std::int64_t sum = 0;
-  for (const auto& parameter : module.parameters()) sum += parameter.numel();
-  return sum;
-}
-
-}  // namespace
-
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
 }
@@ -34,7 +23,9 @@ EncoderModel::EncoderModel(const TransformerConfig& config, bool with_pooler) : 
 }
 
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
-  StackOutput result = stack(StackInputs{.embeddings = embeddings(inputs),
+  const at::Tensor embedded = embeddings(EmbeddingInputs{
+      .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
+  StackOutput result = stack(StackInputs{.embeddings = embedded,
                                          .attention_mask = inputs.attention_mask,
                                          .output_hidden_states = inputs.output_hidden_states,
                                          .output_attentions = inputs.output_attentions});
@@ -55,31 +46,8 @@ at::Tensor EncoderModel::drop(const at::Tensor& x, double rate) const {
   return rate > 0 && is_training() ? zoo::dropout(x, rate) : x;
 }
 
-void EncoderModel::initialize(at::Generator generator) {
-  draw_all_normal(*this, config_.initializer_range, generator);
-}
-
-std::vector<std::pair<std::string, std::int64_t>> EncoderModel::components() const {
-  std::vector<std::pair<std::string, std::int64_t>> parts;
-  parts.emplace_back("token embedding", count(*embeddings->word));
-  parts.emplace_back("position embedding", count(*embeddings->position));
-  if (embeddings->token_type) parts.emplace_back("token type embedding", count(*embeddings->token_type));
-  if (embeddings->projection) parts.emplace_back("embedding projection", count(*embeddings->projection));
-  std::int64_t attention = 0, feed_forward = 0, norms = count(*embeddings->norm);
-  for (const auto& module : *stack->blocks) {
-    const auto& block = *module->as<BlockImpl>();
-    attention += count(*block.attention);
-    feed_forward += count(*block.feed_forward);
-    norms += count(*block.attention_norm) + count(*block.feed_forward_norm);
-  }
-  parts.emplace_back("attention", attention);
-  parts.emplace_back("feed-forward", feed_forward);
-  parts.emplace_back("norms", norms);
-  if (pooler) parts.emplace_back("pooler", count(*pooler));
-  std::int64_t known = 0;
-  for (const auto& [name, size] : parts) known += size;
-  if (!head_name().empty()) parts.emplace_back(head_name(), parameter_count() - known);
-  return parts;
+ModelParts EncoderModel::parts() const {
+  return {.embeddings = embeddings.ptr(), .encoder = stack.ptr(), .head = head_parts()};
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "models/encoder/embeddings.h"
 #include "models/encoder/style.h"
 #include "models/family.h"
+#include "models/layers/embeddings.h"
 #include "models/layers/stack.h"
 
 namespace zoo::encoder {
@@ -19,7 +19,7 @@ class PoolerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Pooler);
 
-/// An encoder with embeddings: what BERT, RoBERTa, DistilBERT and ALBERT have in common. Bare, it gives
+/// An encoder with embeddings, as BERT, RoBERTa, DistilBERT and ALBERT have it. Bare, it gives
 /// last_hidden_state and, with a pooler, pooler_output; a head derives from it.
 class EncoderModel : public Model {
  public:
@@ -28,21 +28,18 @@ class EncoderModel : public Model {
 
   ModelOutput forward(const ModelInputs& inputs) final;
 
-  /// normal(0, initializer_range) for all weights but the norms', zero biases (Devlin et al., 2019).
-  void initialize(at::Generator generator) override;
-
-  std::vector<std::pair<std::string, std::int64_t>> components() const override;
+  ModelParts parts() const override;
 
   Embeddings embeddings{nullptr};
   TransformerStack stack{nullptr};
   Pooler pooler{nullptr};  // empty without one
 
  protected:
-  /// Fills what the head makes of output.last_hidden_state. A bare model has no labels to learn from.
+  /// Fills logits and loss from output.last_hidden_state. A bare model refuses labels.
   virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
 
-  /// What the head is called in components(), "" of a bare model.
-  virtual std::string head_name() const { return ""; }
+  /// Steps of apply_head() before the loss.
+  virtual HeadParts head_parts() const { return {}; }
 
   at::Tensor drop(const at::Tensor& x, double rate) const;
 };

@@ -24,12 +24,6 @@ MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style)
   }
 }
 
-void MaskedLm::initialize(at::Generator generator) {
-  EncoderModel::initialize(generator);
-  const at::NoGradGuard no_grad;
-  if (prediction_bias.defined()) prediction_bias.zero_();
-}
-
 void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   at::Tensor hidden = output.last_hidden_state, labels = inputs.labels;
   if (inputs.label_positions.defined()) {
@@ -41,13 +35,21 @@ void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   TORCH_CHECK(!labels.defined() || inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
               inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
   const VocabularyHead head = decoder ? VocabularyHead{decoder->weight, decoder->bias}
-                                      : VocabularyHead{embeddings->word->weight, prediction_bias};
+                                      : VocabularyHead{embeddings->token->weight, prediction_bias};
   if (labels.defined() && inputs.loss_only) {
     output.loss = head.loss(x, labels, inputs.loss);
     return;
   }
   output.logits = head.logits(x);
   if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
+}
+
+HeadParts MaskedLm::head_parts() const {
+  return {.dense = prediction_dense.ptr(),
+          .activation = activation_,
+          .norm = prediction_norm.ptr(),
+          .weight = decoder ? decoder->weight : embeddings->token->weight,
+          .bias = decoder ? decoder->bias : prediction_bias};
 }
 
 SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)
@@ -71,6 +73,15 @@ void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& outp
     output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
 
+HeadParts SequenceClassifier::head_parts() const {
+  const bool relu = sentence_vector_ == SentenceVector::kRelu;
+  return {.tokens = HeadParts::Tokens::kFirst,
+          .dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr(),
+          .activation = relu ? Activation::kRelu : Activation::kTanh,
+          .weight = sentence_classifier->weight,
+          .bias = sentence_classifier->bias};
+}
+
 NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(config, /*with_pooler=*/true) {
   next_sentence = register_module("next_sentence", Linear(config.hidden_size, 2));
 }
@@ -81,6 +92,13 @@ void NextSentence::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   TORCH_CHECK(inputs.labels.dim() == 1 && inputs.labels.size(0) == output.logits.size(0),
               "labels of next sentences must be [", output.logits.size(0), "], got ", inputs.labels.sizes());
   output.loss = cross_entropy(output.logits, inputs.labels);
+}
+
+HeadParts NextSentence::head_parts() const {
+  return {.tokens = HeadParts::Tokens::kFirst,
+          .dense = pooler->dense.ptr(),
+          .weight = next_sentence->weight,
+          .bias = next_sentence->bias};
 }
 
 TokenClassifier::TokenClassifier(const TransformerConfig& config)
@@ -96,6 +114,10 @@ void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output)
   output.loss = cross_entropy(output.logits, inputs.labels, inputs.loss);
 }
 
+HeadParts TokenClassifier::head_parts() const {
+  return {.weight = token_classifier->weight, .bias = token_classifier->bias};
+}
+
 QuestionAnswering::QuestionAnswering(const TransformerConfig& config)
     : EncoderModel(config, /*with_pooler=*/false) {
   TORCH_CHECK(config.num_labels == 2, "question answering has 2 labels, start and end, got ",
@@ -108,6 +130,10 @@ void QuestionAnswering::apply_head(const ModelInputs& inputs, ModelOutput& outpu
   output.start_logits = logits[0];
   output.end_logits = logits[1];
   if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);
+}
+
+HeadParts QuestionAnswering::head_parts() const {
+  return {.weight = span->weight, .bias = span->bias, .is_span = true};
 }
 
 }  // namespace zoo::encoder

@@ -11,19 +11,15 @@ class MaskedLm : public EncoderModel {
  public:
   MaskedLm(const TransformerConfig& config, const Style& style);
 
-  void initialize(at::Generator generator) override;
-
   Linear prediction_dense{nullptr};
   Norm prediction_norm{nullptr};
   Linear decoder{nullptr};  // empty when tied
   at::Tensor
       prediction_bias;  // [V], of the tied decoder; beside an untied one Style::keeps_spare_bias, or empty
 
-  Activation activation() const { return activation_; }
-
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  std::string head_name() const override { return "masked-lm head"; }
+  HeadParts head_parts() const override;
 
  private:
   Activation activation_;
@@ -38,11 +34,9 @@ class SequenceClassifier : public EncoderModel {
   Linear sentence_dense{nullptr};  // empty where the pooler does its work
   Linear sentence_classifier{nullptr};
 
-  SentenceVector sentence_vector() const { return sentence_vector_; }
-
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  std::string head_name() const override { return "classifier"; }
+  HeadParts head_parts() const override;
 
  private:
   SentenceVector sentence_vector_;
@@ -58,7 +52,7 @@ class NextSentence : public EncoderModel {
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  std::string head_name() const override { return "next-sentence head"; }
+  HeadParts head_parts() const override;
 };
 
 /// A class for each token: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
@@ -70,7 +64,7 @@ class TokenClassifier : public EncoderModel {
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  std::string head_name() const override { return "classifier"; }
+  HeadParts head_parts() const override;
 };
 
 /// Where an answer begins and ends: start_logits and end_logits [B, T]. labels [B, 2], as span_loss() takes
@@ -84,7 +78,7 @@ class QuestionAnswering : public EncoderModel {
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  std::string head_name() const override { return "question-answering head"; }
+  HeadParts head_parts() const override;
 };
 
 }  // namespace zoo::encoder

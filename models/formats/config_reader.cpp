@@ -28,6 +28,11 @@ bool ConfigReader::is_null(const char* key) const {
   return found != json_.end() && found->is_null();
 }
 
+bool ConfigReader::is(const char* key, const nlohmann::json& value) const {
+  const nlohmann::json* found = find(key);
+  return found == nullptr || *found == value;
+}
+
 std::int64_t ConfigReader::require_int(const char* key) const {
   if (!has(key)) throw Error(source_, ": the key '", key, "' is missing");
   return get_int(key, 0);

@@ -19,6 +19,10 @@ class ConfigReader {
   bool has(const char* key) const;
   /// The key is there and says null.
   bool is_null(const char* key) const;
+  /// The key is not given, or says `value`.
+  bool is(const char* key, const nlohmann::json& value) const;
+  /// The value of a key that has() says is given.
+  const nlohmann::json& at(const char* key) const { return *find(key); }
   std::int64_t require_int(const char* key) const;
   std::int64_t get_int(const char* key, std::int64_t fallback) const;
   double get_double(const char* key, double fallback) const;

@@ -2,17 +2,7 @@
 
 // The part of a PackedStack that is attention: over a sequence's own cache, and over an encoder's output.
 
-#include <cmath>
-
 namespace zoo::inference {
-namespace {
-
-float scale_of(const TransformerConfig& config) {
-  const double scale = config.attention_scale;
-  return static_cast<float>(scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(config.head_size())));
-}
-
-}  // namespace
 
 void PackedStack::attend(const Run& run, std::size_t layer) const {
   // A job is a head of keys and values of a sequence.
@@ -57,7 +47,7 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
                                .query_count = rows.count,
                                .visible = causal ? rows.past + 1 : rows.count,
                                .growth = causal ? std::size_t{1} : 0,
-                               .scale = scale_of(config_),
+                               .scale = static_cast<float>(config_.score_scale()),
                                .result_row = heads * head_dim,
                                .scratch = run.workspace.scratch[run.team.rank()].data()};
   float* result =
@@ -99,7 +89,7 @@ void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
                         .query_row = row,
                         .query_count = rows.count,
                         .visible = (*run.pass.memory_lengths)[rows.source],
-                        .scale = scale_of(config_),
+                        .scale = static_cast<float>(config_.score_scale()),
                         .result = run.workspace.attended.as<float>() + begin,
                         .result_row = row,
                         .scratch = run.workspace.scratch[run.team.rank()].data()});

@@ -1,9 +1,7 @@
 #include "models/inference/packed_decoder.h"
 
-#include "models/decoder/decoder.h"
 #include "models/inference/packed_session.h"
-#include "models/layers/positions.h"
-#include "models/t5/t5.h"
+#include "models/layers/embeddings.h"
 
 namespace zoo {
 namespace inference {
@@ -39,23 +37,14 @@ at::Tensor rows_of(const at::Tensor& table) {
 }  // namespace
 
 PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_(model.config()) {
-  const at::Tensor* output = nullptr;
-  if (auto* decoder = dynamic_cast<DecoderForCausalLm*>(&model)) {
-    token_embedding_ = rows_of(decoder->token_embedding->weight);
-    if (decoder->position_embedding) position_embedding_ = rows_of(decoder->position_embedding->weight);
-    if (config_.position == PositionKind::kSinusoidal)
-      position_embedding_ = sinusoidal_positions(config_.max_positions, config_.hidden_size);
-    stack_ = std::make_unique<PackedStack>(*decoder->stack, config_, options);
-    output = decoder->lm_head ? &decoder->lm_head->weight : &decoder->token_embedding->weight;
-  } else {
-    auto* t5 = dynamic_cast<t5::T5*>(&model);
-    TORCH_CHECK(t5 != nullptr && t5->head() == Head::kSeq2SeqLm, "only a language model can be packed");
-    token_embedding_ = rows_of(t5->token_embedding->weight);
-    encoder_ = std::make_unique<PackedStack>(*t5->stack->encoder, config_.encoder_part(), options);
-    stack_ = std::make_unique<PackedStack>(*t5->stack->decoder, config_.decoder_part(), options);
-    output = t5->lm_head ? &t5->lm_head->weight : &t5->token_embedding->weight;
-  }
-  head_ = PackedLinear(*output, at::Tensor(), options.weights);
+  const ModelParts parts = model.parts();
+  TORCH_CHECK(parts.generates(), "only a language model can be packed");
+  TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
+  token_embedding_ = rows_of(parts.embeddings->token->weight);
+  if (config_.has_position_table()) position_embedding_ = rows_of(parts.embeddings->position_table());
+  if (parts.encoder) encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
+  stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
+  head_ = PackedLinear(parts.head.weight, parts.head.bias, options.weights);
 }
 
 std::size_t PackedDecoder::bytes() const {
@@ -121,11 +110,16 @@ std::unique_ptr<DecodingSession> PackedDecoder::begin(const std::vector<TokenIds
 }  // namespace inference
 
 bool can_pack(const Model& model) {
-  if (const auto* decoder = dynamic_cast<const DecoderForCausalLm*>(&model))
-    return inference::PackedStack::supports(*decoder->stack, model.config());
-  const auto* t5 = dynamic_cast<const t5::T5*>(&model);
-  return t5 != nullptr && t5->head() == Head::kSeq2SeqLm &&
-         inference::PackedStack::supports(*t5->stack->encoder, model.config().encoder_part());
+  using inference::PackedStack;
+  const ModelParts parts = model.parts();
+  if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
+  // embed() adds the tables of tokens and positions, and knows no more.
+  const EmbeddingsImpl& embeddings = *parts.embeddings;
+  if (embeddings.token_type || embeddings.norm || embeddings.projection ||
+      model.config().position_count != PositionCount::kAll) {
+    return false;
+  }
+  return PackedStack::supports(*parts.decoder) && (!parts.encoder || PackedStack::supports(*parts.encoder));
 }
 
 std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options) {

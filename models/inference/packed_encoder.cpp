@@ -4,8 +4,8 @@
 
 #include <ATen/ops/zeros.h>
 
-#include "models/encoder/encoder.h"
-#include "models/t5/t5.h"
+#include "models/layers/stack.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace inference {
@@ -14,8 +14,7 @@ namespace {
 // The rows that a mask keeps, sequence by sequence.
 class PackedEncoder : public StackEngine {
  public:
-  PackedEncoder(TransformerStackImpl& stack, const TransformerConfig& config, const PackOptions& options)
-      : stack_(stack, config, options) {}
+  PackedEncoder(TransformerStackImpl& stack, const PackOptions& options) : stack_(stack, options) {}
 
   at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) override {
     const at::Tensor given = embeddings.to(at::kFloat).contiguous();
@@ -65,26 +64,15 @@ class PackedEncoder : public StackEngine {
 }  // namespace
 }  // namespace inference
 
-namespace {
-
-TransformerStackImpl* encoder_of(Model& model) {
-  if (auto* encoder = dynamic_cast<encoder::EncoderModel*>(&model)) return encoder->stack.get();
-  if (auto* encoder = dynamic_cast<t5::T5Encoder*>(&model)) return encoder->encoder.get();
-  return nullptr;
-}
-
-}  // namespace
-
 bool can_pack_encoder(const Model& model) {
-  // encoder_of() only looks.
-  const TransformerStackImpl* stack = encoder_of(const_cast<Model&>(model));
-  return stack != nullptr && inference::PackedStack::supports(*stack, model.config());
+  const ModelParts parts = model.parts();
+  return parts.encoder && !parts.decoder && inference::PackedStack::supports(*parts.encoder);
 }
 
 void pack_encoder(Model& model, const inference::PackOptions& options) {
   TORCH_CHECK(can_pack_encoder(model), "there is no encoder of a kind that can be packed");
-  TransformerStackImpl& stack = *encoder_of(model);
-  stack.set_engine(std::make_shared<inference::PackedEncoder>(stack, model.config(), options));
+  const auto stack = model.parts().encoder;
+  stack->set_engine(std::make_shared<inference::PackedEncoder>(*stack, options));
 }
 
 }  // namespace zoo

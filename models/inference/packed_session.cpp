@@ -108,8 +108,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
   if (!logits_.defined() || logits_.size(0) != batch || logits_.size(1) != length)
     logits_ = at::empty({batch, length, vocabulary}, at::kFloat);
   const std::size_t count = rows_.size() * places;
-  if (model_.config_.logits_scale != 1.0) {
-    const auto scale = static_cast<float>(model_.config_.logits_scale);
+  if (model_.config_.output_scale() != 1.0) {
+    const auto scale = static_cast<float>(model_.config_.output_scale());
     for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
   }
   model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());

@@ -31,7 +31,8 @@ bool has_relative_bias(const TransformerConfig& config) {
 
 }  // namespace
 
-bool PackedStack::supports(const TransformerStackImpl& stack, const TransformerConfig& config) {
+bool PackedStack::supports(const TransformerStackImpl& stack) {
+  const TransformerConfig& config = stack.config();
   return config.attention == AttentionKind::kFull && config.position != PositionKind::kShaw &&
          stack.block(0).attention->qkv->weight.is_cpu();
 }
@@ -40,10 +41,10 @@ PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) {
   return norm ? PackedNorm{floats_of(norm->weight), floats_of(norm->bias)} : PackedNorm{};
 }
 
-PackedStack::PackedStack(TransformerStackImpl& stack, const TransformerConfig& config,
-                         const PackOptions& options)
-    : config_(config), options_(options) {
-  TORCH_CHECK(supports(stack, config), "there are no packed kernels for this kind of attention");
+PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
+    : config_(stack.config()), options_(options) {
+  const TransformerConfig& config = config_;
+  TORCH_CHECK(supports(stack), "there are no packed kernels for this kind of attention");
   // An encoder keeps nothing that would have to be small.
   if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
     options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;

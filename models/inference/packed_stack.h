@@ -50,10 +50,10 @@ struct Workspace {
 class PackedStack {
  public:
   /// Throws c10::Error for what supports() refuses.
-  PackedStack(TransformerStackImpl& stack, const TransformerConfig& config, const PackOptions& options);
+  PackedStack(TransformerStackImpl& stack, const PackOptions& options);
 
   /// False for Shaw's positions, attention that is not full, and a device that is no CPU.
-  static bool supports(const TransformerStackImpl& stack, const TransformerConfig& config);
+  static bool supports(const TransformerStackImpl& stack);
 
   /// All layers and the final norm.
   void run(const Pass& pass, Workspace& workspace);

@@ -86,8 +86,8 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
       scale_(config.attention_scale) {
   const std::int64_t width = num_heads_ * head_dim_;
   const std::int64_t kv_width = num_kv_heads_ * head_dim_;
-  qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.attention_bias));
-  out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+  qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.qkv_bias));
+  out = register_module("out", Linear(width, config.hidden_size, config.attention_output_bias));
   if (kind_ == AttentionKind::kLinformer) {
     const auto projection = [&] {
       return Linear(config.max_positions, config.attention_projection, /*with_bias=*/false);
@@ -175,10 +175,9 @@ CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
       dropout_(config.attention_dropout),
       scale_(config.attention_scale) {
   const std::int64_t width = num_heads_ * head_dim_;
-  q = register_module("q", Linear(config.hidden_size, width, config.attention_bias));
-  kv =
-      register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.attention_bias));
-  out = register_module("out", Linear(width, config.hidden_size, config.attention_bias));
+  q = register_module("q", Linear(config.hidden_size, width, config.qkv_bias));
+  kv = register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.qkv_bias));
+  out = register_module("out", Linear(width, config.hidden_size, config.attention_output_bias));
 }
 
 KeyValueCache::View CrossAttentionImpl::keys_and_values(const CrossAttentionContext& context) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/tanh.h>
 
 #include "models/kernels/linear.h"
 #include "models/layers/dropout.h"
@@ -50,6 +51,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return gated(Activation::kRelu);
     case Activation::kGeGluTanh:
       return gated(Activation::kGeluTanh);
+    case Activation::kTanh:
+      return at::tanh(x);
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }

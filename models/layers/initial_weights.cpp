@@ -1,27 +1,75 @@
 #include "models/layers/initial_weights.h"
 
-#include "models/layers/norm.h"
+#include <cmath>
 
 namespace zoo {
+namespace {
 
-void draw_normal(LinearImpl& linear, double std, at::Generator generator) {
-  const at::NoGradGuard no_grad;
-  linear.weight.normal_(0.0, std, std::move(generator));
-  if (linear.bias.defined()) linear.bias.zero_();
+void draw(const at::Tensor& weight, double std, const at::Generator& generator) {
+  weight.normal_(0.0, std, generator);
 }
 
-void draw_normal(EmbeddingImpl& embedding, double std, at::Generator generator) {
-  const at::NoGradGuard no_grad;
-  embedding.weight.normal_(0.0, std, std::move(generator));
-  if (embedding.padding_id() >= 0) embedding.weight[embedding.padding_id()].zero_();
+void initialize(EmbeddingImpl& table, double std, const at::Generator& generator) {
+  draw(table.weight, std, generator);
+  if (table.padding_id() >= 0) table.weight[table.padding_id()].zero_();
 }
 
-void draw_all_normal(torch::nn::Module& module, double std, const at::Generator& generator) {
-  for (const auto& part : module.modules()) {
-    if (auto* linear = part->as<LinearImpl>()) draw_normal(*linear, std, generator);
-    if (auto* embedding = part->as<EmbeddingImpl>()) draw_normal(*embedding, std, generator);
+// Queries carry the factor 1 / sqrt(D) that unscaled scores lack.
+void draw_by_width(const std::string& name, const at::Tensor& weight, const TransformerConfig& config,
+                   const at::Generator& generator) {
+  const auto width = static_cast<double>(weight.size(1)), head = static_cast<double>(config.head_size());
+  const std::int64_t queries = name == "attention.qkv"       ? config.num_heads * config.head_size()
+                               : name == "cross_attention.q" ? weight.size(0)
+                                                             : 0;
+  if (queries > 0)
+    draw(weight.slice(0, 0, queries), config.initializer_range / std::sqrt(width * head), generator);
+  if (queries < weight.size(0))
+    draw(weight.slice(0, queries), config.initializer_range / std::sqrt(width), generator);
+}
+
+void initialize(BlockImpl& block, const TransformerConfig& config, const at::Generator& generator) {
+  const double std = config.initializer_range;
+  const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config.num_layers));
+  for (const auto& entry : block.named_modules("", /*include_self=*/false)) {
+    const std::string& name = entry.key();
+    const auto& part = entry.value();
     if (auto* norm = part->as<NormImpl>()) norm->reset();
+    if (auto* table = part->as<EmbeddingImpl>()) initialize(*table, std, generator);
+    auto* linear = part->as<LinearImpl>();
+    if (linear == nullptr) continue;
+    if (config.initial_weights == InitialWeights::kByWidth) {
+      draw_by_width(name, linear->weight, config, generator);
+    } else {
+      const bool ends_residual = name.ends_with(".out") || name.ends_with(".down");
+      const bool scaled = config.initial_weights == InitialWeights::kScaledResiduals && ends_residual;
+      draw(linear->weight, scaled ? residual_std : std, generator);
+    }
+    if (linear->bias.defined()) linear->bias.zero_();
   }
+}
+
+}  // namespace
+
+void initialize(torch::nn::Module& module, double std, const at::Generator& generator) {
+  const at::NoGradGuard no_grad;
+  for (const auto& part : module.modules()) {
+    if (auto* norm = part->as<NormImpl>()) norm->reset();
+    if (auto* table = part->as<EmbeddingImpl>()) initialize(*table, std, generator);
+    auto* linear = part->as<LinearImpl>();
+    if (linear == nullptr) continue;
+    draw(linear->weight, std, generator);
+    if (linear->bias.defined()) linear->bias.zero_();
+  }
+}
+
+void initialize(TransformerStackImpl& stack, const TransformerConfig& config,
+                const at::Generator& generator) {
+  const at::NoGradGuard no_grad;
+  const bool by_width = config.initial_weights == InitialWeights::kByWidth;
+  const double width = by_width ? std::sqrt(static_cast<double>(config.hidden_size)) : 1.0;
+  if (stack.position_bias) initialize(*stack.position_bias, config.initializer_range / width, generator);
+  for (const auto& block : *stack.blocks) initialize(*block->as<BlockImpl>(), config, generator);
+  if (stack.final_norm) stack.final_norm->reset();
 }
 
 }  // namespace zoo

@@ -2,18 +2,17 @@
 
 #include <ATen/core/Generator.h>
 
-#include "models/layers/linear.h"
+#include "models/layers/stack.h"
 
 namespace zoo {
 
-/// weight from normal(0, std), bias zero.
-void draw_normal(LinearImpl& linear, double std, at::Generator generator);
+// Fresh weights, drawn in the order of the modules. Norms are one and zero; biases and the row of padding
+// zero.
 
-/// weight from normal(0, std), the padding's row zero.
-void draw_normal(EmbeddingImpl& embedding, double std, at::Generator generator);
+/// Of any module: projections and tables from normal(0, std).
+void initialize(torch::nn::Module& module, double std, const at::Generator& generator);
 
-/// BERT's rule (Devlin et al., 2019) for everything in `module`, in the order of its submodules: projections
-/// and embeddings as above, norms one and zero.
-void draw_all_normal(torch::nn::Module& module, double std, const at::Generator& generator);
+/// Of a stack: projections by config.initial_weights.
+void initialize(TransformerStackImpl& stack, const TransformerConfig& config, const at::Generator& generator);
 
 }  // namespace zoo

@@ -50,6 +50,8 @@ class TransformerStackImpl : public torch::nn::Module {
 
   StackOutput forward(const StackInputs& inputs);
 
+  const TransformerConfig& config() const { return config_; }
+
   /// The block of a layer in [0, num_layers).
   BlockImpl& block(std::int64_t layer) const;
 

@@ -1,5 +1,7 @@
 #include "models/layers/transformer_config.h"
 
+#include <initializer_list>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -140,6 +142,8 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
+  faults.check(c.activation != Activation::kTanh, "a feed-forward has no activation of tanh");
+  faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
   faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
 
@@ -173,66 +177,129 @@ void TransformerConfig::validate() const {
   faults.report();
 }
 
+namespace {
+
+std::string text_of(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string text_of(bool value) {
+  return value ? "true" : "false";
+}
+std::string text_of(double value) {
+  std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << value;
+  return text.str();
+}
+std::string text_of(std::string_view name) {
+  return std::string(name);
+}
+std::string text_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return "[" + text + "]";
+}
+
+// The name of an enumerator: names follow the order of the enum.
+template <class Enum>
+std::string_view named(Enum value, std::initializer_list<std::string_view> names) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < names.size() ? names.begin()[index] : "?";
+}
+
+std::string text_of(const RopeScaling& scaling) {
+  if (scaling.kind == RopeScalingKind::kNone) return "none";
+  const std::string factor = " " + text_of(scaling.factor);
+  if (scaling.kind == RopeScalingKind::kLinear) return "linear" + factor;
+  return "llama3" + factor + " " + text_of(scaling.low_frequency_factor) + " " +
+         text_of(scaling.high_frequency_factor) + " " + text_of(scaling.original_max_positions);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& c) {
+  // Names every member: a field that is added does not compile until it stands here and below.
+  const auto& [shape, vocab_size, hidden_size, num_layers, num_decoder_layers, num_heads, num_kv_heads,
+               head_dim, intermediate_size, max_positions, type_vocab_size, embedding_size, num_labels,
+               pad_token_id, label_names, problem_type, trains_padding, decoder_start_token_id, norm,
+               norm_placement, layer_norm_eps, position, position_count, rope_theta, rope_scaling,
+               relative_buckets, relative_max_distance, activation, attention, attention_window,
+               attention_projection, attention_scale, cross_attention, sharing, tie_word_embeddings,
+               logits_scale, qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
+               embedding_dropout, attention_dropout, activation_dropout, dropout, final_dropout,
+               classifier_dropout, token_dropout, answer_dropout, initializer_range, initial_weights] = c;
+  return {
+      {"shape", text_of(named(shape, {"encoder", "decoder", "encoder-decoder"}))},
+      {"vocab_size", text_of(vocab_size)},
+      {"hidden_size", text_of(hidden_size)},
+      {"num_layers", text_of(num_layers)},
+      {"num_decoder_layers",
+       text_of(shape == Shape::kEncoderDecoder ? c.decoder_layers() : num_decoder_layers)},
+      {"num_heads", text_of(num_heads)},
+      {"num_kv_heads", text_of(num_kv_heads > 0 ? num_kv_heads : num_heads)},
+      {"head_dim", text_of(num_heads > 0 ? c.head_size() : head_dim)},
+      {"intermediate_size", text_of(intermediate_size > 0 ? intermediate_size : 4 * hidden_size)},
+      {"max_positions", text_of(max_positions)},
+      {"type_vocab_size", text_of(type_vocab_size)},
+      {"embedding_size", text_of(embedding_size)},
+      {"num_labels", text_of(num_labels)},
+      {"pad_token_id", text_of(pad_token_id)},
+      {"label_names", text_of(label_names)},
+      {"problem_type",
+       text_of(named(problem_type, {"by_labels", "regression", "single_label", "multi_label"}))},
+      {"trains_padding", text_of(trains_padding)},
+      {"decoder_start_token_id", text_of(decoder_start_token_id)},
+      {"norm", text_of(name_of(norm))},
+      {"norm_placement", text_of(named(norm_placement, {"pre", "post"}))},
+      {"layer_norm_eps", text_of(layer_norm_eps)},
+      {"position", text_of(name_of(position))},
+      {"position_count", text_of(named(position_count, {"all", "not_padding"}))},
+      {"rope_theta", text_of(rope_theta)},
+      {"rope_scaling", text_of(rope_scaling)},
+      {"relative_buckets", text_of(relative_buckets)},
+      {"relative_max_distance", text_of(relative_max_distance)},
+      {"activation", text_of(name_of(activation))},
+      {"attention", text_of(name_of(attention))},
+      {"attention_window", text_of(attention_window)},
+      {"attention_projection", text_of(attention_projection)},
+      {"attention_scale", text_of(num_heads > 0 ? c.score_scale() : attention_scale)},
+      {"cross_attention", text_of(cross_attention)},
+      {"sharing", text_of(named(sharing, {"none", "all_layers"}))},
+      {"tie_word_embeddings", text_of(tie_word_embeddings)},
+      {"logits_scale", text_of(hidden_size > 0 ? c.output_scale() : logits_scale)},
+      {"qkv_bias", text_of(qkv_bias)},
+      {"attention_output_bias", text_of(attention_output_bias)},
+      {"feed_forward_bias", text_of(feed_forward_bias)},
+      {"norm_bias", text_of(norm_bias)},
+      {"embedding_norm", text_of(embedding_norm)},
+      {"embedding_dropout", text_of(embedding_dropout)},
+      {"attention_dropout", text_of(attention_dropout)},
+      {"activation_dropout", text_of(activation_dropout)},
+      {"dropout", text_of(dropout)},
+      {"final_dropout", text_of(final_dropout)},
+      {"classifier_dropout", text_of(classifier_dropout)},
+      {"token_dropout", text_of(token_dropout)},
+      {"answer_dropout", text_of(answer_dropout)},
+      {"initializer_range", text_of(initializer_range)},
+      {"initial_weights", text_of(named(initial_weights, {"normal", "scaled_residuals", "by_width"}))},
+  };
+}
+
 std::string_view name_of(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kSwiGlu:
-      return "swiglu";
-    case Activation::kGeGlu:
-      return "geglu";
-    case Activation::kReGlu:
-      return "reglu";
-    case Activation::kGeGluTanh:
-      return "geglu_tanh";
-  }
-  return "?";
+  return named(activation,
+               {"relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "reglu", "geglu_tanh", "tanh"});
 }
 
 std::string_view name_of(PositionKind position) {
-  switch (position) {
-    case PositionKind::kNone:
-      return "none";
-    case PositionKind::kSinusoidal:
-      return "sinusoidal";
-    case PositionKind::kLearned:
-      return "learned";
-    case PositionKind::kShaw:
-      return "shaw";
-    case PositionKind::kT5Buckets:
-      return "t5_buckets";
-    case PositionKind::kRotary:
-      return "rotary";
-    case PositionKind::kAlibi:
-      return "alibi";
-  }
-  return "?";
+  return named(position, {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi"});
 }
 
 std::string_view name_of(NormKind norm) {
-  return norm == NormKind::kLayerNorm ? "layer_norm" : "rms_norm";
+  return named(norm, {"layer_norm", "rms_norm"});
 }
 
 std::string_view name_of(AttentionKind attention) {
-  switch (attention) {
-    case AttentionKind::kFull:
-      return "full";
-    case AttentionKind::kSlidingWindow:
-      return "sliding_window";
-    case AttentionKind::kStridedSparse:
-      return "strided_sparse";
-    case AttentionKind::kLinear:
-      return "linear";
-    case AttentionKind::kLinformer:
-      return "linformer";
-  }
-  return "?";
+  return named(attention, {"full", "sliding_window", "strided_sparse", "linear", "linformer"});
 }
 
 bool is_gated(Activation activation) {

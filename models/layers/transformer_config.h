@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zoo {
@@ -36,8 +38,9 @@ struct RopeScaling {
   std::int64_t original_max_positions = 8192;
 };
 
-/// The last four are gated linear units (Shazeer, 2020): activation(x W) * (x V).
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh };
+/// The four before the last are gated linear units (Shazeer, 2020): activation(x W) * (x V). kTanh is that of
+/// poolers and classifiers; a feed-forward does not have it.
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh, kTanh };
 
 /// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
 /// (2020). kLinformer: Wang et al. (2020).
@@ -46,9 +49,11 @@ enum class AttentionKind { kFull, kSlidingWindow, kStridedSparse, kLinear, kLinf
 /// kAllLayers: one block's weights serve every layer (ALBERT: Lan et al., 2020).
 enum class Sharing { kNone, kAllLayers };
 
-/// How a decoder's fresh weights are drawn: all from normal(0, initializer_range), or as GPT-2 (Radford et
-/// al., 2019, section 2.3) the projections that end a residual branch divided by sqrt(2 * num_layers).
-enum class InitialWeights { kNormal, kScaledResiduals };
+/// Distribution of fresh weights. kNormal: normal(0, initializer_range) (BERT). kScaledResiduals: the same,
+/// and projections that end a residual branch divided by sqrt(2 * num_layers) (GPT-2: Radford et al., 2019,
+/// section 2.3). kByWidth: normal(0, initializer_range / sqrt(input width)), which makes up for unscaled
+/// attention (T5).
+enum class InitialWeights { kNormal, kScaledResiduals, kByWidth };
 
 /// Which tokens learned positions count. kAll: every one, from 0. kNotPadding: those that are not
 /// pad_token_id, from pad_token_id + 1; padding is at pad_token_id (RoBERTa: Liu et al., 2019).
@@ -74,11 +79,11 @@ struct TransformerConfig {
   std::int64_t type_vocab_size = 0;      // of BERT's segments; 0: none
   std::int64_t embedding_size = 0;       // E of a factorised embedding (ALBERT); 0: hidden_size
   std::int64_t num_labels = 2;           // of the heads that classify
-  std::int64_t pad_token_id = -1;        // its embedding is not trained; -1: none
+  std::int64_t pad_token_id = -1;        // -1: none
   std::vector<std::string> label_names;  // num_labels of them, or none
   ProblemType problem_type = ProblemType::kByLabels;
-  bool trains_padding = true;  // a decoder's embedding of pad_token_id; an encoder's is never trained
-  std::int64_t decoder_start_token_id = -1;  // what an encoder-decoder's decoder begins with; -1: none
+  bool trains_padding = true;                // the embedding of pad_token_id
+  std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder's decoder; -1: none
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
@@ -93,15 +98,17 @@ struct TransformerConfig {
   AttentionKind attention = AttentionKind::kFull;
   std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
   std::int64_t attention_projection = 0;  // kLinformer: mixtures that the keys become
-  double attention_scale = 0.0;           // of the scores; 0: 1 / sqrt(D)
+  double attention_scale = 0.0;           // factor of the scores; 0: 1 / sqrt(D)
   bool cross_attention = false;           // every block of a decoder attends to a memory too
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
-  double logits_scale = 1.0;  // of the hidden state before the output projection (T5: 1 / sqrt(C) when tied)
+  double logits_scale = 1.0;  // factor of the hidden state before the output projection; 0: 1 / sqrt(C) (T5)
 
-  bool attention_bias = true;     // in the projections of the attention
-  bool feed_forward_bias = true;  // in the two projections of the feed-forward
-  bool norm_bias = true;          // in LayerNorm
+  bool qkv_bias = true;               // in the projections to queries, keys and values
+  bool attention_output_bias = true;  // in the projection of the attention's output
+  bool feed_forward_bias = true;      // in the two projections of the feed-forward
+  bool norm_bias = true;              // in LayerNorm
+  bool embedding_norm = false;        // a norm of the sum of embeddings (BERT)
 
   double embedding_dropout = 0.0;
   double attention_dropout = 0.0;   // on the attention weights
@@ -120,13 +127,24 @@ struct TransformerConfig {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
   }
 
+  double score_scale() const {
+    return attention_scale != 0 ? attention_scale : 1.0 / std::sqrt(static_cast<double>(head_size()));
+  }
+  double output_scale() const {
+    return logits_scale != 0 ? logits_scale : 1.0 / std::sqrt(static_cast<double>(hidden_size));
+  }
+  /// Positions are rows of a table: a sequence has at most max_length() tokens.
+  bool has_position_table() const {
+    return position == PositionKind::kLearned || position == PositionKind::kSinusoidal;
+  }
+
   std::int64_t decoder_layers() const { return num_decoder_layers > 0 ? num_decoder_layers : num_layers; }
 
   /// The two stacks of an encoder-decoder, each a configuration of its own.
   TransformerConfig encoder_part() const;
   TransformerConfig decoder_part() const;
 
-  /// The longest sequence: positions that RoBERTa's count leaves out are none.
+  /// Length of the longest sequence: RoBERTa's count leaves out the first positions.
   std::int64_t max_length() const {
     return position_count == PositionCount::kAll ? max_positions : max_positions - pad_token_id - 1;
   }
@@ -136,6 +154,10 @@ struct TransformerConfig {
   /// Throws c10::Error naming each field that is out of range, with its value and what it must be.
   void validate() const;
 };
+
+/// Name and value of every field, as messages show them. Sizes that stand for another (0: as many as …) are
+/// given by their value, so that equal models have equal fields.
+std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& config);
 
 /// "relu", "gelu", "gelu_tanh", …: the names that flags and tables use.
 std::string_view name_of(Activation activation);

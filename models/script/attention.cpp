@@ -55,15 +55,13 @@ def forward(self, x: Tensor, read: List[Tensor], bias: Optional[Tensor], hidden_
 
 std::string with_heads(std::string_view text, const TransformerConfig& config) {
   const std::int64_t heads = config.num_heads, kv_heads = config.kv_heads(), head_dim = config.head_size();
-  const bool scaled = config.attention_scale != 0;
-  const double scale = scaled ? config.attention_scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
   return fill(std::string(kHeads) + std::string(text),
               {{"heads", std::to_string(heads)},
                {"kv_heads", std::to_string(kv_heads)},
                {"head_dim", std::to_string(head_dim)},
                {"width", std::to_string(heads * head_dim)},
                {"kv_width", std::to_string(kv_heads * head_dim)},
-               {"scale", literal(scale)},
+               {"scale", literal(config.score_scale())},
                // Left out where it says nothing: older releases of PyTorch do not know it.
                {"gqa", heads == kv_heads ? "" : ", enable_gqa=True"}});
 }

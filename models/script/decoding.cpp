@@ -20,7 +20,7 @@ def pick(self, logits: Tensor, temperature: float, top_k: int) -> Tensor:
 
 constexpr std::string_view kGenerate = R"(
 def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int = 0) -> Tensor:
-    self.check_ids(input_ids)
+    self.embeddings.check(input_ids, "input_ids")
     assert max_new_tokens >= 0, "max_new_tokens must be at least 0, got {}".format(max_new_tokens)
     assert temperature >= 0.0, "temperature must be at least 0, got {}".format(temperature)
     assert top_k >= 0, "top_k must be at least 0, got {}".format(top_k)
@@ -60,7 +60,7 @@ def padding_mask(self, input_ids: Tensor) -> Optional[Tensor]:
 
 def generate(self, input_ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int = 0,
              attention_mask: Optional[Tensor] = None) -> Tensor:
-    self.check_ids(input_ids, "input_ids")
+    self.embeddings.check(input_ids, "input_ids")
     assert max_new_tokens >= 0, "max_new_tokens must be at least 0, got {}".format(max_new_tokens)
     assert temperature >= 0.0, "temperature must be at least 0, got {}".format(temperature)
     assert top_k >= 0, "top_k must be at least 0, got {}".format(top_k)
@@ -93,7 +93,7 @@ constexpr std::string_view kLimitCapacity =
     assert prompt <= $limit, too_long
     capacity = min(capacity, $limit))";
 
-// A full cache: the last half of the context is read anew.
+// A full cache: the last half of the context is read again.
 constexpr std::string_view kSlide = R"(if past == $limit:
             step = torch.slice(ids, 1, end - $kept, end)
             past = 0)";
@@ -101,8 +101,7 @@ constexpr std::string_view kSlide = R"(if past == $limit:
 }  // namespace
 
 std::string generate_source(const TransformerConfig& config) {
-  const bool bounded =
-      config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
+  const bool bounded = config.has_position_table();
   const std::string limit = std::to_string(config.max_positions);
   const std::string kept = std::to_string(std::max<std::int64_t>(config.max_positions / 2, 1));
   return std::string(kPick) +

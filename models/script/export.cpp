@@ -10,38 +10,13 @@
 #include "data/base/error.h"
 #include "models/registry.h"
 #include "models/script/compile.h"
-#include "models/script/decoder.h"
-#include "models/script/encoder.h"
-#include "models/script/t5.h"
+#include "models/script/model.h"
 
 namespace zoo {
 namespace {
 
-using script::ScriptPart;
-
 // Changes when a method or attribute that a reader uses changes its meaning.
 constexpr std::int64_t kFormatVersion = 1;
-
-struct Writer {
-  const char* model_type;
-  ScriptPart (*describe)(const Model&);
-};
-
-// Every family that can be written, each with all its heads.
-constexpr Writer kWriters[] = {
-    {"gpt2", script::decoder_part},   {"llama", script::decoder_part},   {"t5", script::t5_part},
-    {"bert", script::encoder_part},   {"roberta", script::encoder_part}, {"distilbert", script::encoder_part},
-    {"albert", script::encoder_part},
-};
-
-const Writer& find_writer(const Family& family) {
-  std::string known;
-  for (const Writer& writer : kWriters) {
-    if (family.model_type == writer.model_type) return writer;
-    known += (known.empty() ? "" : ", ") + std::string(writer.model_type);
-  }
-  throw Error("cannot write ", family.model_type, " as TorchScript (there is: ", known, ")");
-}
 
 void save(const torch::jit::Module& module, const std::filesystem::path& path) {
   AtomicFile file(path);
@@ -86,7 +61,7 @@ std::string describe(const Model& model, const Family& family) {
 void export_torchscript(const Model& model, const Family& family, Head head,
                         const std::filesystem::path& file, const ScriptOptions& options) {
   check_head(family, head);
-  ScriptPart part = find_writer(family).describe(model);
+  script::ScriptPart part = script::model_part(model);
   part.attributes = {{"config", describe(model, family)},
                      {"format_version", kFormatVersion},
                      {"eos_ids", options.eos_ids},

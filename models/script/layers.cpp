@@ -38,19 +38,25 @@ std::string activation_source(Activation activation, const std::string& x) {
       return gated(Activation::kRelu);
     case Activation::kGeGluTanh:
       return gated(Activation::kGeluTanh);
+    case Activation::kTanh:
+      return "torch.tanh(" + x + ")";
   }
   TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
 
 ScriptPart linear_part(const LinearImpl& linear) {
+  return linear_part(linear.weight, linear.bias);
+}
+
+ScriptPart linear_part(const at::Tensor& weight, const at::Tensor& bias) {
   ScriptPart part;
-  part.class_name = linear.bias.defined() ? "Linear" : "LinearWithoutBias";
-  add_weight_and_bias(part, linear.weight, linear.bias);
+  part.class_name = bias.defined() ? "Linear" : "LinearWithoutBias";
+  add_weight_and_bias(part, weight, bias);
   part.source = fill(R"(
 def forward(self, x: Tensor) -> Tensor:
     return torch.linear(x, self.weight, $bias)
 )",
-                     {{"bias", bias_argument(linear.bias)}});
+                     {{"bias", bias_argument(bias)}});
   return part;
 }
 

@@ -13,6 +13,7 @@ std::string activation_source(Activation activation, const std::string& x);
 
 /// forward(x) -> y
 ScriptPart linear_part(const LinearImpl& linear);
+ScriptPart linear_part(const at::Tensor& weight, const at::Tensor& bias);
 
 /// forward(ids) -> rows. Its weight is the table.
 ScriptPart embedding_part(const EmbeddingImpl& embedding);

@@ -126,7 +126,7 @@ class TorchScriptTest(ExportTest):
         model = make_gpt2(self.source).bfloat16()
         script = self.script("--dtype", "bfloat16")
         self.assertEqual({p.dtype for p in script.parameters()}, {torch.bfloat16})
-        table = dict(script.named_parameters())["token_embedding.weight"]
+        table = dict(script.named_parameters())["embeddings.token.weight"]
         self.assertTrue(torch.equal(table, model.transformer.wte.weight))
         found, expected = script(some_ids(2, 17)).float(), model(some_ids(2, 17)).logits.float()
         self.assertLess(((found - expected).abs().max() / expected.abs().max()).item(), 0.05)

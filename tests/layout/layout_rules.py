@@ -3,7 +3,6 @@
 import re
 
 TOP_LEVEL = {"CMakeLists.txt", "README.md", "LICENSE", "apps", "data", "models", "tests", "third_party", "tokenizer"}
-FAMILIES = {"albert", "bert", "distilbert", "gpt", "llama", "roberta", "t5", "tutorial"}
 
 # Folder -> the folders whose headers it may include. The longest folder that a path begins with decides;
 # data/base may be included by everybody. tests/ is free.
@@ -16,6 +15,22 @@ MAY_INCLUDE = {
     "apps": ["apps", "data", "models", "tokenizer"],
 }
 
+# The floors of models/, from the ground up: a file may include those of its own floor's part and of all floors below.
+MODEL_FLOORS = [
+    ["models/kernels/"],
+    ["models/layers/"],
+    ["models/formats/"],
+    ["models/heads/"],
+    ["models/model."],
+    ["models/family."],
+    ["models/decoder/", "models/encoder/", "models/encoder_decoder/"],
+    ["models/families/"],
+    ["models/registry."],
+    ["models/checkpoint/"],
+    ["models/generation/"],
+    ["models/inference/", "models/script/"],
+]
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 # Preceded by nothing of a path: behind "models" or "$HOME" it is no absolute one.
 HOME_PATH = re.compile(r"(?<![\w.~})-])/(?:home|root|work|workspace|Users)/\w")
@@ -25,9 +40,10 @@ def within(path, folder):
     return path == folder or path.startswith(folder + "/")
 
 
-def family(path):
-    parts = path.split("/")
-    return parts[1] if len(parts) > 2 and parts[0] == "models" and parts[1] in FAMILIES else None
+def model_floor(path):
+    """Floor and part of a file of models/; (None, None) for one that is on no floor."""
+    return next(((number, part) for number, floor in enumerate(MODEL_FLOORS) for part in floor
+                 if path.startswith(part)), (None, None))
 
 
 def own_include_problem(path, included):
@@ -38,10 +54,14 @@ def own_include_problem(path, included):
     allowed = MAY_INCLUDE[folder] + ["data/base"]
     if not any(within(included, f) for f in allowed):
         return f"{folder}/ may include only {', '.join(f + '/' for f in allowed)}"
-    if family(included) and family(path) and family(path) != family(included):
-        return "families do not include one another"
-    if family(included) and within(path, "apps"):
-        return "apps hold the base class and include no family"
+    if within(included, "models/families") and not within(path, "models/families"):
+        return "families are reached through models/registry.h"
+    if within(path, "models"):
+        (floor, part), (lower, other) = model_floor(path), model_floor(included)
+        if within(included, "models") and (floor is None or lower is None):
+            return "models/ has floors, and this file is on none: see MODEL_FLOORS"
+        if lower is not None and (lower > floor or lower == floor and part != other):
+            return f"{part} stands below {other} or beside it: no include runs upwards"
     return None
 
 

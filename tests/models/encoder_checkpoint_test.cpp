@@ -1,5 +1,4 @@
 
-#include "models/formats/config_words.h"
 #include "tests/models/checkpoint_support.h"
 #include "tests/support/catch.h"
 

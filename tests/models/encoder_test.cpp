@@ -49,14 +49,14 @@ std::string fault_of(Model& model, const ModelInputs& inputs) {
 
 TEST_CASE("embeddings are the norm of word, position and segment together") {
   const TransformerConfig config = test::small_encoder_config();
-  encoder::Embeddings embeddings(config);
+  Embeddings embeddings(config);
   const at::NoGradGuard no_grad;
   embeddings->norm->weight.uniform_(0.5, 2.0);
   const at::Tensor ids = at::tensor({3, 5}, at::kLong).unsqueeze(0),
                    types = at::tensor({0, 1}, at::kLong).unsqueeze(0);
-  const at::Tensor found = embeddings->forward({.input_ids = ids, .token_type_ids = types});
+  const at::Tensor found = embeddings->forward({.ids = ids, .token_type_ids = types});
   for (std::int64_t t = 0; t < 2; ++t) {
-    const at::Tensor sum = embeddings->word->weight[ids[0][t].item<std::int64_t>()] +
+    const at::Tensor sum = embeddings->token->weight[ids[0][t].item<std::int64_t>()] +
                            embeddings->position->weight[t] + embeddings->token_type->weight[t];
     const at::Tensor centred = sum - sum.mean();
     const at::Tensor expected =
@@ -80,34 +80,33 @@ TEST_CASE("without token types every token is of the first") {
 
 TEST_CASE("RoBERTa counts the tokens that are not padding, from behind the padding's position") {
   const TransformerConfig config = config_of("roberta");  // pad_token_id 1
-  encoder::Embeddings embeddings(config);
+  Embeddings embeddings(config);
   const at::NoGradGuard no_grad;
   const at::Tensor ids = at::tensor({1, 5, 6, 1, 7, 1}, at::kLong).unsqueeze(0);
   const at::Tensor positions = at::tensor({1, 2, 3, 1, 4, 1}, at::kLong).unsqueeze(0);
   TransformerConfig plain = config;
   plain.position_count = PositionCount::kAll;
-  encoder::Embeddings told(plain);
+  Embeddings told(plain);
   for (auto& parameter : told->named_parameters()) {
     parameter.value().copy_(embeddings->named_parameters()[parameter.key()]);
   }
-  CHECK(at::equal(embeddings->forward({.input_ids = ids}),
-                  told->forward({.input_ids = ids, .position_ids = positions})));
+  CHECK(at::equal(embeddings->forward({.ids = ids}), told->forward({.ids = ids, .position_ids = positions})));
   CHECK(config.max_length() == 14);
-  CHECK_NOTHROW(embeddings->forward({.input_ids = at::full({1, 14}, 3, at::kLong)}));
+  CHECK_NOTHROW(embeddings->forward({.ids = at::full({1, 14}, 3, at::kLong)}));
   CHECK_THAT(test::c10_error_of([&] {
-               embeddings->forward({.input_ids = at::full({1, 15}, 3, at::kLong)});
+               embeddings->forward({.ids = at::full({1, 15}, 3, at::kLong)});
              }),
              Contains("15 tokens") && Contains("14 positions"));
 }
 
 TEST_CASE("a factorised embedding has narrow tables and a projection to the encoder's width") {
   const TransformerConfig config = config_of("albert");
-  encoder::Embeddings embeddings(config);
-  CHECK(embeddings->word->weight.sizes() == at::IntArrayRef({13, 5}));
+  Embeddings embeddings(config);
+  CHECK(embeddings->token->weight.sizes() == at::IntArrayRef({13, 5}));
   CHECK(embeddings->position->weight.sizes() == at::IntArrayRef({16, 5}));
   CHECK(embeddings->norm->weight.sizes() == at::IntArrayRef({5}));
   CHECK(embeddings->projection->weight.sizes() == at::IntArrayRef({12, 5}));
-  CHECK(embeddings->forward({.input_ids = words(config, 2, 3, 3)}).sizes() == at::IntArrayRef({2, 3, 12}));
+  CHECK(embeddings->forward({.ids = words(config, 2, 3, 3)}).sizes() == at::IntArrayRef({2, 3, 12}));
 }
 
 TEST_CASE("padding on the right changes nothing for the tokens that are kept, with any head") {
@@ -156,10 +155,10 @@ TEST_CASE("the embedding of padding gets no gradient") {
   model->forward({.input_ids = ids, .labels = at::tensor({0, 1, 0, 1}, at::kLong).unsqueeze(0)})
       .loss.backward();
   const auto& parameters = model->named_parameters();
-  for (const char* name : {"embeddings.word.weight", "embeddings.position.weight"}) {
+  for (const char* name : {"embeddings.token.weight", "embeddings.position.weight"}) {
     CHECK(parameters[name].grad()[1].count_nonzero().item<int>() == 0);
   }
-  CHECK(parameters["embeddings.word.weight"].grad()[5].count_nonzero().item<int>() > 0);
+  CHECK(parameters["embeddings.token.weight"].grad()[5].count_nonzero().item<int>() > 0);
   CHECK(parameters["embeddings.position.weight"].grad()[2].count_nonzero().item<int>() > 0);
 }
 
@@ -195,7 +194,7 @@ TEST_CASE("a tied masked-lm head projects with the word embedding") {
   const at::Tensor before = model->forward({.input_ids = ids}).logits;
   // A word that the input does not hold changes its own logits alone.
   const std::int64_t unseen = 12;
-  model->named_parameters()["embeddings.word.weight"][unseen] += 1.0;
+  model->named_parameters()["embeddings.token.weight"][unseen] += 1.0;
   const at::Tensor after = model->forward({.input_ids = ids}).logits;
   CHECK(relative_error(after.slice(2, 0, unseen), before.slice(2, 0, unseen)) < 1e-6);
   CHECK(relative_error(after.select(2, unseen), before.select(2, unseen)) > 1e-2);
@@ -269,7 +268,7 @@ TEST_CASE("fresh weights are BERT's: normal with the configured deviation, no bi
             5 * 0.05 / std::sqrt(2.0 * static_cast<double>(value.numel())));
     }
   }
-  CHECK(model->named_parameters()["embeddings.word.weight"][0].count_nonzero().item<int>() == 0);
+  CHECK(model->named_parameters()["embeddings.token.weight"][0].count_nonzero().item<int>() == 0);
 }
 
 TEST_CASE("inputs that do not fit an encoder are refused with what they are") {

@@ -151,7 +151,7 @@ TEST_CASE("a Llama's configuration survives config.json") {
       .high_frequency_factor = 5.0,
       .original_max_positions = 77};
   config.rope_theta = 123.0;
-  config.attention_bias = true;
+  config.qkv_bias = config.attention_output_bias = true;
   config.activation = Activation::kGeGluTanh;
   config.head_dim = 10;
   const auto& family = find_family("llama");
@@ -160,13 +160,14 @@ TEST_CASE("a Llama's configuration survives config.json") {
   if (config.rope_scaling.kind == RopeScalingKind::kLlama3)
     CHECK(again.rope_scaling.original_max_positions == 77);
   CHECK(again.rope_theta == 123.0);
-  CHECK(again.attention_bias);
+  CHECK(again.qkv_bias);
+  CHECK(again.attention_output_bias);
   CHECK_FALSE(again.feed_forward_bias);
   CHECK(again.activation == Activation::kGeGluTanh);
   CHECK(again.head_dim == 10);
   CHECK(again.kv_heads() == 1);
   config.activation = Activation::kSilu;
-  CHECK_THAT(test::error_of([&] { family.write_config(config); }), Contains("gate"));
+  CHECK_THAT(test::error_of([&] { family.write_config(config); }), Contains("activation = silu"));
 }
 
 TEST_CASE("fresh Llama weights: normal with 0.02 everywhere, norms one, the padding's row zero") {
@@ -187,5 +188,5 @@ TEST_CASE("fresh Llama weights: normal with 0.02 everywhere, norms one, the padd
       CHECK(std::abs(value.std().item<double>() - 0.02) < 5 * 0.02 / std::sqrt(2 * count) + 5e-5);
     }
   }
-  CHECK(model->named_parameters()["token_embedding.weight"][7].count_nonzero().item<int>() == 0);
+  CHECK(model->named_parameters()["embeddings.token.weight"][7].count_nonzero().item<int>() == 0);
 }

@@ -45,7 +45,7 @@ TransformerConfig t5_config() {
   config.intermediate_size = 20;
   config.relative_buckets = 8;
   config.relative_max_distance = 10;
-  config.logits_scale = 1 / std::sqrt(12.0);
+  config.logits_scale = 0;
   return config;
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("A packed decoder gives the modules' logits") {
   TransformerConfig sinusoidal = test::small_config();
   sinusoidal.position = PositionKind::kSinusoidal;
   sinusoidal.norm_placement = NormPlacement::kPost;
-  sinusoidal.norm_bias = sinusoidal.attention_bias = false;
+  sinusoidal.norm_bias = sinusoidal.qkv_bias = sinusoidal.attention_output_bias = false;
   check_decoder(test::random_gpt(sinusoidal, 4), exact, 1e-5);
 }
 

@@ -10,6 +10,8 @@ TransformerConfig encoder_config(const std::string& family) {
   TransformerConfig config = tiny();
   config.shape = Shape::kEncoder;
   config.norm_placement = NormPlacement::kPost;
+  config.embedding_norm = true;
+  config.trains_padding = false;
   config.type_vocab_size = family == "distilbert" ? 0 : 2;
   if (family == "roberta") {
     config.position_count = PositionCount::kNotPadding;

@@ -46,7 +46,7 @@ TEST_CASE("a TorchScript file computes what a GPT-2 computes") {
 
 TEST_CASE("a TorchScript file has no biases where the model has none") {
   TransformerConfig config = tiny();
-  config.attention_bias = config.feed_forward_bias = config.norm_bias = false;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
   check(config);
 }
 

@@ -45,9 +45,12 @@ inline TransformerConfig small_encoder_config() {
   TransformerConfig config = small_config();
   config.shape = Shape::kEncoder;
   config.norm_placement = NormPlacement::kPost;
+  config.embedding_norm = true;
   config.activation = Activation::kGelu;
   config.type_vocab_size = 2;
   config.pad_token_id = 0;
+  config.trains_padding = false;
+  config.initial_weights = InitialWeights::kNormal;
   return config;
 }
 

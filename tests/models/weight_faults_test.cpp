@@ -207,13 +207,22 @@ TEST_CASE("a configuration that config.json cannot say is not written as another
     const char* message;
   };
   const std::vector<Case> cases{
-      {[](auto& c) { c.position = PositionKind::kRotary; }, "position"},
-      {[](auto& c) { c.norm = NormKind::kRmsNorm; }, "norm"},
-      {[](auto& c) { c.norm_placement = NormPlacement::kPost; }, "norm"},
+      {[](auto& c) { c.position = PositionKind::kRotary; }, "position = rotary (only learned)"},
+      {[](auto& c) { c.norm = NormKind::kRmsNorm; }, "norm = rms_norm"},
+      {[](auto& c) { c.norm_placement = NormPlacement::kPost; }, "norm_placement = post"},
       {[](auto& c) { c.activation = Activation::kSwiGlu; }, "activation"},
-      {[](auto& c) { c.num_kv_heads = 1; }, "heads"},
-      {[](auto& c) { c.head_dim = 4; }, "heads"},
-      {[](auto& c) { c.attention_bias = false; }, "bias"},
+      {[](auto& c) { c.num_kv_heads = 1; }, "num_kv_heads = 1 (only 2)"},
+      {[](auto& c) { c.head_dim = 4; }, "head_dim = 4 (only 6)"},
+      {[](auto& c) { c.qkv_bias = false; }, "qkv_bias = false (only true)"},
+      {[](auto& c) { c.attention_window = 3; }, "attention_window = 3"},
+      {[](auto& c) { c.attention = AttentionKind::kSlidingWindow; }, "attention = sliding_window"},
+      {[](auto& c) { c.logits_scale = 0.5; }, "logits_scale = 0.5"},
+      {[](auto& c) { c.attention_scale = 0.5; }, "attention_scale = 0.5"},
+      {[](auto& c) { c.sharing = Sharing::kAllLayers; }, "sharing = all_layers"},
+      {[](auto& c) { c.embedding_size = 5; }, "embedding_size = 5"},
+      {[](auto& c) { c.embedding_norm = true; }, "embedding_norm = true"},
+      {[](auto& c) { c.type_vocab_size = 2; }, "type_vocab_size = 2"},
+      {[](auto& c) { c.final_dropout = 0.5; }, "final_dropout = 0.5"},
   };
   for (const Case& each : cases) {
     TransformerConfig config = test::small_config();

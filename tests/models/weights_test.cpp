@@ -36,7 +36,7 @@ TEST_CASE("a saved model loads bit for bit, configuration and all") {
   config.activation =
       GENERATE(Activation::kGeluTanh, Activation::kGelu, Activation::kRelu, Activation::kSilu);
   const bool biased = GENERATE(true, false);
-  config.attention_bias = config.feed_forward_bias = config.norm_bias = biased;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = biased;
   config.dropout = 0.125;
   config.attention_dropout = 0.25;
   config.embedding_dropout = 0.375;
@@ -53,7 +53,8 @@ TEST_CASE("a saved model loads bit for bit, configuration and all") {
   check_same_bits(*model, *loaded.model);
   const TransformerConfig& read = loaded.model->config();
   CHECK(read.activation == config.activation);
-  CHECK(read.attention_bias == biased);
+  CHECK(read.qkv_bias == biased);
+  CHECK(read.attention_output_bias == biased);
   CHECK(read.feed_forward_bias == biased);
   CHECK(read.norm_bias == biased);
   CHECK(read.intermediate_size == 20);
@@ -133,7 +134,7 @@ TEST_CASE("the causal masks in old checkpoints are ignored, with and without the
 
 TEST_CASE("the biases of a model without biases must be absent or zero") {
   TransformerConfig config = test::small_config();
-  config.attention_bias = config.feed_forward_bias = config.norm_bias = false;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
   Checkpoint checkpoint(config);
   CHECK(checkpoint.find("transformer.h.1.mlp.c_fc.bias").count_nonzero().item<int>() == 0);
   CHECK(checkpoint.find("transformer.h.1.mlp.c_fc.bias").sizes() == at::IntArrayRef({20}));

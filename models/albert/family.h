@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::albert {
-
-Family family();
-
-}  // namespace zoo::albert

@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::bert {
-
-Family family();
-
-}  // namespace zoo::bert

@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::distilbert {
-
-Family family();
-
-}  // namespace zoo::distilbert

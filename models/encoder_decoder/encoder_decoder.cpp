@@ -1,0 +1,86 @@
+#include "models/encoder_decoder/encoder_decoder.h"
+
+#include "models/heads/vocabulary.h"
+
+namespace zoo {
+
+EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head head)
+    : Model(config), head_(head) {
+  config.validate();
+  TORCH_CHECK(config.shape == Shape::kEncoderDecoder,
+              "an encoder-decoder was given the shape of another model");
+  TORCH_CHECK(!config.has_position_table(), "an encoder-decoder has no table of ", name_of(config.position),
+              " positions");
+  TORCH_CHECK(head == Head::kSeq2SeqLm || head == Head::kBase, "an encoder-decoder has no ", name_of(head),
+              " head");
+  embeddings = register_module("embeddings", Embeddings(config));
+  stack = register_module("stack", EncoderDecoderStack(config));
+  if (head == Head::kSeq2SeqLm && !config.tie_word_embeddings) {
+    lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
+  }
+}
+
+ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
+  EncoderDecoderInputs stack_inputs{.attention_mask = inputs.attention_mask,
+                                    .memory = inputs.memory,
+                                    .decoder_attention_mask = inputs.decoder_attention_mask,
+                                    .cache = inputs.cache,
+                                    .output_hidden_states = inputs.output_hidden_states,
+                                    .output_attentions = inputs.output_attentions};
+  if (!inputs.memory.defined())
+    stack_inputs.encoder_embeddings = embeddings(EmbeddingInputs{.ids = inputs.input_ids});
+  stack_inputs.decoder_embeddings =
+      embeddings(EmbeddingInputs{.ids = decoder_ids(inputs), .name = "decoder_input_ids"});
+  EncoderDecoderOutput result = stack(stack_inputs);
+  ModelOutput output;
+  output.encoder_last_hidden_state = std::move(result.encoder.hidden);
+  output.encoder_hidden_states = std::move(result.encoder.hidden_states);
+  output.encoder_attentions = std::move(result.encoder.attentions);
+  output.last_hidden_state = std::move(result.decoder.hidden);
+  output.hidden_states = std::move(result.decoder.hidden_states);
+  output.attentions = std::move(result.decoder.attentions);
+  output.cross_attentions = std::move(result.decoder.cross_attentions);
+  if (head_ == Head::kSeq2SeqLm) apply_head(inputs, output);
+  return output;
+}
+
+at::Tensor EncoderDecoderModel::decoder_ids(const ModelInputs& inputs) const {
+  if (inputs.decoder_input_ids.defined() || !inputs.labels.defined()) return inputs.decoder_input_ids;
+  TORCH_CHECK(
+      config_.decoder_start_token_id >= 0 && config_.pad_token_id >= 0,
+      "labels are shifted right: decoder_start_token_id comes first and pad_token_id stands for ignored "
+      "labels, but the configuration lacks them; give decoder_input_ids");
+  at::Tensor ids = inputs.labels.new_full(inputs.labels.sizes(), config_.decoder_start_token_id);
+  ids.slice(1, 1).copy_(inputs.labels.slice(1, 0, -1));
+  return ids.masked_fill_(ids.eq(-100), config_.pad_token_id);
+}
+
+void EncoderDecoderModel::apply_head(const ModelInputs& inputs, ModelOutput& output) const {
+  at::Tensor hidden = output.last_hidden_state;
+  if (inputs.last_logits_only) hidden = hidden.slice(1, -1);
+  if (config_.output_scale() != 1.0) hidden = hidden * config_.output_scale();
+  const VocabularyHead head{output_weight(), {}};
+  const at::Tensor& labels = inputs.targets.defined() ? inputs.targets : inputs.labels;
+  const at::IntArrayRef expected = hidden.sizes().slice(0, 2);
+  TORCH_CHECK(!labels.defined() || labels.sizes() == expected, "labels must be ", expected,
+              " as decoder_input_ids, got ", labels.sizes());
+  if (labels.defined() && inputs.loss_only) {
+    output.loss = head.loss(hidden, labels, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(hidden);
+  if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
+}
+
+const at::Tensor& EncoderDecoderModel::output_weight() const {
+  return lm_head ? lm_head->weight : embeddings->token->weight;
+}
+
+ModelParts EncoderDecoderModel::parts() const {
+  ModelParts parts{
+      .embeddings = embeddings.ptr(), .encoder = stack->encoder.ptr(), .decoder = stack->decoder.ptr()};
+  if (head_ == Head::kSeq2SeqLm) parts.head = {.weight = output_weight(), .scale = config_.output_scale()};
+  return parts;
+}
+
+}  // namespace zoo

@@ -1,0 +1,76 @@
+// BERT (Devlin et al., 2019): a post-LN encoder with learned positions, segments and GELU, pre-trained to
+// predict masked words and whether one sentence follows another.
+
+#include "models/encoder/encoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+WeightTable weights(const C& config) {
+  WeightTable table{.names = bert_weights()};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"prediction_dense",    {"cls.predictions.transform.dense"}},
+      {"prediction_norm",     {"cls.predictions.transform.LayerNorm"}},
+      {"next_sentence",       {"cls.seq_relationship"}},
+      {"sentence_classifier", {"classifier"}},
+  });
+  // clang-format on
+  add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
+  table.prefix = "bert.";
+  table.unprefixed = {"cls.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler.", "cls.", "classifier.", "qa_outputs."};
+  // Names of the checkpoints that came with the paper.
+  table.renamed.insert(table.renamed.end(),
+                       {{".LayerNorm.weight", ".LayerNorm.gamma"}, {".LayerNorm.bias", ".LayerNorm.beta"}});
+  table.ignored = {"embeddings.position_ids"};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  return encoder::build(config, head, {});
+}
+
+C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
+  C config = bert_base();
+  config.vocab_size = vocab_size;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.hidden_size = hidden;
+  config.max_positions = 512;
+  return config;
+}
+
+constexpr std::int64_t kUncased = 30522, kCased = 28996;  // sizes of the published vocabularies
+
+}  // namespace
+
+Family bert() {
+  return {
+      .model_type = "bert",
+      .description =
+          "BERT (Devlin et al., 2019): encoder, post-LayerNorm, learned positions, segments, GELU, tied",
+      .heads = {{Head::kBase, "BertModel"},
+                {Head::kMaskedLm, "BertForMaskedLM"},
+                {Head::kNextSentence, "BertForNextSentencePrediction"},
+                {Head::kSequenceClassification, "BertForSequenceClassification"},
+                {Head::kTokenClassification, "BertForTokenClassification"},
+                {Head::kQuestionAnswering, "BertForQuestionAnswering"},
+                {Head::kMaskedLm, "BertForPreTraining"}},
+      .base = bert_base(),
+      .keys = {"BERT", joined(bert_keys(), {classifier_dropout_key()})},
+      .presets = {{"bert-base-uncased", "BERT base", sized(kUncased, 12, 12, 768)},
+                  {"bert-large-uncased", "BERT large", sized(kUncased, 24, 16, 1024)},
+                  {"bert-base-cased", "BERT base, cased", sized(kCased, 12, 12, 768)},
+                  {"bert-large-cased", "BERT large, cased", sized(kCased, 24, 16, 1024)},
+                  {"bert-tiny", "BERT of 2 layers (Turc et al., 2019)", sized(kUncased, 2, 2, 128)},
+                  {"bert-mini", "BERT of 4 layers (Turc et al., 2019)", sized(kUncased, 4, 4, 256)}},
+      .build = build,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,118 @@
+// DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments and pooler.
+
+#include "models/encoder/encoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = bert_base();  // no key says its layer_norm_eps
+  config.type_vocab_size = 0;
+  config.classifier_dropout = 0.2;
+  config.answer_dropout = 0.1;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"DistilBERT",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("dim", &C::hidden_size),
+              required_key("n_layers", &C::num_layers),
+              required_key("n_heads", &C::num_heads),
+              required_key("hidden_dim", &C::intermediate_size),
+              required_key("max_position_embeddings", &C::max_positions),
+              activation_key("activation"),
+              optional_key("initializer_range", &C::initializer_range),
+              optional_key("dropout", {&C::dropout, &C::embedding_dropout, &C::token_dropout}),
+              optional_key("attention_dropout", &C::attention_dropout),
+              optional_key("seq_classif_dropout", &C::classifier_dropout),
+              optional_key("qa_dropout", &C::answer_dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              // The table of positions begins as sinusoids; a checkpoint holds it like any other.
+              {"sinusoidal_pos_embds",
+               [](const ConfigReader& reader, C&) { reader.get_bool("sinusoidal_pos_embds", false); },
+               {}},
+              pad_token_key(),
+              label_keys(),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",    {"embeddings.word_embeddings.weight"}},
+      {"embeddings.position.weight", {"embeddings.position_embeddings.weight"}},
+  };
+  add_weights_and_biases(table, {
+      {"embeddings.norm",                    {"embeddings.LayerNorm"}},
+      {"stack.blocks.{}.attention.qkv",      {"transformer.layer.{}.attention.q_lin",
+                                              "transformer.layer.{}.attention.k_lin",
+                                              "transformer.layer.{}.attention.v_lin"}},
+      {"stack.blocks.{}.attention.out",      {"transformer.layer.{}.attention.out_lin"}},
+      {"stack.blocks.{}.attention_norm",     {"transformer.layer.{}.sa_layer_norm"}},
+      {"stack.blocks.{}.feed_forward.up",    {"transformer.layer.{}.ffn.lin1"}},
+      {"stack.blocks.{}.feed_forward.down",  {"transformer.layer.{}.ffn.lin2"}},
+      {"stack.blocks.{}.feed_forward_norm",  {"transformer.layer.{}.output_layer_norm"}},
+      {"prediction_dense",                   {"vocab_transform"}},
+      {"prediction_norm",                    {"vocab_layer_norm"}},
+      {"sentence_dense",                     {"pre_classifier"}},
+      {"sentence_classifier",                {"classifier"}},
+      {"token_classifier",                   {"classifier"}},
+      {"span",                               {"qa_outputs"}},
+  });
+  // clang-format on
+  table.prefix = "distilbert.";
+  table.unprefixed = table.of_heads = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
+                                       "pre_classifier.",  "classifier.",       "qa_outputs."};
+  if (config.tie_word_embeddings) {
+    table.names.push_back({"prediction_bias", {"vocab_projector.bias"}});
+    table.tied = {{"vocab_projector.weight", "embeddings.word_embeddings.weight"}};
+  } else {
+    add_weights_and_biases(table, {{"decoder", {"vocab_projector"}}});
+  }
+  table.ignored = {"embeddings.position_ids"};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  return encoder::build(
+      config, head,
+      {.sentence_vector = encoder::SentenceVector::kRelu, .has_pooler = false, .keeps_spare_bias = false});
+}
+
+C sized(std::int64_t vocab_size) {
+  C config = base();
+  config.vocab_size = vocab_size;
+  config.hidden_size = 768;
+  config.num_layers = 6;
+  config.num_heads = 12;
+  config.max_positions = 512;
+  return config;
+}
+
+}  // namespace
+
+Family distilbert() {
+  return {
+      .model_type = "distilbert",
+      .description = "DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments or pooler",
+      .heads = {{Head::kBase, "DistilBertModel"},
+                {Head::kMaskedLm, "DistilBertForMaskedLM"},
+                {Head::kSequenceClassification, "DistilBertForSequenceClassification"},
+                {Head::kTokenClassification, "DistilBertForTokenClassification"},
+                {Head::kQuestionAnswering, "DistilBertForQuestionAnswering"}},
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},
+                  {"distilbert-base-cased", "DistilBERT, cased", sized(28996)}},
+      .build = build,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

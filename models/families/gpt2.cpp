@@ -1,0 +1,128 @@
+// GPT-2 (Radford et al., 2019, "Language Models are Unsupervised Multitask Learners"): a causal decoder with
+// LayerNorm before the sublayers, learned positions, tanh-GELU and an output projection tied to the
+// embedding.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.position = PositionKind::kLearned;
+  config.activation = Activation::kGeluTanh;
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0.1;
+  config.initial_weights = InitialWeights::kScaledResiduals;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"GPT-2",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("n_embd", &C::hidden_size),
+              required_key("n_layer", &C::num_layers),
+              required_key("n_head", &C::num_heads),
+              required_key("n_positions", &C::max_positions, "n_ctx"),
+              optional_key("n_inner", &C::intermediate_size),
+              activation_key("activation_function"),
+              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+              optional_key("initializer_range", &C::initializer_range),
+              optional_key("embd_pdrop", &C::embedding_dropout),
+              optional_key("attn_pdrop", &C::attention_dropout),
+              optional_key("resid_pdrop", &C::dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              own_key("bias", {&C::norm_bias, &C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias},
+                      /*absent=*/true),
+              pad_token_key(),
+              label_keys(),
+              expected_key("scale_attn_weights", true),
+              expected_key("scale_attn_by_inverse_layer_idx", false),
+              expected_key("add_cross_attention", false),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  constexpr auto kTransposed = WeightLayout::kTransposed;
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",                  {"wte.weight"}},
+      {"embeddings.position.weight",               {"wpe.weight"}},
+      {"stack.blocks.{}.attention_norm.weight",    {"h.{}.ln_1.weight"}},
+      {"stack.blocks.{}.attention_norm.bias",      {"h.{}.ln_1.bias"}},
+      {"stack.blocks.{}.attention.qkv.weight",     {"h.{}.attn.c_attn.weight"}, kTransposed},
+      {"stack.blocks.{}.attention.qkv.bias",       {"h.{}.attn.c_attn.bias"}},
+      {"stack.blocks.{}.attention.out.weight",     {"h.{}.attn.c_proj.weight"}, kTransposed},
+      {"stack.blocks.{}.attention.out.bias",       {"h.{}.attn.c_proj.bias"}},
+      {"stack.blocks.{}.feed_forward_norm.weight", {"h.{}.ln_2.weight"}},
+      {"stack.blocks.{}.feed_forward_norm.bias",   {"h.{}.ln_2.bias"}},
+      {"stack.blocks.{}.feed_forward.up.weight",   {"h.{}.mlp.c_fc.weight"}, kTransposed},
+      {"stack.blocks.{}.feed_forward.up.bias",     {"h.{}.mlp.c_fc.bias"}},
+      {"stack.blocks.{}.feed_forward.down.weight", {"h.{}.mlp.c_proj.weight"}, kTransposed},
+      {"stack.blocks.{}.feed_forward.down.bias",   {"h.{}.mlp.c_proj.bias"}},
+      {"stack.final_norm.weight",                  {"ln_f.weight"}},
+      {"stack.final_norm.bias",                    {"ln_f.bias"}},
+      {"score.weight",                             {"score.weight"}},
+  };
+  // clang-format on
+  table.prefix = "transformer.";
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{"lm_head.weight", "wte.weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+  }
+  // The causal mask, a buffer before transformers 4.31.
+  table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+  return table;
+}
+
+C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64_t positions = 1024) {
+  C config = base();
+  config.vocab_size = 50257;
+  config.max_positions = positions;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.hidden_size = hidden;
+  return config;
+}
+
+// nanoGPT's configuration for a CPU: characters of Shakespeare, no biases, no dropout.
+C shakespeare_char() {
+  C config = sized(4, 4, 128, 64);
+  config.vocab_size = 65;
+  config.activation = Activation::kGelu;
+  config.norm_bias = config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = false;
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0.0;
+  return config;
+}
+
+}  // namespace
+
+Family gpt2() {
+  return {
+      .model_type = "gpt2",
+      .description =
+          "GPT-2 (Radford et al., 2019): causal decoder, pre-LayerNorm, learned positions, tanh-GELU, tied",
+      .heads = {{Head::kCausalLm, "GPT2LMHeadModel"},
+                {Head::kBase, "GPT2Model"},
+                {Head::kSequenceClassification, "GPT2ForSequenceClassification"}},
+      .base = base(),
+      .keys = keys(),
+      // GPT-3: Brown et al. (2020), table 2.1. Its banded sparse layers have the parameters of full ones.
+      .presets = {{"gpt2", "GPT-2 small", sized(12, 12, 768)},
+                  {"gpt2-medium", "GPT-2 medium", sized(24, 16, 1024)},
+                  {"gpt2-large", "GPT-2 large", sized(36, 20, 1280)},
+                  {"gpt2-xl", "GPT-2 XL", sized(48, 25, 1600)},
+                  {"shakespeare-char", "nanoGPT's character model for a CPU", shakespeare_char()},
+                  {"gpt3", "GPT-3 175B, to count, not to build", sized(96, 96, 12288, 2048)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

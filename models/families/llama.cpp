@@ -1,0 +1,89 @@
+// Llama (Touvron et al., 2023; Dubey et al., 2024): a causal decoder with RMSNorm before the sublayers,
+// rotary positions, SwiGLU, fewer key/value heads than query heads, no biases.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+ConfigKeys keys() {
+  return {"Llama",
+          joined(llama_keys(), {
+                                   optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
+                                   optional_key("mlp_bias", &C::feed_forward_bias),
+                                   expected_key("sliding_window", nullptr),
+                               })};
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = llama_base();
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.intermediate_size = inner;
+  config.layer_norm_eps = 1e-5;
+  return config;
+}
+
+C llama2_7b() {
+  C config = sized(4096, 32, 32, 11008);
+  config.vocab_size = 32000;
+  config.max_positions = 4096;
+  return config;
+}
+
+// Dubey et al. (2024): one vocabulary and rotary base for all sizes.
+C llama3(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = sized(hidden, layers, heads, inner);
+  config.vocab_size = 128256;
+  config.num_kv_heads = 8;
+  config.max_positions = 8192;
+  config.rope_theta = 500000.0;
+  return config;
+}
+
+// Sizes of 2024 for small machines: longer contexts by scaling, tied.
+C llama32(C config) {
+  config.max_positions = 131072;
+  config.tie_word_embeddings = true;
+  config.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 32.0};
+  return config;
+}
+
+// Characters of a small text on a CPU, as shakespeare-char of GPT-2.
+C tiny() {
+  C config = sized(128, 4, 4, 344);
+  config.vocab_size = 65;
+  config.num_kv_heads = 2;
+  config.max_positions = 256;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+}  // namespace
+
+Family llama() {
+  return {
+      .model_type = "llama",
+      .description =
+          "Llama (Touvron et al., 2023): causal decoder, pre-RMSNorm, rotary positions, SwiGLU, grouped "
+          "heads",
+      .heads = {{Head::kCausalLm, "LlamaForCausalLM"},
+                {Head::kBase, "LlamaModel"},
+                {Head::kSequenceClassification, "LlamaForSequenceClassification"}},
+      .base = llama_base(),
+      .keys = keys(),
+      .presets = {{"llama-tiny", "characters on a CPU, with Llama's parts", tiny()},
+                  {"llama-2-7b", "Llama 2 7B", llama2_7b()},
+                  {"llama-3-8b", "Llama 3 8B", llama3(4096, 32, 32, 14336)},
+                  {"llama-3.2-1b", "Llama 3.2 1B", llama32(llama3(2048, 16, 32, 8192))},
+                  {"llama-3.2-3b", "Llama 3.2 3B", llama32(llama3(3072, 28, 24, 8192))}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,96 @@
+// RoBERTa (Liu et al., 2019): BERT without next sentences. Positions are counted from pad_token_id + 1 and
+// skip padding, by the ids alone; the classifier of sequences has two layers.
+
+#include "models/encoder/encoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = bert_base();
+  config.position_count = PositionCount::kNotPadding;
+  config.type_vocab_size = 1;
+  config.pad_token_id = 1;
+  return config;
+}
+
+// Positions are counted from it.
+ConfigKey required_pad_token_key() {
+  ConfigKey key = pad_token_key();
+  key.read = [read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (config.pad_token_id < 0)
+      reader.refuse("pad_token_id", "expected an id: positions are counted from it");
+  };
+  return key;
+}
+
+// RobertaConfig has two segments where a file does not say that there is one, as all published files do.
+ConfigKey segments_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    config.type_vocab_size = reader.get_int("type_vocab_size", 2);
+  };
+  return {"type_vocab_size", read, {}};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table{.names = bert_weights()};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"prediction_dense",    {"lm_head.dense"}},
+      {"prediction_norm",     {"lm_head.layer_norm"}},
+      {"sentence_dense",      {"classifier.dense"}},
+      {"sentence_classifier", {"classifier.out_proj"}},
+  });
+  // clang-format on
+  add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
+  table.prefix = "roberta.";
+  table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
+  table.ignored = {"embeddings.position_ids"};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  return encoder::build(
+      config, head,
+      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
+}
+
+C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
+  C config = base();
+  config.vocab_size = 50265;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.hidden_size = hidden;
+  config.max_positions = 514;
+  config.layer_norm_eps = 1e-5;
+  return config;
+}
+
+}  // namespace
+
+Family roberta() {
+  return {
+      .model_type = "roberta",
+      .description =
+          "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
+      .heads = {{Head::kBase, "RobertaModel"},
+                {Head::kMaskedLm, "RobertaForMaskedLM"},
+                {Head::kSequenceClassification, "RobertaForSequenceClassification"},
+                {Head::kTokenClassification, "RobertaForTokenClassification"},
+                {Head::kQuestionAnswering, "RobertaForQuestionAnswering"}},
+      .base = base(),
+      .keys = {"RoBERTa",
+               joined(bert_keys(), {classifier_dropout_key(), segments_key(), required_pad_token_key()})},
+      .presets = {{"roberta-base", "RoBERTa base", sized(12, 12, 768)},
+                  {"roberta-large", "RoBERTa large", sized(24, 16, 1024)}},
+      .build = build,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,283 @@
+// T5 1.0 and 1.1 (Raffel et al., 2020): an encoder and a decoder that share their token embedding. RMSNorm
+// before the sublayers, relative positions as a learned bias of the scores (one table a stack), no biases
+// elsewhere, and unscaled attention, whose factor is in the initial weights. Version 1.1 has a gated
+// feed-forward and an output projection of its own, whose input is not scaled.
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "models/encoder/encoder.h"
+#include "models/encoder_decoder/encoder_decoder.h"
+#include "models/families/shared.h"
+#include "models/formats/weight_files.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.shape = Shape::kEncoderDecoder;
+  config.position = PositionKind::kT5Buckets;
+  config.norm = NormKind::kRmsNorm;
+  config.layer_norm_eps = 1e-6;
+  config.activation = Activation::kRelu;
+  config.attention_scale = 1.0;
+  config.logits_scale = 0.0;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
+  config.head_dim = 64;
+  config.max_positions = 512;
+  config.dropout = config.embedding_dropout = config.attention_dropout = 0.1;
+  config.activation_dropout = config.final_dropout = 0.1;
+  config.initializer_range = 1.0;
+  config.initial_weights = InitialWeights::kByWidth;
+  config.pad_token_id = 0;
+  return config;
+}
+
+struct ActivationName {
+  const char* theirs;
+  Activation ours;
+};
+// The first name of each activation is the one that is written. "gated-gelu" is the tanh approximation, which
+// transformers says in no other way.
+constexpr std::array<ActivationName, 11> kActivations{{{"relu", Activation::kRelu},
+                                                       {"gated-gelu", Activation::kGeGluTanh},
+                                                       {"gated-silu", Activation::kSwiGlu},
+                                                       {"gated-relu", Activation::kReGlu},
+                                                       {"gelu", Activation::kGelu},
+                                                       {"gelu_new", Activation::kGeluTanh},
+                                                       {"silu", Activation::kSilu},
+                                                       {"swish", Activation::kSilu},
+                                                       {"gated-swish", Activation::kSwiGlu},
+                                                       {"gated-gelu_new", Activation::kGeGluTanh},
+                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh}}};
+
+void read_feed_forward(const ConfigReader& reader, C& config) {
+  if (!reader.has("feed_forward_proj")) return;
+  const std::string name = reader.get_string("feed_forward_proj", "");
+  for (const ActivationName& entry : kActivations) {
+    if (name != entry.theirs) continue;
+    config.activation = entry.ours;
+    return;
+  }
+  reader.refuse("feed_forward_proj",
+                "expected relu, gated-gelu, gated-silu, gated-relu, gelu, gelu_new or silu");
+}
+
+void write_feed_forward(const C& config, nlohmann::json& json) {
+  for (const ActivationName& entry : kActivations) {
+    if (config.activation != entry.ours) continue;
+    json["feed_forward_proj"] = entry.theirs;
+    return;
+  }
+  throw Error("T5's config.json cannot say an activation of ", name_of(config.activation));
+}
+
+void read_shape(const ConfigReader& reader, C& config) {
+  if (reader.has("architectures") && reader.at("architectures") == nlohmann::json{"T5EncoderModel"})
+    config.shape = Shape::kEncoder;
+}
+
+void write_shape(const C& config, nlohmann::json& json) {
+  const bool encoder = config.shape == Shape::kEncoder;
+  json["is_encoder_decoder"] = !encoder;
+  if (encoder) json["architectures"] = {"T5EncoderModel"};
+}
+
+void read_decoder_layers(const ConfigReader& reader, C& config) {
+  const std::int64_t layers = reader.get_int("num_decoder_layers", 0);
+  if (config.shape == Shape::kEncoderDecoder) config.num_decoder_layers = layers;
+}
+
+void write_decoder_layers(const C& config, nlohmann::json& json) {
+  json["num_decoder_layers"] = config.decoder_layers();
+}
+
+void read_decoder_start(const ConfigReader& reader, C& config) {
+  config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
+}
+
+void write_decoder_start(const C& config, nlohmann::json& json) {
+  json["decoder_start_token_id"] = nullptr;
+  if (config.decoder_start_token_id >= 0) json["decoder_start_token_id"] = config.decoder_start_token_id;
+}
+
+// transformers 4 says with tie_word_embeddings both whether the output projection is the embedding and
+// whether its input is scaled. transformers 5 always writes true, says the second with scale_decoder_outputs,
+// and leaves the first to the file (complete_config).
+void read_output(const ConfigReader& reader, C& config) {
+  config.tie_word_embeddings = reader.get_bool("tie_word_embeddings", true);
+  const bool scaled = reader.get_bool("scale_decoder_outputs", config.tie_word_embeddings);
+  config.logits_scale = scaled ? 0.0 : 1.0;
+}
+
+void write_output(const C& config, nlohmann::json& json) {
+  const bool scaled = config.output_scale() != 1.0;
+  json["tie_word_embeddings"] = config.tie_word_embeddings;
+  if (scaled != config.tie_word_embeddings) json["scale_decoder_outputs"] = scaled;
+}
+
+ConfigKeys keys() {
+  return {"T5",
+          {
+              {"architectures", read_shape, write_shape},
+              required_key("vocab_size", &C::vocab_size),
+              required_key("d_model", &C::hidden_size),
+              optional_key("d_kv", &C::head_dim),
+              required_key("d_ff", &C::intermediate_size),
+              required_key("num_layers", &C::num_layers),
+              {"num_decoder_layers", read_decoder_layers, write_decoder_layers},
+              required_key("num_heads", &C::num_heads),
+              optional_key("relative_attention_num_buckets", &C::relative_buckets),
+              optional_key("relative_attention_max_distance", &C::relative_max_distance),
+              optional_key("n_positions", &C::max_positions),
+              {"feed_forward_proj", read_feed_forward, write_feed_forward, {&C::activation}},
+              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+              optional_key("initializer_factor", &C::initializer_range),
+              optional_key("dropout_rate", {&C::dropout, &C::embedding_dropout, &C::attention_dropout,
+                                            &C::activation_dropout, &C::final_dropout}),
+              pad_token_key(),
+              {"decoder_start_token_id", read_decoder_start, write_decoder_start},
+              {"tie_word_embeddings", read_output, write_output},
+          }};
+}
+
+// clang-format off
+std::vector<WeightName> self_attention(const std::string& ours, const std::string& theirs) {
+  return {
+      {ours + "attention_norm.weight", {theirs + "layer.0.layer_norm.weight"}},
+      {ours + "attention.qkv.weight",  {theirs + "layer.0.SelfAttention.q.weight",
+                                        theirs + "layer.0.SelfAttention.k.weight",
+                                        theirs + "layer.0.SelfAttention.v.weight"}},
+      {ours + "attention.out.weight",  {theirs + "layer.0.SelfAttention.o.weight"}},
+  };
+}
+
+std::vector<WeightName> cross_attention(const std::string& ours, const std::string& theirs) {
+  return {
+      {ours + "cross_attention_norm.weight", {theirs + "layer.1.layer_norm.weight"}},
+      {ours + "cross_attention.q.weight",    {theirs + "layer.1.EncDecAttention.q.weight"}},
+      {ours + "cross_attention.kv.weight",   {theirs + "layer.1.EncDecAttention.k.weight",
+                                              theirs + "layer.1.EncDecAttention.v.weight"}},
+      {ours + "cross_attention.out.weight",  {theirs + "layer.1.EncDecAttention.o.weight"}},
+  };
+}
+
+// `theirs` ends in the number of the sublayer: 1 in an encoder, 2 in a decoder.
+std::vector<WeightName> feed_forward(const std::string& ours, const std::string& theirs, bool gated) {
+  const std::string dense = theirs + "DenseReluDense.";
+  std::vector<std::string> up{dense + "wi.weight"};
+  if (gated) up = {dense + "wi_0.weight", dense + "wi_1.weight"};
+  return {
+      {ours + "feed_forward_norm.weight", {theirs + "layer_norm.weight"}},
+      {ours + "feed_forward.up.weight",   up},
+      {ours + "feed_forward.down.weight", {dense + "wo.weight"}},
+  };
+}
+// clang-format on
+
+// The first block of a stack holds the positions of all.
+void add_stack(const std::string& ours, const std::string& theirs, const C& config, WeightTable& table) {
+  const std::string block = ours + "blocks.{}.", their_block = theirs + "block.{}.";
+  std::vector<WeightName> names = self_attention(block, their_block);
+  if (config.cross_attention) names = joined(names, cross_attention(block, their_block));
+  const std::string last = their_block + (config.cross_attention ? "layer.2." : "layer.1.");
+  names = joined(names, feed_forward(block, last, is_gated(config.activation)));
+  table.names.push_back({ours + "position_bias.weight",
+                         {theirs + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"}});
+  table.names = joined(table.names, expand_layers(names, config.num_layers));
+  table.names.push_back({ours + "final_norm.weight", {theirs + "final_layer_norm.weight"}});
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"shared.weight"}}};
+  table.tied = {{"encoder.embed_tokens.weight", "shared.weight"}};
+  if (config.shape == Shape::kEncoder) {
+    add_stack("stack.", "encoder.", config, table);
+    return table;
+  }
+  add_stack("stack.encoder.", "encoder.", config.encoder_part(), table);
+  add_stack("stack.decoder.", "decoder.", config.decoder_part(), table);
+  table.tied.emplace_back("decoder.embed_tokens.weight", "shared.weight");
+  if (config.tie_word_embeddings) {
+    table.tied.emplace_back("lm_head.weight", "shared.weight");
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+  }
+  table.of_heads = {"lm_head."};
+  // Unused by every release: only self-attention has positions.
+  table.ignored = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  if (config.shape != Shape::kEncoder) return std::make_shared<EncoderDecoderModel>(config, head);
+  if (head != Head::kBase) throw Error("the encoder of a t5 has no ", name_of(head), " head (it has: base)");
+  return std::make_shared<encoder::EncoderModel>(config, /*with_pooler=*/false);
+}
+
+// As transformers 5: a projection beside the embedding is one of its own unless the two are equal, whatever
+// tie_word_embeddings says.
+void complete_config(C& config, const WeightFiles& files) {
+  const std::string projection = "lm_head.weight", embedding = "shared.weight";
+  if (!config.tie_word_embeddings || !files.contains(projection) || !files.contains(embedding)) return;
+  config.tie_word_embeddings = files.tensor(projection).equal(files.tensor(embedding));
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 32128;
+  config.hidden_size = hidden;
+  config.num_layers = config.num_decoder_layers = layers;
+  config.num_heads = heads;
+  config.intermediate_size = inner;
+  config.decoder_start_token_id = 0;
+  return config;
+}
+
+C v1_1(C config) {
+  config.activation = Activation::kGeGluTanh;
+  config.tie_word_embeddings = false;
+  config.logits_scale = 1.0;
+  return config;
+}
+
+C tiny() {
+  C config = v1_1(sized(128, 3, 4, 256));
+  config.head_dim = 32;
+  config.vocab_size = 1024;
+  return config;
+}
+
+}  // namespace
+
+Family t5() {
+  return {
+      .model_type = "t5",
+      .description =
+          "T5 (Raffel et al., 2020): encoder-decoder, pre-RMSNorm, bucketed relative positions, "
+          "unscaled attention",
+      .heads = {{Head::kSeq2SeqLm, "T5ForConditionalGeneration"},
+                {Head::kBase, "T5Model"},
+                {Head::kBase, "T5EncoderModel"}},
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"t5-small", "T5 small", sized(512, 6, 8, 2048)},
+                  {"t5-base", "T5 base", sized(768, 12, 12, 3072)},
+                  {"t5-large", "T5 large", sized(1024, 24, 16, 4096)},
+                  {"t5-v1_1-small", "T5 1.1 small", v1_1(sized(512, 8, 6, 1024))},
+                  {"t5-v1_1-base", "T5 1.1 base", v1_1(sized(768, 12, 12, 2048))},
+                  {"t5-v1_1-large", "T5 1.1 large", v1_1(sized(1024, 24, 16, 2816))},
+                  {"t5-tiny", "T5 1.1 for trying out on a CPU", tiny()}},
+      .build = build,
+      .weight_table = weights,
+      .complete_config = complete_config,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,277 @@
+// Three models of the tutorials, each as small as the idea that it shows, trained by `tzoo demo embeddings`,
+// `ambiguous` and `disagreement`. Their fresh weights are those of torch.nn from the same seed, in the
+// tutorials' order, so that the printed figures are reproduced. Tensors have the names of the tutorials'
+// modules.
+
+#include <cmath>
+
+#include "models/families/shared.h"
+#include "models/heads/losses.h"
+#include "models/layers/attention.h"
+#include "models/model.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+// Embeddings that learn by prediction: logits = W e[id] + b, a position sees itself alone.
+// input_ids [B, T], targets or labels [B, T]; logits [B, T, V].
+class WordPrediction : public Model {
+ public:
+  explicit WordPrediction(const TransformerConfig& config);
+
+  ModelOutput forward(const ModelInputs& inputs) override;
+  void initialize(at::Generator generator) override;
+
+  Embedding embed{nullptr};  // [V, C]
+  Linear linear{nullptr};    // [V, C], with bias
+};
+
+// One head of attention without positions, and a class from the FIRST word: what tells the phrases apart
+// must come to it through the attention. input_ids [B, T], labels [B]; logits [B, num_labels].
+class FirstWordClassifier : public Model {
+ public:
+  explicit FirstWordClassifier(const TransformerConfig& config);
+
+  ModelOutput forward(const ModelInputs& inputs) override;
+  void initialize(at::Generator generator) override;
+
+  Embedding embed{nullptr};
+  Linear qkv{nullptr};  // [3C, C]: query, key, value
+  Linear fc{nullptr};   // with bias
+};
+
+// Attention of num_heads heads without positions, and a class from the LAST word.
+// input_ids [B, T], labels [B]; logits [B, num_labels], attentions one of [B, H, T, T].
+class LastWordClassifier : public Model {
+ public:
+  explicit LastWordClassifier(const TransformerConfig& config);
+
+  ModelOutput forward(const ModelInputs& inputs) override;
+  void initialize(at::Generator generator) override;
+
+  Embedding embed{nullptr};
+  SelfAttention attention{nullptr};
+  Linear fc{nullptr};  // with bias
+};
+
+// torch::nn::Embedding's rule.
+void draw(EmbeddingImpl& embedding, const at::Generator& generator) {
+  const at::NoGradGuard no_grad;
+  embedding.weight.normal_(0, 1, generator);
+}
+
+// torch::nn::Linear's: weight, then bias, uniform on +-1/sqrt(in).
+void draw(LinearImpl& linear, const at::Generator& generator) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(linear.weight.size(1)));
+  const at::NoGradGuard no_grad;
+  linear.weight.uniform_(-bound, bound, generator);
+  if (linear.bias.defined()) linear.bias.uniform_(-bound, bound, generator);
+}
+
+void check_ids(const ModelInputs& inputs) {
+  const at::Tensor& ids = inputs.input_ids;
+  TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
+              ids.defined() ? ids.sizes() : at::IntArrayRef());
+}
+
+// Who may see whom: everybody, but for padding.
+AttentionMask mask_of(const ModelInputs& inputs, const at::Tensor& x) {
+  return make_attention_mask(inputs.attention_mask, {.queries = x.size(1), .keys = x.size(1)},
+                             x.scalar_type(), x.device());
+}
+
+WordPrediction::WordPrediction(const TransformerConfig& config) : Model(config) {
+  config.validate();
+  embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+  linear = register_module("linear", Linear(config.hidden_size, config.vocab_size));
+}
+
+ModelOutput WordPrediction::forward(const ModelInputs& inputs) {
+  check_ids(inputs);
+  ModelOutput output;
+  output.last_hidden_state = embed(inputs.input_ids);
+  if (inputs.output_hidden_states) output.hidden_states = {output.last_hidden_state};
+  output.logits =
+      linear(inputs.last_logits_only ? output.last_hidden_state.slice(1, -1) : output.last_hidden_state);
+  if (inputs.targets.defined()) {
+    output.loss = cross_entropy(output.logits, inputs.targets);
+  } else if (inputs.labels.defined()) {
+    TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
+                inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
+    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+  }
+  if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
+  return output;
+}
+
+void WordPrediction::initialize(at::Generator generator) {
+  draw(*embed, generator);
+  draw(*linear, generator);
+}
+
+FirstWordClassifier::FirstWordClassifier(const TransformerConfig& config) : Model(config) {
+  config.validate();
+  TORCH_CHECK(config.num_heads == 1, "the classifier of first words has one head, got ", config.num_heads);
+  const std::int64_t width = config.hidden_size;
+  embed = register_module("embed", Embedding(config.vocab_size, width));
+  qkv = register_module("qkv", Linear(width, 3 * width, /*with_bias=*/false));
+  fc = register_module("fc", Linear(width, config.num_labels));
+}
+
+ModelOutput FirstWordClassifier::forward(const ModelInputs& inputs) {
+  check_ids(inputs);
+  const at::Tensor x = embed(inputs.input_ids);
+  const auto parts = qkv(x).unsqueeze(1).chunk(3, -1);  // [B, 1, T, C] each
+  const AttentionOutput attended = scaled_dot_product_attention(
+      parts[0], parts[1], parts[2], mask_of(inputs, x), {.need_weights = inputs.output_attentions});
+  ModelOutput output;
+  output.last_hidden_state = attended.output.squeeze(1);
+  if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
+  if (inputs.output_attentions) output.attentions = {attended.weights};
+  output.logits = fc(output.last_hidden_state.select(1, 0));
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+  return output;
+}
+
+void FirstWordClassifier::initialize(at::Generator generator) {
+  draw(*embed, generator);
+  draw(*qkv, generator);  // the draws of three projections of the same bound, in order
+  draw(*fc, generator);
+}
+
+LastWordClassifier::LastWordClassifier(const TransformerConfig& config) : Model(config) {
+  config.validate();
+  embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+  attention = register_module("attention", SelfAttention(config));
+  fc = register_module("fc", Linear(config.hidden_size, config.num_labels));
+}
+
+ModelOutput LastWordClassifier::forward(const ModelInputs& inputs) {
+  check_ids(inputs);
+  const at::Tensor x = embed(inputs.input_ids);
+  const AttentionOutput attended = attention(
+      x, SelfAttentionContext{.mask = mask_of(inputs, x), .need_weights = inputs.output_attentions});
+  ModelOutput output;
+  output.last_hidden_state = attended.output;
+  if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
+  if (inputs.output_attentions) output.attentions = {attended.weights};
+  output.logits = fc(output.last_hidden_state.select(1, -1));
+  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+  return output;
+}
+
+void LastWordClassifier::initialize(at::Generator generator) {
+  draw(*embed, generator);
+  draw(*attention->qkv, generator);
+  draw(*attention->out, generator);
+  draw(*fc, generator);
+}
+
+C base(Shape shape) {
+  C config;
+  config.shape = shape;
+  config.num_layers = config.num_heads = 1;
+  config.max_positions = 1024;
+  config.position = PositionKind::kNone;
+  config.qkv_bias = config.attention_output_bias = shape == Shape::kDecoder;
+  config.tie_word_embeddings = false;
+  return config;
+}
+
+// GPT-2's names.
+std::vector<ConfigKey> size_keys() {
+  return {
+      required_key("vocab_size", &C::vocab_size),
+      required_key("n_embd", &C::hidden_size),
+      optional_key("n_positions", &C::max_positions),
+  };
+}
+
+std::vector<ConfigKey> classifier_keys() {
+  return joined(size_keys(), {optional_key("n_head", &C::num_heads), pad_token_key(), label_keys()});
+}
+
+struct Size {
+  std::int64_t vocabulary, width, heads, labels;
+};
+
+C config_of(const Size& size) {
+  C config = base(size.labels > 0 ? Shape::kEncoder : Shape::kDecoder);
+  config.vocab_size = size.vocabulary;
+  config.hidden_size = size.width;
+  config.num_heads = size.heads;
+  if (size.labels > 0) config.num_labels = size.labels;
+  return config;
+}
+
+template <class Kind>
+std::shared_ptr<Model> build(const C& config, Head) {
+  return std::make_shared<Kind>(config);
+}
+
+// The names of the tutorial's own modules.
+WeightTable word_prediction_names(const C&) {
+  return {.names = {{"embed.weight", {"embed.weight"}},
+                    {"linear.weight", {"linear.weight"}},
+                    {"linear.bias", {"linear.bias"}}}};
+}
+
+WeightTable first_word_names(const C&) {
+  return {.names = {{"embed.weight", {"embed.weight"}},
+                    {"qkv.weight", {"W_q.weight", "W_k.weight", "W_v.weight"}},
+                    {"fc.weight", {"fc.weight"}},
+                    {"fc.bias", {"fc.bias"}}}};
+}
+
+WeightTable last_word_names(const C&) {
+  return {.names = {{"embed.weight", {"embed.weight"}},
+                    {"attention.qkv.weight", {"W_q.weight", "W_k.weight", "W_v.weight"}},
+                    {"attention.out.weight", {"W_o.weight"}},
+                    {"fc.weight", {"fc.weight"}},
+                    {"fc.bias", {"fc.bias"}}}};
+}
+
+}  // namespace
+
+Family tutorial_embeddings() {
+  return {
+      .model_type = "tutorial-embeddings",
+      .description = "a tutorial's word prediction: an embedding and a projection, no attention",
+      .heads = {{Head::kCausalLm, "WordPredictionModel"}},
+      .base = base(Shape::kDecoder),
+      .keys = {"WordPredictionModel", size_keys()},
+      .presets = {{"tutorial-embeddings", "animals and fruits in two dimensions", config_of({13, 2, 1, 0})}},
+      .build = build<WordPrediction>,
+      .weight_table = word_prediction_names,
+  };
+}
+
+Family tutorial_ambiguous() {
+  return {
+      .model_type = "tutorial-ambiguous",
+      .description = "a tutorial's single head: a phrase classified by what its first word attends to",
+      .heads = {{Head::kSequenceClassification, "TinyTransformer"}},
+      .base = base(Shape::kEncoder),
+      .keys = {"TinyTransformer", classifier_keys()},
+      .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", config_of({6, 8, 1, 4})}},
+      .build = build<FirstWordClassifier>,
+      .weight_table = first_word_names,
+  };
+}
+
+Family tutorial_disagreement() {
+  return {
+      .model_type = "tutorial-disagreement",
+      .description = "a tutorial's multi-head attention: a class from the last word, heads kept apart",
+      .heads = {{Head::kSequenceClassification, "RegularizedMultiHead"}},
+      .base = base(Shape::kEncoder),
+      .keys = {"RegularizedMultiHead", classifier_keys()},
+      .presets = {{"tutorial-disagreement", "colour and kind, a head each", config_of({9, 64, 2, 9})}},
+      .build = build<LastWordClassifier>,
+      .weight_table = last_word_names,
+  };
+}
+
+}  // namespace zoo

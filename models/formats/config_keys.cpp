@@ -1,0 +1,240 @@
+#include "models/formats/config_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+struct ActivationName {
+  const char* theirs;
+  Activation ours;
+};
+// The first name of each activation is the one that is written.
+constexpr std::array<ActivationName, 6> kActivations{{{"gelu_new", Activation::kGeluTanh},
+                                                      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                                      {"gelu", Activation::kGelu},
+                                                      {"relu", Activation::kRelu},
+                                                      {"silu", Activation::kSilu},
+                                                      {"swish", Activation::kSilu}}};
+
+struct ProblemName {
+  const char* theirs;
+  ProblemType ours;
+};
+constexpr std::array<ProblemName, 3> kProblems{{{"regression", ProblemType::kRegression},
+                                                {"single_label_classification", ProblemType::kSingleLabel},
+                                                {"multi_label_classification", ProblemType::kMultiLabel}}};
+
+Activation read_activation(const ConfigReader& reader, const char* key) {
+  const std::string name = reader.get_string(key, "");
+  for (const ActivationName& entry : kActivations) {
+    if (name == entry.theirs) return entry.ours;
+  }
+  reader.refuse(key, "expected gelu, gelu_new, relu or silu");
+}
+
+std::string activation_name(Activation activation) {
+  for (const ActivationName& entry : kActivations) {
+    if (activation == entry.ours) return entry.theirs;
+  }
+  throw Error("config.json has no name for an activation of ", name_of(activation));
+}
+
+Activation gated(Activation gate) {
+  for (const Activation unit :
+       {Activation::kSwiGlu, Activation::kGeGlu, Activation::kGeGluTanh, Activation::kReGlu}) {
+    if (gate_of(unit) == gate) return unit;
+  }
+  return gate;
+}
+
+// "LABEL_0", …: the labels of a model without names of its own.
+std::string plain_label(std::int64_t id) {
+  return "LABEL_" + std::to_string(id);
+}
+
+void read_labels(const ConfigReader& reader, TransformerConfig& config) {
+  std::vector<std::string> names = reader.get_names("id2label");
+  if (names.empty()) {
+    config.num_labels = reader.get_int("num_labels", 2);
+  } else {
+    set_labels(config, std::move(names));
+  }
+  const std::string name = reader.get_string("problem_type", "");
+  if (name.empty()) return;
+  for (const ProblemName& entry : kProblems) {
+    if (name == entry.theirs) config.problem_type = entry.ours;
+  }
+  if (config.problem_type == ProblemType::kByLabels) {
+    reader.refuse("problem_type",
+                  "expected regression, single_label_classification or multi_label_classification");
+  }
+}
+
+void write_labels(const TransformerConfig& config, json& json) {
+  if (config.num_labels != 2 || !config.label_names.empty()) {
+    for (std::int64_t id = 0; id < config.num_labels; ++id) {
+      const std::string label =
+          config.label_names.empty() ? plain_label(id) : config.label_names[static_cast<std::size_t>(id)];
+      json["id2label"][std::to_string(id)] = label;
+      json["label2id"][label] = id;
+    }
+  }
+  for (const ProblemName& entry : kProblems) {
+    if (config.problem_type == entry.ours) json["problem_type"] = entry.theirs;
+  }
+}
+
+// One overload for each type of ConfigKey::Field.
+void read_field(const ConfigReader& reader, const char* key, std::int64_t& field) {
+  field = reader.get_int(key, field);
+}
+void read_field(const ConfigReader& reader, const char* key, double& field) {
+  field = reader.get_double(key, field);
+}
+void read_field(const ConfigReader& reader, const char* key, bool& field) {
+  field = reader.get_bool(key, field);
+}
+void read_field(const ConfigReader& reader, const char* key, Activation& field) {
+  if (reader.has(key)) field = read_activation(reader, key);
+}
+
+// 0 stands for a size that follows from others: files say the size itself.
+json written(const TransformerConfig& config, const ConfigKey::Field& field) {
+  using Size = std::int64_t TransformerConfig::*;
+  if (field == ConfigKey::Field(Size(&TransformerConfig::num_kv_heads))) return config.kv_heads();
+  if (field == ConfigKey::Field(Size(&TransformerConfig::head_dim))) return config.head_size();
+  if (field == ConfigKey::Field(Size(&TransformerConfig::intermediate_size)))
+    return config.feed_forward_size();
+  return std::visit(
+      [&](auto member) -> json {
+        if constexpr (std::is_same_v<decltype(member), Activation TransformerConfig::*>) {
+          return activation_name(config.*member);
+        } else {
+          return config.*member;
+        }
+      },
+      field);
+}
+
+}  // namespace
+
+ConfigKey optional_key(const std::string& name, std::vector<ConfigKey::Field> fields) {
+  const auto read = [name, fields](const ConfigReader& reader, TransformerConfig& config) {
+    for (const auto& field : fields)
+      std::visit([&](auto member) { read_field(reader, name.c_str(), config.*member); }, field);
+  };
+  const auto write = [name, first = fields.front()](const TransformerConfig& config, json& json) {
+    json[name] = written(config, first);
+  };
+  return {name, read, write, fields};
+}
+
+ConfigKey optional_key(const std::string& name, ConfigKey::Field field) {
+  return optional_key(name, std::vector<ConfigKey::Field>{field});
+}
+
+ConfigKey required_key(const std::string& name, std::int64_t TransformerConfig::*field,
+                       const std::string& older_name) {
+  ConfigKey key = optional_key(name, field);
+  key.read = [name, field, older_name](const ConfigReader& reader, TransformerConfig& config) {
+    const bool renamed = !older_name.empty() && !reader.has(name.c_str());
+    if (renamed && !reader.has(older_name.c_str()))
+      throw Error(reader.source(), ": the key '", name, "' (or '", older_name, "') is missing");
+    config.*field = reader.require_int(renamed ? older_name.c_str() : name.c_str());
+  };
+  return key;
+}
+
+ConfigKey own_key(const std::string& name, std::vector<ConfigKey::Field> fields, bool absent) {
+  ConfigKey key = optional_key(name, std::move(fields));
+  key.write = [name, absent, first = key.fields.front()](const TransformerConfig& config, json& json) {
+    const nlohmann::json value = written(config, first);
+    if (value != absent) json[name] = value;
+  };
+  return key;
+}
+
+ConfigKey activation_key(const std::string& name, ActivationUse use) {
+  ConfigKey key = optional_key(name, &TransformerConfig::activation);
+  if (use == ActivationUse::kElementwise) return key;
+  key.read = [name](const ConfigReader& reader, TransformerConfig& config) {
+    if (reader.has(name.c_str())) config.activation = gated(read_activation(reader, name.c_str()));
+  };
+  key.write = [name](const TransformerConfig& config, json& json) {
+    json[name] = activation_name(gate_of(config.activation));
+  };
+  return key;
+}
+
+ConfigKey expected_key(const std::string& name, const json& value) {
+  const auto read = [name, value](const ConfigReader& reader, TransformerConfig&) {
+    if (!reader.is(name.c_str(), value)) reader.refuse(name.c_str(), "expected " + value.dump());
+  };
+  return {name, read, {}};
+}
+
+ConfigKey pad_token_key() {
+  const auto read = [](const ConfigReader& reader, TransformerConfig& config) {
+    const bool none = reader.is_null("pad_token_id");
+    config.pad_token_id = none ? -1 : reader.get_int("pad_token_id", config.pad_token_id);
+  };
+  const auto write = [](const TransformerConfig& config, json& json) {
+    json["pad_token_id"] = nullptr;
+    if (config.pad_token_id >= 0) json["pad_token_id"] = config.pad_token_id;
+  };
+  return {"pad_token_id", read, write};
+}
+
+void set_labels(TransformerConfig& config, std::vector<std::string> names) {
+  config.num_labels = static_cast<std::int64_t>(names.size());
+  bool plain = true;
+  for (std::int64_t id = 0; id < config.num_labels; ++id)
+    plain = plain && names[static_cast<std::size_t>(id)] == plain_label(id);
+  if (plain) names.clear();
+  config.label_names = std::move(names);
+}
+
+ConfigKey label_keys() {
+  return {"id2label", read_labels, write_labels};
+}
+
+TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& json,
+                                   const std::string& source) const {
+  const ConfigReader reader(json, source);
+  TransformerConfig config = base;
+  for (const ConfigKey& key : keys_) key.read(reader, config);
+  return config;
+}
+
+json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& config) const {
+  json json;
+  for (const ConfigKey& key : keys_) {
+    if (key.write) key.write(config, json);
+  }
+  const auto asked = fields_of(config), said = fields_of(read(base, json, "config.json"));
+  std::string lost;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto& [name, value] = asked[i];
+    if (value == said[i].second) continue;
+    lost += (lost.empty() ? "" : ", ") + std::string(name) + " = " + value + " (only " + said[i].second + ")";
+  }
+  if (!lost.empty()) throw Error(family_, "'s config.json cannot say ", lost);
+  return json;
+}
+
+const ConfigKey* ConfigKeys::find(const ConfigKey::Field& field) const {
+  const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const ConfigKey& key) {
+    return std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end();
+  });
+  return found == keys_.end() ? nullptr : &*found;
+}
+
+}  // namespace zoo

@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::gpt {
-
-Family family();
-
-}  // namespace zoo::gpt

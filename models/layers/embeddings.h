@@ -1,0 +1,46 @@
+#pragma once
+
+#include "models/layers/linear.h"
+#include "models/layers/norm.h"
+
+namespace zoo {
+
+/// Arguments of one call of Embeddings.
+struct EmbeddingInputs {
+  at::Tensor ids;           // [B, T]
+  at::Tensor position_ids;  // [T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
+  at::Tensor token_type_ids;       // [B, T]. Undefined: all 0
+  std::int64_t past = 0;           // number of cached positions before the first id
+  const char* name = "input_ids";  // of `ids` in messages
+};
+
+/// Input of a stack, [B, T] ids to [B, T, C]: token[id], plus token_type[segment] and position[p] where the
+/// configuration has those tables; then a norm (config.embedding_norm: Devlin et al., 2019, section 3),
+/// dropout, and a projection from E to C of a factorised embedding (Lan et al., 2020, section 3.1).
+class EmbeddingsImpl : public torch::nn::Module {
+ public:
+  explicit EmbeddingsImpl(const TransformerConfig& config);
+
+  /// Throws c10::Error naming what does not fit: shapes, an id outside its table, a sequence that is too
+  /// long.
+  at::Tensor forward(const EmbeddingInputs& inputs) const;
+
+  /// [max_positions, E], learned or sinusoidal; undefined without a table.
+  at::Tensor position_table() const;
+
+  Embedding token{nullptr};
+  Embedding position{nullptr};    // empty unless positions are learned
+  Embedding token_type{nullptr};  // empty without segments
+  Norm norm{nullptr};             // empty unless config.embedding_norm
+  Linear projection{nullptr};     // empty unless the embedding is factorised
+
+ private:
+  at::Tensor positions(const EmbeddingInputs& inputs) const;
+  void check(const EmbeddingInputs& inputs) const;
+
+  TransformerConfig config_;
+  at::Tensor sinusoids_;  // [max_positions, E] when positions are sinusoidal
+};
+TORCH_MODULE(Embeddings);
+
+}  // namespace zoo

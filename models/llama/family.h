@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::llama {
-
-Family family();
-
-}  // namespace zoo::llama

@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::roberta {
-
-Family family();
-
-}  // namespace zoo::roberta

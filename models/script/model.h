@@ -1,0 +1,16 @@
+#pragma once
+
+#include "models/model.h"
+#include "models/script/script_part.h"
+
+namespace zoo::script {
+
+/// A whole model, made from its parts():
+///   a decoder or an encoder: forward(input_ids, attention_mask=None), then token_type_ids=None where the
+///   model has segments an encoder-decoder: forward(input_ids, attention_mask: Optional, decoder_input_ids)
+/// Both give the head's logits, a pair of them for an answer's start and end, or the last hidden state of a
+/// bare model. A language model with a decoder has generate() too. Throws Error for a model that does not
+/// tell its parts.
+ScriptPart model_part(const Model& model);
+
+}  // namespace zoo::script

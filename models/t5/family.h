@@ -1,9 +1,0 @@
-#pragma once
-
-#include "models/family.h"
-
-namespace zoo::t5 {
-
-Family family();
-
-}  // namespace zoo::t5

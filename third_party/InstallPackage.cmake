@@ -4,16 +4,15 @@
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/TransformerZoo)
-set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/transformer_zoo)
-
-# One file at a time: install(DIRECTORY) would make a folder for every folder without headers.
 file(GLOB_RECURSE _files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} data/*.h tokenizer/*.h models/*.h
      apps/training/*.h)
 list(FILTER _files EXCLUDE REGEX "/pch\\.h$")
-foreach(_file IN LISTS _files)
-  get_filename_component(_folder ${_file} DIRECTORY)
-  install(FILES ${_file} DESTINATION ${_headers}/${_folder})
-endforeach()
+install(CODE "
+  set(SOURCE \"${PROJECT_SOURCE_DIR}\")
+  set(STAGE \"${PROJECT_BINARY_DIR}/zoo\")
+  set(DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/zoo\")
+  set(HEADERS \"${_files}\")
+  include(\"${PROJECT_SOURCE_DIR}/third_party/InstallHeaders.cmake\")")
 
 # LibTorch of the clone is installed with the program, which then works without the clone and on other machines; one
 # that Torch_DIR names stays where it is.

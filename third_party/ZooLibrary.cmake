@@ -17,7 +17,7 @@ function(zoo_library name)
   target_compile_features(zoo_${name} PUBLIC cxx_std_20)
   target_include_directories(
     zoo_${name} PUBLIC $<BUILD_INTERFACE:${TransformerZoo_SOURCE_DIR}>
-                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/transformer_zoo>)
+                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(zoo_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} $<BUILD_INTERFACE:zoo_flags>)
   install(TARGETS zoo_${name} EXPORT TransformerZooTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

@@ -5,10 +5,10 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "apps/training/adamw.h"
-#include "models/generation/generate.h"
-#include "models/registry.h"
-#include "tokenizer/char_tokenizer.h"
+#include "zoo/training/adamw.h"
+#include "zoo/models/generation/generate.h"
+#include "zoo/models/registry.h"
+#include "zoo/tokenizer/char_tokenizer.h"
 
 int main() {
   const std::string text = "to be, or not to be, that is the question";

@@ -7,7 +7,7 @@
 #include "apps/generate_flags.h"
 #include "models/generation/generation_config.h"
 #include "models/io/checkpoint.h"
-#include "tokenizer/stop_strings.h"
+#include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -1,9 +1,9 @@
 #include <array>
 
 #include "data/base/error.h"
-#include "tokenizer/classic_files.h"
+#include "tokenizer/files/classic_files.h"
+#include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/tokenizer_json.h"
 
 namespace zoo {
 namespace {

@@ -5,11 +5,27 @@ import re
 TOP_LEVEL = {"CMakeLists.txt", "README.md", "LICENSE", "apps", "data", "models", "tests", "third_party", "tokenizer"}
 FAMILIES = {"albert", "bert", "distilbert", "gpt", "llama", "roberta", "t5", "tutorial"}
 
-# Folder -> the folders whose headers it may include. The longest folder that a path begins with decides;
+# The interface of tokenizer/, below the folders that implement it; load.cpp and stream_decoder lie above them.
+TOKENIZER = [f"tokenizer/{name}" for name in ("encoding.h", "token_id.h", "tokenizer.h")]
+TEXT = ["tokenizer/text", "tokenizer/encoding.h"]
+PIPELINE = ["tokenizer/pipeline", *TEXT, *TOKENIZER]
+
+# Folder or file -> the folders or files whose headers it may include. The longest that a path begins with decides;
 # data/base may be included by everybody. tests/ is free.
 MAY_INCLUDE = {
     "data/base": [],
+    "tokenizer/text": TEXT,
+    **dict.fromkeys(TOKENIZER + ["tokenizer/tokenizer.cpp"], ["tokenizer/text", *TOKENIZER]),
+    "tokenizer/constraint": ["tokenizer/constraint", *TEXT, *TOKENIZER],
+    "tokenizer/pipeline": PIPELINE + ["tokenizer/files/tokenizer_json.h"],
+    "tokenizer/sentencepiece": ["tokenizer/sentencepiece", *PIPELINE],
+    "tokenizer/learning": ["tokenizer/learning", *PIPELINE],
+    "tokenizer/files": ["tokenizer/files", "tokenizer/sentencepiece", *PIPELINE],
     "tokenizer": ["tokenizer"],
+    "data/random": ["data/random"],
+    "data/corpora": ["data/corpora", "tokenizer"],
+    "data/examples": ["data/examples", "data/random", "tokenizer"],
+    "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
     "models": ["models"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
@@ -37,7 +53,7 @@ def own_include_problem(path, included):
         return None
     allowed = MAY_INCLUDE[folder] + ["data/base"]
     if not any(within(included, f) for f in allowed):
-        return f"{folder}/ may include only {', '.join(f + '/' for f in allowed)}"
+        return f"{folder}/ may include only {', '.join(f if f.endswith('.h') else f + '/' for f in allowed)}"
     if family(included) and family(path) and family(path) != family(included):
         return "families do not include one another"
     if family(included) and within(path, "apps"):

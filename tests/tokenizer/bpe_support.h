@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tokenizer/support.h"
-#include "tokenizer/bpe_model.h"
+#include "tokenizer/pipeline/bpe_model.h"
 
 namespace zoo::test {
 

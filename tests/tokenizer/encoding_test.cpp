@@ -1,8 +1,8 @@
 // Special tokens around texts, cutting to a length, and where tokens come from in the original text.
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
 
 using namespace zoo;
 

@@ -6,7 +6,7 @@
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/stream_decoder.h"
 
 using namespace zoo;

@@ -3,10 +3,10 @@
 #include <random>
 
 #include "tests/tokenizer/support.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+#include "tokenizer/text/utf8.h"
 
 using namespace zoo;
 using test::Ids;

@@ -9,8 +9,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
+#include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/utf8.h"
 
 namespace zoo::test {
 

@@ -2,7 +2,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/constraint/pattern.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "data/base/error.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

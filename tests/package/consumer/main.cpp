@@ -8,7 +8,7 @@
 #include "apps/training/adamw.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"
-#include "tokenizer/char_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
 
 int main() {
   const std::string text = "to be, or not to be, that is the question";

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tokenizer/pipeline/bert_options.h"
+#include "tokenizer/text/aligned_text.h"
+#include "tokenizer/text/text_pattern.h"
+
+namespace zoo {
+
+/// Changes a text before it is split: a normalizer of tokenizer.json. It never fails.
+using Normalizer = std::function<void(AlignedText&)>;
+
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+
+Normalizer normal_form(NormalForm form);
+Normalizer bert_normalizer(const BertNormalizerOptions& options);
+Normalizer lowercase_normalizer();
+Normalizer strip_accents_normalizer();
+/// White space at either end goes.
+Normalizer strip_normalizer(bool left, bool right);
+Normalizer replace_normalizer(TextPattern pattern, std::string content);
+/// Nothing is put before an empty text.
+Normalizer prepend_normalizer(std::string text);
+/// Sentencepiece's rules for machine translation: control characters go, odd spaces become plain ones.
+Normalizer nmt_normalizer();
+/// Each byte becomes the character that stands for it in GPT-2's vocabulary.
+Normalizer byte_level_normalizer();
+/// The rules of a sentencepiece model: a trie of texts and what they become. Throws Error if the table is
+/// damaged.
+Normalizer precompiled_normalizer(std::string_view charsmap);
+Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
+
+}  // namespace zoo

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/encoding.h"
+#include "tokenizer/pipeline/bpe_model.h"
+
+namespace zoo {
+
+/// Turns one word of a text (a pre-token) into ids: the model of a tokenizer.json. Immutable; safe to share
+/// between threads.
+class TokenModel {
+ public:
+  virtual ~TokenModel() = default;
+
+  /// Appends the ids of the word, which is UTF-8; with `ranges`, which is as long as `ids`, for each id also
+  /// the bytes of the word that it stands for. Throws Error if the word cannot be expressed.
+  virtual void encode(std::string_view word, std::vector<TokenId>& ids,
+                      std::vector<ByteRange>* ranges) const = 0;
+};
+
+/// An entry of a vocabulary.
+struct VocabularyEntry {
+  std::string text;
+  TokenId id;
+};
+
+using MergePairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Throws Error naming a token that a merge or unk_token asks for and the vocabulary lacks.
+std::unique_ptr<TokenModel> make_bpe_model(const std::vector<VocabularyEntry>& vocabulary,
+                                           const MergePairs& merges, const BpeOptions& options);
+
+/// Whole words; the others are the unknown token.
+std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,
+                                                  const std::string& unk_token);
+
+}  // namespace zoo

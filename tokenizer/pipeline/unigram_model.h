@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "tokenizer/pipeline/byte_trie.h"
+#include "tokenizer/pipeline/token_model.h"
+
+namespace zoo {
+
+struct UnigramOptions {
+  std::optional<TokenId> unk_id;
+  bool byte_fallback = false;  // unknown characters as <0xC3> <0xA9>, where all of those are pieces
+};
+
+struct UnigramPiece {
+  std::string text;
+  double score;  // its log probability
+};
+
+/// A unigram language model (Kudo, 2018): of all ways to cut the word into pieces the most probable, found by
+/// Viterbi's algorithm. An unknown character costs ten more than the worst piece; neighbouring ones are one
+/// unknown token.
+class UnigramModel final : public TokenModel {
+ public:
+  /// pieces[id]. Throws Error if unk_id is not one of them.
+  UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options);
+
+  void encode(std::string_view word, std::vector<TokenId>& ids,
+              std::vector<ByteRange>* ranges) const override;
+
+ private:
+  struct Step {
+    double score = 0;
+    TokenId id = ByteTrie::kNoId;
+    std::uint32_t begin = 0;
+  };
+
+  void find_best_way(std::string_view word, std::vector<Step>& ways) const;
+  void encode_anew(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
+  void append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
+                      std::vector<ByteRange>* ranges) const;
+
+  ByteTrie trie_;
+  std::vector<double> scores_;
+  double unknown_score_ = 0;
+  std::optional<TokenId> unk_id_;
+  bool byte_fallback_;
+  std::uint64_t cache_key_;
+  std::array<TokenId, 256> bytes_;  // of "<0x00>" and so on
+};
+
+}  // namespace zoo

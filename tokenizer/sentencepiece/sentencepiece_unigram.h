@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/pipeline/byte_trie.h"
+#include "tokenizer/sentencepiece/sentencepiece_file.h"
+#include "tokenizer/text/charsmap.h"
+
+namespace zoo {
+
+/// The ids that the library gives a text, for the models that are found most: unigram (Kudo, 2018), without
+/// symbols of the user's. Immutable; safe to share between threads.
+class SentencePieceUnigram {
+ public:
+  static bool can_run(const SentencePieceFile& file);
+
+  /// The file must be one of those.
+  explicit SentencePieceUnigram(const SentencePieceFile& file);
+
+  /// Appends the ids of a text, which is UTF-8.
+  void encode(std::string_view text, std::vector<TokenId>& ids) const;
+
+ private:
+  struct Step {
+    float score = 0;
+    TokenId id = ByteTrie::kNoId;
+    std::uint32_t begin = 0;
+  };
+
+  std::string_view rewritten_at(std::string_view text, std::size_t& at) const;
+  void normalize(std::string_view text, std::string& normalized) const;
+  void find_best_way(std::string_view text, std::vector<Step>& ways) const;
+
+  ByteTrie trie_;
+  std::vector<float> scores_;
+  float unknown_score_ = 0;
+  TokenId unk_id_ = 0;
+  std::vector<TokenId> bytes_;  // of "<0x00>" and so on; empty without byte fallback
+  std::optional<Charsmap> charsmap_;
+  bool adds_prefix_ = true, removes_extra_spaces_ = true;
+};
+
+}  // namespace zoo

@@ -1,0 +1,153 @@
+#include "tokenizer/text/charsmap.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "data/base/error.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+// The library's buffer for the rules that match at one place.
+constexpr int kMaxNestedRules = 32;
+
+static_assert(std::endian::native == std::endian::little, "the table in the file is little-endian");
+
+// A double-array trie as darts-clone writes it. A unit has its label in bits 0-7, "a value hangs here" in bit
+// 8 and the way to its children in bits 10-31; a value is marked by bit 31.
+class Trie {
+ public:
+  explicit Trie(std::string_view bytes) : units_(bytes.size() / sizeof(std::uint32_t)) {
+    if (!units_.empty()) std::memcpy(units_.data(), bytes.data(), units_.size() * sizeof(std::uint32_t));
+  }
+
+  bool is_sound(std::size_t num_values) const {
+    if (units_.empty() || units_.size() % 256 != 0) return false;
+    for (std::size_t at = 0; at < units_.size(); ++at) {
+      if (is_value(at)) continue;
+      const std::size_t children = first_child(at);
+      if ((children | 0xFF) >= units_.size()) return false;
+      if (at != 0 && has_value(at) && (units_[children] & 0x7FFFFFFF) >= num_values) return false;
+    }
+    return deepest_nesting() <= kMaxNestedRules;
+  }
+
+ private:
+  bool is_value(std::size_t at) const { return units_[at] >> 31 != 0; }
+  bool has_value(std::size_t at) const { return (units_[at] >> 8 & 1) != 0; }
+  std::size_t first_child(std::size_t at) const {
+    const std::uint32_t unit = units_[at];
+    return at ^ (unit >> 10 << (unit >> 6 & 8));
+  }
+
+  // The most values on a way from the root, found depth first; a way that comes back to itself counts as too
+  // many.
+  int deepest_nesting() const {
+    constexpr int kUnseen = -1, kOpen = -2;
+    struct Visit {
+      std::size_t at = 0;
+      unsigned label = 0;
+      int below = 0;
+    };
+    std::vector<int> nesting(units_.size(), kUnseen);
+    std::vector<Visit> way(1);
+    nesting[0] = kOpen;
+    while (true) {
+      Visit& here = way.back();
+      if (here.label == 256) {
+        const Visit done = here;
+        nesting[done.at] = done.below + (has_value(done.at) ? 1 : 0);
+        way.pop_back();
+        if (way.empty()) return done.below;
+        way.back().below = std::max(way.back().below, nesting[done.at]);
+        continue;
+      }
+      const unsigned label = here.label++;
+      const std::size_t child = first_child(here.at) ^ label;
+      if (is_value(child) || (units_[child] & 0xFF) != label) continue;
+      if (nesting[child] == kOpen) return kMaxNestedRules + 1;
+      if (nesting[child] == kUnseen) {
+        nesting[child] = kOpen;
+        way.push_back({child});
+      } else {
+        here.below = std::max(here.below, nesting[child]);
+      }
+    }
+  }
+
+  std::vector<std::uint32_t> units_;
+};
+
+}  // namespace
+
+bool is_sound_charsmap(std::string_view map) {
+  if (map.empty()) return true;
+  std::uint32_t trie_size = 0;
+  if (map.size() < sizeof trie_size) return false;
+  std::memcpy(&trie_size, map.data(), sizeof trie_size);
+  map.remove_prefix(sizeof trie_size);
+  if (trie_size >= map.size() || trie_size % sizeof(std::uint32_t) != 0 || map.back() != '\0') return false;
+  return Trie(map.substr(0, trie_size)).is_sound(map.size() - trie_size);
+}
+
+Charsmap::Charsmap(std::string_view map) {
+  if (map.empty() || !is_sound_charsmap(map)) {
+    throw Error("the normalization table is damaged: it points outside itself");
+  }
+  std::uint32_t size = 0;
+  std::memcpy(&size, map.data(), sizeof size);
+  units_.resize(size / sizeof(std::uint32_t));
+  std::memcpy(units_.data(), map.data() + sizeof size, units_.size() * sizeof(std::uint32_t));
+  texts_ = map.substr(sizeof size + size);
+  if (invalid_utf8_at(texts_)) throw Error("the normalization table is damaged: it holds invalid UTF-8");
+  for (unsigned char c = 0; c < 128; ++c) {
+    keeps_[c] = true;
+    for (unsigned char next = 0; next < 128; ++next) {
+      const char text[2] = {static_cast<char>(c), static_cast<char>(next)};
+      if (longest({text, 2})) keeps_[c] = false;
+    }
+  }
+}
+
+// Calls visit(size, replacement) for the rules that the text begins with, the shortest first, while it
+// returns true.
+template <class Visit>
+void Charsmap::visit_rules(std::string_view text, Visit visit) const {
+  std::size_t at = first_child(0);
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    const auto byte = static_cast<unsigned char>(text[size - 1]);
+    if (byte == 0) return;
+    at ^= byte;
+    const std::uint32_t unit = units_[at];
+    if ((unit & 0x800000FFu) != byte) return;
+    at = first_child(at);
+    if ((unit >> 8 & 1) == 0) continue;
+    const std::string_view found = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
+    const bool is_inside_character = !found.empty() && (static_cast<unsigned char>(found[0]) & 0xC0) == 0x80;
+    if (!is_inside_character && !visit(size, found)) return;
+  }
+}
+
+std::optional<std::string_view> Charsmap::shortest(std::string_view text) const {
+  std::optional<std::string_view> result;
+  visit_rules(text, [&](std::size_t, std::string_view replacement) {
+    result = replacement;
+    return false;
+  });
+  return result;
+}
+
+std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
+  std::optional<Match> result;
+  visit_rules(text, [&](std::size_t size, std::string_view replacement) {
+    result = Match{size, replacement};
+    return true;
+  });
+  return result;
+}
+
+}  // namespace zoo

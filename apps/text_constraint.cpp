@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
 #include "tokenizer/constraint/json_schema.h"
+#include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/constraint/token_automaton.h"
 
 namespace zoo {

@@ -3,17 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "tokenizer/text/utf8.h"
+#include "tokenizer/token_id.h"
+
 namespace zoo {
-
-using TokenId = std::int32_t;
-
-/// Bytes [begin, end) of a text.
-struct ByteRange {
-  std::uint32_t begin = 0, end = 0;
-  bool operator==(const ByteRange&) const = default;
-};
 
 /// What a model with a head needs of a text, or of two: for each token its id and where it comes from. All
 /// the vectors are of one length; offsets and words are empty if they were not asked for, or are not known.
@@ -62,5 +58,10 @@ EncodingTemplate bert_template(TokenId cls, TokenId sep);
 
 /// <s> first </s>, <s> first </s></s> second </s>: RoBERTa has no segments.
 EncodingTemplate roberta_template(TokenId cls, TokenId sep);
+
+/// Puts texts and special tokens together, cut to options.max_length. `second` may be null. Throws Error if
+/// max_length has no room for the special tokens.
+Encoding assemble(std::span<const EncodingTemplate::Piece> pieces, Encoding first, Encoding* second,
+                  const EncodeOptions& options);
 
 }  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/files/classic_files.h"
+#include "tokenizer/files/sentencepiece_families.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
 

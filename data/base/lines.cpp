@@ -31,6 +31,12 @@ std::vector<std::string_view> split_tabs(std::string_view line) {
   }
 }
 
+std::string joined(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) text.append(i == 0 ? "" : separator).append(parts[i]);
+  return text;
+}
+
 nlohmann::json parse_object(const Line& line, const std::string& name) {
   nlohmann::json object = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) throw Error(name, ", line ", line.number, ": expected a JSON object");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ std::vector<Line> lines_of(std::string_view text);
 
 /// The parts between tabs, at least one.
 std::vector<std::string_view> split_tabs(std::string_view line);
+
+/// The parts with separators between them.
+std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 
 /// The object that a line of a .jsonl file holds. Throws Error naming file and line.
 nlohmann::json parse_object(const Line& line, const std::string& name);

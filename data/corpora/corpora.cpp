@@ -4,30 +4,18 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/corpora/child_process.h"
 #include "data/corpora/definitions.h"
 #include "data/corpora/kjv.h"
-#include "data/corpora/kjv_groups.h"
 #include "data/corpora/sha256.h"
 
 namespace zoo {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> corpus_names() {
-  std::vector<std::string> names;
-  for (const Corpus& corpus : corpora()) names.push_back(corpus.name);
-  return names;
-}
-
 namespace {
-
-std::string joined_names() {
-  std::string text;
-  for (const std::string& name : corpus_names()) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 const Corpus* find_corpus(const std::string& name) {
   for (const Corpus& corpus : corpora()) {
@@ -153,6 +141,12 @@ const std::vector<Corpus>& corpora() {
   return kCorpora;
 }
 
+std::vector<std::string> corpus_names() {
+  std::vector<std::string> names;
+  for (const Corpus& corpus : corpora()) names.push_back(corpus.name);
+  return names;
+}
+
 fs::path data_directory() {
   if (const std::string own = environment("TZOO_DATA_DIR"); !own.empty()) return own;
   if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
@@ -164,7 +158,7 @@ fs::path data_directory() {
 fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file) {
   const Corpus* corpus = find_corpus(name);
   if (corpus == nullptr) {
-    throw Error("unknown corpus '", name, "'; the corpora are ", joined_names(),
+    throw Error("unknown corpus '", name, "'; the corpora are ", joined(corpus_names()),
                 did_you_mean(name, corpus_names()));
   }
   const fs::path path = data_directory() / corpus->file;
@@ -184,7 +178,7 @@ fs::path resolve_dataset(const std::string& name_or_path) {
   const fs::file_status status = fs::status(name_or_path, error);
   if (fs::is_directory(status)) throw Error("expected a text file, '", name_or_path, "' is a directory");
   if (fs::exists(status)) return name_or_path;
-  throw Error("'", name_or_path, "' is neither a corpus (", joined_names(), ") nor a file",
+  throw Error("'", name_or_path, "' is neither a corpus (", joined(corpus_names()), ") nor a file",
               did_you_mean(name_or_path, corpus_names()));
 }
 

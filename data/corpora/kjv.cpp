@@ -1,14 +1,23 @@
 #include "data/corpora/kjv.h"
 
-#include <algorithm>
-
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "data/corpora/child_process.h"
 
 namespace zoo {
 namespace {
 
 constexpr const char* kInstall = "install it with: apt-get install bible-kjv";
+
+constexpr int kHeldOutEvery = 10;
+
+struct Group {
+  std::string_view first_chapter, name;
+};
+
+constexpr Group kGroups[] = {{"Genesis 1", "law"},     {"Joshua 1", "history"},       {"Job 1", "poetry"},
+                             {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
+                             {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
 
 // Words are one space apart: the source has three stray blanks.
 void append_words(std::string_view text, std::string& out) {
@@ -25,10 +34,7 @@ void append_words(std::string_view text, std::string& out) {
 
 std::string lay_out_kjv(std::string_view printed) {
   std::string text;
-  while (!printed.empty()) {
-    const std::size_t end = std::min(printed.find('\n'), printed.size());
-    const std::string_view line = printed.substr(0, end);
-    printed.remove_prefix(std::min(end + 1, printed.size()));
+  for (const auto& [number, line] : lines_of(printed)) {
     if (line.empty()) continue;
     if (line[0] != ' ') {
       if (!text.empty()) text += '\n';
@@ -50,6 +56,30 @@ std::string extract_kjv() {
     throw Error("the corpus kjv: the program 'bible' failed: ", result->reason(), "; ", kInstall);
   }
   return lay_out_kjv(result->output);
+}
+
+std::string label_kjv(std::string_view text, ChapterSet set) {
+  std::string table = "text\tlabel\n";
+  std::string_view group;
+  int chapter = 0;
+  bool heading_next = true, after_heading = false;
+  for (const auto& [number, line] : lines_of(text)) {
+    if (line.empty()) {
+      // One behind the heading, one behind the last verse.
+      heading_next = !after_heading;
+      after_heading = false;
+    } else if (heading_next) {
+      for (const Group& candidate : kGroups) {
+        if (line == candidate.first_chapter) group = candidate.name;
+      }
+      ++chapter;
+      heading_next = false;
+      after_heading = true;
+    } else if ((chapter % kHeldOutEvery == 0) == (set == ChapterSet::kHeldOut)) {
+      table.append(line).append("\t").append(group).append("\n");
+    }
+  }
+  return table;
 }
 
 }  // namespace zoo

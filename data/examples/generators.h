@@ -11,7 +11,9 @@ struct ToySet {
   std::int64_t examples = 20000;  // that a training makes of it where it is named as a dataset
 };
 
-/// copy, reverse, sort, addition, and those of toy_tables.h: what `tzoo data make` can write.
+/// What `tzoo data make` can write: copy, reverse, sort, addition: lines of a question and its answer;
+/// reviews: text and label; names: words with their labels, an empty line after each sentence; questions:
+/// question, context and answer; translation, translation-held-out: source and target (translations.h).
 const std::vector<ToySet>& toy_sets();
 std::vector<std::string> toy_set_names();
 

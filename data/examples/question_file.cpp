@@ -65,7 +65,7 @@ RawAnswer read_answers(const nlohmann::json& answers, const Line& line, const st
   return {answers["text"][0].get<std::string>(), (*starts)[0].get<std::int64_t>()};
 }
 
-Question read_object(const Line& line, const std::string& name) {
+Question read_question(const Line& line, const std::string& name) {
   const nlohmann::json object = parse_object(line, name);
   Question question{
       line.number, text_under(object, "question", line, name), text_under(object, "context", line, name), {}};
@@ -91,7 +91,7 @@ Question read_object(const Line& line, const std::string& name) {
 std::vector<Question> parse_questions(std::string_view text, const std::string& name) {
   std::vector<Question> questions;
   if (name.ends_with(".jsonl")) {
-    for (const Line& line : lines_of(text)) questions.push_back(read_object(line, name));
+    for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name));
     if (questions.empty()) throw Error(name, ": holds no question");
     return questions;
   }

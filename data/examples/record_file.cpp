@@ -10,12 +10,6 @@
 namespace zoo {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::vector<std::string> all_names(const Columns& columns) {
   std::vector<std::string> names = columns.required;
   names.insert(names.end(), columns.optional.begin(), columns.optional.end());
@@ -29,7 +23,7 @@ void require_fields(const Record& record, const Columns& columns, const std::str
   }
 }
 
-Record read_object(const Line& line, const std::string& name, const Columns& columns) {
+Record read_record(const Line& line, const std::string& name, const Columns& columns) {
   const nlohmann::json object = parse_object(line, name);
   Record record{line.number, {}};
   for (const std::string& key : all_names(columns))
@@ -64,7 +58,7 @@ Places find_places(const Line& first, const std::string& name, const Columns& co
   return places;
 }
 
-Record read_line(const Line& line, const std::string& name, const Places& places) {
+Record read_columns(const Line& line, const std::string& name, const Places& places) {
   const std::vector<std::string_view> parts = split_tabs(line.text);
   if (parts.size() != places.width) {
     throw Error(name, ", line ", line.number, ": expected ", places.width,
@@ -85,7 +79,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   Places places;
   if (!objects && !lines.empty()) places = find_places(lines.front(), name, columns);
   for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
-    records.push_back(objects ? read_object(lines[i], name, columns) : read_line(lines[i], name, places));
+    records.push_back(objects ? read_record(lines[i], name, columns) : read_columns(lines[i], name, places));
     require_fields(records.back(), columns, name);
   }
   if (records.empty())

@@ -23,7 +23,7 @@ std::vector<std::string> texts_under(const nlohmann::json& object, const char* k
   return texts;
 }
 
-TaggedSentence read_object(const Line& line, const std::string& name) {
+TaggedSentence read_sentence(const Line& line, const std::string& name) {
   const nlohmann::json object = parse_object(line, name);
   TaggedSentence sentence{
       texts_under(object, "tokens", line, name), texts_under(object, "labels", line, name), {}};
@@ -54,7 +54,7 @@ std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::strin
   bool inside = false;
   for (const Line& line : lines_of(text)) {
     if (objects) {
-      sentences.push_back(read_object(line, name));
+      sentences.push_back(read_sentence(line, name));
       continue;
     }
     if (!line.text.empty() && !inside) sentences.emplace_back();

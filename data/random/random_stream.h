@@ -7,6 +7,13 @@
 
 namespace zoo {
 
+/// Which sequence of batches: steps of one sampler never repeat another's with a different seed or stream
+/// (for example training, evaluation, or a data-parallel rank).
+struct SamplerSeed {
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+};
+
 /// Random numbers one after the other that are a pure function of where they are drawn: what is drawn for row
 /// 3 of step 7 does not depend on what was drawn before. The same on every platform.
 class RandomStream {

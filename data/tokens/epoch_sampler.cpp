@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "data/base/error.h"
-#include "data/random/random_stream.h"
 
 namespace zoo {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/tokens/sampler.h"
+#include "data/random/random_stream.h"
 
 namespace zoo {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "data/base/error.h"
-#include "data/random/philox.h"
 
 namespace zoo {
 

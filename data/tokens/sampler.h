@@ -3,16 +3,10 @@
 #include <cstdint>
 #include <span>
 
+#include "data/random/random_stream.h"
 #include "data/tokens/token_file.h"
 
 namespace zoo {
-
-/// Which sequence of batches: steps of one sampler never repeat another's with a different seed or stream
-/// (for example training, evaluation, or a data-parallel rank).
-struct SamplerSeed {
-  std::uint64_t seed = 0;
-  std::uint32_t stream = 0;
-};
 
 /// Random blocks of a token sequence for language modelling, drawn with replacement. The batch of a step is a
 /// pure function of (seed, stream, step): a resumed run needs no replay, and threads may fill different steps

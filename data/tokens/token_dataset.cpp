@@ -17,18 +17,12 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kFormatVersion = 1;
 
-bool starts_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-}
-
 // The byte where the validation split begins.
 std::size_t split_position(std::string_view text) {
-  std::size_t characters = 0;
-  for (const char byte : text) characters += starts_character(byte) ? 1 : 0;
   // In double precision, as Python's int(n * 0.9) computes it.
-  auto left = static_cast<std::size_t>(static_cast<double>(characters) * 0.9);
+  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (starts_character(text[i]) && left-- == 0) return i;
+    if (!continues_character(text[i]) && left-- == 0) return i;
   }
   return text.size();
 }

@@ -7,17 +7,16 @@ FAMILIES = {"albert", "bert", "distilbert", "gpt", "llama", "roberta", "t5", "tu
 
 # The interface of tokenizer/, below the folders that implement it; load.cpp and stream_decoder lie above them.
 TOKENIZER = [f"tokenizer/{name}" for name in ("encoding.h", "token_id.h", "tokenizer.h")]
-TEXT = ["tokenizer/text", "tokenizer/encoding.h"]
-PIPELINE = ["tokenizer/pipeline", *TEXT, *TOKENIZER]
+PIPELINE = ["tokenizer/pipeline", "tokenizer/text", *TOKENIZER]
 
 # Folder or file -> the folders or files whose headers it may include. The longest that a path begins with decides;
 # data/base may be included by everybody. tests/ is free.
 MAY_INCLUDE = {
     "data/base": [],
-    "tokenizer/text": TEXT,
-    **dict.fromkeys(TOKENIZER + ["tokenizer/tokenizer.cpp"], ["tokenizer/text", *TOKENIZER]),
-    "tokenizer/constraint": ["tokenizer/constraint", *TEXT, *TOKENIZER],
-    "tokenizer/pipeline": PIPELINE + ["tokenizer/files/tokenizer_json.h"],
+    "tokenizer/text": ["tokenizer/text"],
+    **dict.fromkeys(TOKENIZER + ["tokenizer/encoding.cpp", "tokenizer/tokenizer.cpp"], ["tokenizer/text", *TOKENIZER]),
+    "tokenizer/constraint": ["tokenizer/constraint", "tokenizer/text", *TOKENIZER],
+    "tokenizer/pipeline": PIPELINE,
     "tokenizer/sentencepiece": ["tokenizer/sentencepiece", *PIPELINE],
     "tokenizer/learning": ["tokenizer/learning", *PIPELINE],
     "tokenizer/files": ["tokenizer/files", "tokenizer/sentencepiece", *PIPELINE],

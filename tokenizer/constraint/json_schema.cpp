@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "tokenizer/constraint/json_values.h"
+#include "tokenizer/constraint/regular_expression.h"
 
 namespace zoo {
 namespace {

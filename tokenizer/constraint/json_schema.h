@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "tokenizer/constraint/pattern.h"
@@ -22,11 +20,5 @@ namespace zoo {
 /// Integers have at most 15 digits, and so have the two parts of a number. Where nothing is said, a value is
 /// a string, number, boolean or null. Throws Error naming any other keyword, and where it stands.
 PatternPtr json_schema_pattern(const nlohmann::ordered_json& schema);
-
-/// A string in quotes whose characters fit the expression, as JSON writes them.
-PatternPtr json_string_of(const PatternPtr& characters);
-
-/// Integers in [least, most], written as JSON writes them.
-PatternPtr integers_between(std::int64_t least, std::int64_t most);
 
 }  // namespace zoo

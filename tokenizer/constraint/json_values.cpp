@@ -1,6 +1,6 @@
-#include <string>
+#include "tokenizer/constraint/json_values.h"
 
-#include "tokenizer/constraint/json_schema.h"
+#include <string>
 
 namespace zoo {
 namespace {

@@ -1,7 +1,8 @@
+#include "tokenizer/constraint/regular_expression.h"
+
 #include <optional>
 
 #include "data/base/error.h"
-#include "tokenizer/constraint/pattern.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

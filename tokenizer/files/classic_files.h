@@ -16,7 +16,4 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path);
 /// vocab.json, with merges.txt beside it: GPT-2's, or RoBERTa's.
 std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path);
 
-/// A sentencepiece model: T5's, ALBERT's or Llama's where the settings say so; the library's own otherwise.
-std::unique_ptr<Tokenizer> read_sentencepiece(const std::filesystem::path& path);
-
 }  // namespace zoo

@@ -1,11 +1,11 @@
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/files/pipeline_json.h"
+#include "tokenizer/files/tokenizer_json.h"
 
 namespace zoo {
 namespace {
 
-TokenDecoder read_metaspace(const JsonSection& section) {
+TokenDecoder read_metaspace_decoder(const JsonSection& section) {
   const bool prepends =
       section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never") != "never";
   return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
@@ -16,7 +16,7 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
   if (type == "WordPiece")
     return word_piece_decoder(section.text("prefix", "##"), section.flag("cleanup", true));
   if (type == "ByteLevel") return byte_level_decoder(is_last);
-  if (type == "Metaspace") return read_metaspace(section);
+  if (type == "Metaspace") return read_metaspace_decoder(section);
   if (type == "BPEDecoder") return bpe_decoder(section.text("suffix", "</w>"));
   if (type == "ByteFallback") return byte_fallback_decoder();
   if (type == "Fuse") return fuse_decoder();

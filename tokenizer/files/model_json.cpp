@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/files/pipeline_json.h"
+#include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/pipeline/word_piece_model.h"
 

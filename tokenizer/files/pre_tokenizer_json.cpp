@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/files/pipeline_json.h"
+#include "tokenizer/files/tokenizer_json.h"
 
 namespace zoo {
 namespace {

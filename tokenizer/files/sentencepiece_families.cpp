@@ -1,10 +1,9 @@
-// Sentencepiece models as transformers runs them for T5, ALBERT and Llama: not by the library, but by the
-// parts of a tokenizer.json that it makes of the pieces.
+#include "tokenizer/files/sentencepiece_families.h"
+
 #include <unordered_map>
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "tokenizer/files/classic_files.h"
 #include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
@@ -13,6 +12,9 @@
 
 namespace zoo {
 namespace {
+
+// Sentencepiece models as transformers runs them for T5, ALBERT and Llama: not by the library, but by the
+// parts of a tokenizer.json that it makes of the pieces.
 
 namespace fs = std::filesystem;
 using Piece = EncodingTemplate::Piece;
@@ -151,6 +153,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
     return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   }
   const SentencePieceFile file = SentencePieceFile::parse(read_file(path), path.string());
+  file.require_utf8_pieces(path.string());
   // Models of the other kind, and those with bytes, would not be run as they were trained.
   const bool fits = name == "LlamaTokenizer" ? !file.is_unigram : file.is_unigram && !file.has_byte_fallback;
   if (!fits) return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));

@@ -4,8 +4,6 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "tokenizer/files/json_section.h"
-#include "tokenizer/files/pipeline_json.h"
 #include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/pipeline/byte_tokenizer.h"
 #include "tokenizer/pipeline/char_tokenizer.h"
@@ -19,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 // The vocabulary as pieces[id]. Throws Error unless its ids are 0 to n - 1, each once.
-std::vector<std::string> read_vocabulary(const JsonSection& model) {
+std::vector<std::string> read_texts_by_id(const JsonSection& model) {
   const json& vocabulary = model.require("vocab", JsonType::object);
   if (vocabulary.empty()) model.fail("vocab", "is empty");
   std::vector<const std::string*> pieces(vocabulary.size(), nullptr);
@@ -67,7 +65,7 @@ bool is_char(const JsonSection& root) {
 std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   const JsonSection model = root.section("model");
   std::vector<char32_t> characters;
-  for (const std::string& piece : read_vocabulary(model)) {
+  for (const std::string& piece : read_texts_by_id(model)) {
     std::size_t end = 0;
     const char32_t c = piece.empty() ? 0 : next_code_point(piece, end);
     if (piece.empty() || end != piece.size()) {
@@ -120,12 +118,64 @@ std::unique_ptr<Tokenizer> read_any(const JsonSection& root) {
 
 }  // namespace
 
+Pipeline read_pipeline(const JsonSection& root) {
+  Pipeline pipeline;
+  pipeline.kind = kind_of_model(root);
+  read_normalizer(root, pipeline);
+  read_pre_tokenizer(root, pipeline);
+  read_model(root, pipeline);
+  read_added_tokens(root, pipeline);
+  read_post_processor(root, pipeline);
+  read_decoder(root, pipeline);
+  return pipeline;
+}
+
 std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path) {
   try {
     const json root = read_json(path);
     return read_any(JsonSection(path, "", root));
   } catch (const json::exception& error) {
     throw Error(path, ": ", error.what());
+  }
+}
+
+void fail_unknown_type(const JsonSection& section, std::string_view what, std::string_view known) {
+  section.fail("type", "is ", section.text("type"), ", a ", what, " that is not supported: expected one of ",
+               known);
+}
+
+TextPattern read_pattern(const JsonSection& section, const char* key) {
+  // Plain text, in some older files.
+  if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string()) {
+    return TextPattern::literal(plain->get<std::string>());
+  }
+  const JsonSection pattern = section.section(key);
+  if (pattern.find("String") != nullptr) return TextPattern::literal(pattern.text("String"));
+  const std::string expression = pattern.text("Regex");
+  try {
+    return TextPattern::regex(expression);
+  } catch (const Error& error) {
+    pattern.fail("Regex", "is ", error.what());
+  }
+}
+
+AddedToken read_added_token(const JsonSection& section) {
+  AddedToken token;
+  token.content = section.text("content");
+  token.special = section.flag("special", false);
+  token.single_word = section.flag("single_word", false);
+  token.lstrip = section.flag("lstrip", false);
+  token.rstrip = section.flag("rstrip", false);
+  token.normalized = section.flag("normalized", !token.special);
+  return token;
+}
+
+void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("added_tokens") == nullptr) return;
+  TokenRegistry registry(pipeline);
+  for (const JsonSection& section : root.sections("added_tokens")) {
+    AddedToken token = read_added_token(section);
+    if (!token.content.empty()) registry.add(std::move(token));
   }
 }
 

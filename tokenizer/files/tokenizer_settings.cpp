@@ -7,7 +7,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "tokenizer/files/pipeline_json.h"
+#include "tokenizer/files/tokenizer_json.h"
 
 namespace zoo {
 namespace {

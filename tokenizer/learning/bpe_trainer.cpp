@@ -4,7 +4,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "tokenizer/learning/trained_files.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 
@@ -23,20 +23,13 @@ WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) 
   return words;
 }
 
-json byte_level(bool add_prefix_space, bool trim_offsets, bool use_regex) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", add_prefix_space},
-          {"trim_offsets", trim_offsets},
-          {"use_regex", use_regex}};
-}
-
 json pre_tokenizer(SplitPattern pattern) {
-  if (pattern == SplitPattern::gpt2) return byte_level(false, true, true);
+  if (pattern == SplitPattern::gpt2) return byte_level_json(false, true, true);
   const json split = {{"type", "Split"},
                       {"pattern", {{"Regex", expression_of(pattern)}}},
                       {"behavior", "Isolated"},
                       {"invert", false}};
-  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false, true, false)}}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_json(false, true, false)}}};
 }
 
 }  // namespace
@@ -66,31 +59,16 @@ void save_bpe(const LearntMerges& learnt, const BpeTrainerOptions& options,
   write_file(directory / "merges.txt", lines);
   write_file(directory / "vocab.json", vocabulary_json(learnt.tokens).dump() + "\n");
 
-  const json model = {{"type", "BPE"},
-                      {"dropout", nullptr},
-                      {"unk_token", nullptr},
-                      {"continuing_subword_prefix", nullptr},
-                      {"end_of_word_suffix", nullptr},
-                      {"fuse_unk", false},
-                      {"byte_fallback", false},
-                      {"ignore_merges", false},
-                      {"vocab", vocabulary_json(learnt.tokens)},
-                      {"merges", std::move(merges)}};
-  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  json config = fast_tokenizer_config();
   if (!options.special_tokens.empty()) {
     for (const char* role : {"bos_token", "eos_token", "unk_token"}) config[role] = options.special_tokens[0];
   }
   write_json(directory / "tokenizer_config.json", config);
-  write_json(directory / "tokenizer.json",
-             {{"version", "1.0"},
-              {"truncation", nullptr},
-              {"padding", nullptr},
-              {"added_tokens", added_tokens_json(options.special_tokens, learnt.tokens)},
-              {"normalizer", nullptr},
-              {"pre_tokenizer", pre_tokenizer(options.pattern)},
-              {"post_processor", byte_level(true, false, true)},
-              {"decoder", byte_level(true, true, true)},
-              {"model", model}});
+  write_tokenizer_json(directory, {{"added_tokens", added_tokens_json(options.special_tokens, learnt.tokens)},
+                                   {"pre_tokenizer", pre_tokenizer(options.pattern)},
+                                   {"post_processor", byte_level_json(true, false, true)},
+                                   {"decoder", byte_level_json(true, true, true)},
+                                   {"model", bpe_model_json(learnt.tokens, std::move(merges))}});
 }
 
 }  // namespace zoo

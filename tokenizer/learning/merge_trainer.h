@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,13 +8,9 @@
 #include <vector>
 
 #include "tokenizer/learning/word_counts.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
-
-/// Called now and then while a vocabulary is learnt: first with "bytes" of the text that were read, then with
-/// "tokens" that there are.
-using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;
 
 /// The settings of `tokenizers`' BpeTrainer, with its names.
 struct MergeTrainerOptions {

@@ -11,15 +11,7 @@ namespace zoo {
 /// How often each word occurs in a training text: all that learning a vocabulary needs of it.
 class WordCounts {
  public:
-  void add(std::string_view word, std::int64_t times = 1) {
-    const auto found = counts_.find(word);
-    if (found != counts_.end()) {
-      found->second += times;
-    } else {
-      counts_.emplace(word, times);
-    }
-  }
-
+  void add(std::string_view word, std::int64_t times = 1);
   std::size_t size() const { return counts_.size(); }
   auto begin() const { return counts_.begin(); }
   auto end() const { return counts_.end(); }
@@ -32,5 +24,14 @@ class WordCounts {
 
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
 };
+
+/// Called now and then while a vocabulary is learnt: first with "bytes" of the text that were read, then with
+/// "tokens" that there are.
+using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;
+
+/// Calls `take` for the lines of a text with their line ends ('\n' only), as `tokenizers` feeds its trainers,
+/// and says how many bytes are done.
+void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
+                            const std::function<void(std::string_view line)>& take);
 
 }  // namespace zoo

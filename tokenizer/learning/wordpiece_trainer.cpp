@@ -7,9 +7,9 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "tokenizer/learning/trained_files.h"
 #include "tokenizer/pipeline/bert_words.h"
 #include "tokenizer/pipeline/normalizer.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
@@ -140,16 +140,13 @@ void save_wordpiece(const std::vector<std::string>& tokens, const WordPieceTrain
                       {"continuing_subword_prefix", kPrefix},
                       {"max_input_chars_per_word", 100},
                       {"vocab", vocabulary_json(tokens)}};
-  write_json(directory / "tokenizer.json",
-             {{"version", "1.0"},
-              {"truncation", nullptr},
-              {"padding", nullptr},
-              {"added_tokens", added_tokens_json(options.special_tokens, tokens)},
-              {"normalizer", normalizer(options.normalizer)},
-              {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-              {"post_processor", post_processor(tokens)},
-              {"decoder", {{"type", "WordPiece"}, {"prefix", kPrefix}, {"cleanup", true}}},
-              {"model", model}});
+  write_tokenizer_json(directory,
+                       {{"added_tokens", added_tokens_json(options.special_tokens, tokens)},
+                        {"normalizer", normalizer(options.normalizer)},
+                        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                        {"post_processor", post_processor(tokens)},
+                        {"decoder", {{"type", "WordPiece"}, {"prefix", kPrefix}, {"cleanup", true}}},
+                        {"model", model}});
 }
 
 }  // namespace zoo

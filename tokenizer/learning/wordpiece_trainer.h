@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tokenizer/learning/merge_trainer.h"
-#include "tokenizer/pipeline/bert_options.h"
+#include "tokenizer/pipeline/normalizer.h"
 
 namespace zoo {
 

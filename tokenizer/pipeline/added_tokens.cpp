@@ -11,7 +11,7 @@ namespace {
 // The character that ends before text[end].
 char32_t character_before(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
-  while ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  while (continues_character(text[at])) --at;
   return next_code_point(text, at);
 }
 
@@ -26,7 +26,7 @@ std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
     const char32_t c = character_before(text, at);
     if (!is_white_space(c)) break;
     do --at;
-    while ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+    while (continues_character(text[at]));
   }
   return at;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/pipeline/bert_options.h"
+#include "tokenizer/pipeline/normalizer.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tokenizer/pipeline/flat_table.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 

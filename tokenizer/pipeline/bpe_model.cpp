@@ -1,7 +1,6 @@
 #include "tokenizer/pipeline/bpe_model.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "data/base/error.h"
 #include "tokenizer/pipeline/word_cache.h"
@@ -104,9 +103,7 @@ void BpeModel::read_fallback_bytes() {
   fallback_bytes_.fill(kUnknown);
   if (!options_.byte_fallback) return;
   for (unsigned byte = 0; byte < 256; ++byte) {
-    char token[8];
-    std::snprintf(token, sizeof token, "<0x%02X>", byte);
-    fallback_bytes_[byte] = token_id(token).value_or(kUnknown);
+    fallback_bytes_[byte] = token_id(fallback_token(static_cast<unsigned char>(byte))).value_or(kUnknown);
   }
 }
 

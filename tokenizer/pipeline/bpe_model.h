@@ -11,7 +11,7 @@
 
 #include "tokenizer/pipeline/bpe_merges.h"
 #include "tokenizer/pipeline/flat_table.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 

@@ -1,11 +1,16 @@
 #include "tokenizer/pipeline/byte_tokenizer.h"
 
-#include "tokenizer/files/tokenizer_json.h"
+#include <nlohmann/json.hpp>
+
+#include "data/base/json_file.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {
+
+using nlohmann::json;
 
 std::vector<TokenId> ByteTokenizer::encode(std::string_view text) const {
   require_utf8(text, "the text");
@@ -36,7 +41,11 @@ void ByteTokenizer::save(const std::filesystem::path& directory) const {
   for (std::size_t byte = 0; byte < pieces.size(); ++byte) {
     append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
   }
-  write_byte_tokenizer_json(directory, pieces);
+  // The decoder looks at none of its settings; these are what the library writes for it.
+  write_tokenizer_json(directory, {{"pre_tokenizer", byte_level_json(false, true, false)},
+                                   {"decoder", byte_level_json(true, true, true)},
+                                   {"model", bpe_model_json(pieces, json::array())}});
+  write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
 }
 
 }  // namespace zoo

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/encoding.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 

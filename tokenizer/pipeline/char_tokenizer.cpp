@@ -1,12 +1,17 @@
 #include "tokenizer/pipeline/char_tokenizer.h"
 
+#include <nlohmann/json.hpp>
+
 #include "data/base/error.h"
-#include "tokenizer/files/tokenizer_json.h"
+#include "data/base/json_file.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {
 namespace {
+
+using nlohmann::json;
 
 constexpr char32_t kEndOfUnicode = 0x110000;
 constexpr TokenId kNoToken = -1;
@@ -88,7 +93,9 @@ std::string CharTokenizer::decode(std::span<const TokenId> ids) const {
 void CharTokenizer::save(const std::filesystem::path& directory) const {
   std::vector<std::string> pieces(characters_.size());
   for (std::size_t id = 0; id < pieces.size(); ++id) append_utf8(pieces[id], characters_[id]);
-  write_char_tokenizer_json(directory, pieces);
+  write_tokenizer_json(directory,
+                       {{"decoder", {{"type", "Fuse"}}}, {"model", bpe_model_json(pieces, json::array())}});
+  write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
 }
 
 }  // namespace zoo

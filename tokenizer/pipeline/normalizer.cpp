@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/charsmap.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
@@ -70,12 +71,16 @@ void lowercase_all(AlignedText& text) {
 
 }  // namespace
 
+Normalizer normal_form(NormalForm form) {
+  return [form](AlignedText& text) { to_normal_form(text, form); };
+}
+
 Normalizer bert_normalizer(const BertNormalizerOptions& options) {
-  return [options, nfd = normal_form(NormalForm::nfd)](AlignedText& text) {
+  return [options](AlignedText& text) {
     if (options.clean_text) clean(text);
     if (options.handle_chinese_chars) space_ideographs(text);
     if (options.strips_accents()) {
-      nfd(text);
+      to_normal_form(text, NormalForm::nfd);
       filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kGone : c; });
     }
     if (options.lowercase) lowercase_all(text);
@@ -163,6 +168,11 @@ Normalizer byte_level_normalizer() {
     }
     text = std::move(mapped);
   };
+}
+
+Normalizer precompiled_normalizer(std::string_view charsmap) {
+  if (charsmap.empty()) return [](AlignedText&) {};
+  return [map = Charsmap(charsmap)](AlignedText& text) { map.rewrite(text); };
 }
 
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers) {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "tokenizer/pipeline/bert_options.h"
-#include "tokenizer/text/aligned_text.h"
+#include "tokenizer/text/normal_form.h"
 #include "tokenizer/text/text_pattern.h"
 
 namespace zoo {
@@ -13,7 +13,15 @@ namespace zoo {
 /// Changes a text before it is split: a normalizer of tokenizer.json. It never fails.
 using Normalizer = std::function<void(AlignedText&)>;
 
-enum class NormalForm { nfc, nfd, nfkc, nfkd };
+/// What BERT does to a text before it is split (Devlin et al., 2019; its BasicTokenizer).
+struct BertNormalizerOptions {
+  bool clean_text = true;             // control characters go, white space becomes spaces
+  bool handle_chinese_chars = true;   // spaces around each ideograph
+  std::optional<bool> strip_accents;  // as lowercase says, if it is not given
+  bool lowercase = true;
+
+  bool strips_accents() const { return strip_accents.value_or(lowercase); }
+};
 
 Normalizer normal_form(NormalForm form);
 Normalizer bert_normalizer(const BertNormalizerOptions& options);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tokenizer/pipeline/added_tokens.h"
-#include "tokenizer/pipeline/bert_options.h"
 #include "tokenizer/pipeline/normalizer.h"
 #include "tokenizer/pipeline/pre_tokenizer.h"
 #include "tokenizer/pipeline/token_decoder.h"

@@ -7,6 +7,7 @@
 #include "tokenizer/text/aligned_text.h"
 #include "tokenizer/text/split_patterns.h"
 #include "tokenizer/text/text_pattern.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 

@@ -4,16 +4,9 @@
 #include <optional>
 
 #include "data/base/error.h"
-#include "tokenizer/pipeline/byte_trie.h"
 
 namespace zoo {
 namespace {
-
-ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary) {
-  std::vector<ByteTrie::Entry> entries;
-  for (const VocabularyEntry& entry : vocabulary) entries.push_back({entry.text, entry.id});
-  return ByteTrie(entries);
-}
 
 class WordLevelModel final : public TokenModel {
  public:
@@ -74,6 +67,12 @@ class BpeTokenModel final : public TokenModel {
 };
 
 }  // namespace
+
+ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary) {
+  std::vector<ByteTrie::Entry> entries;
+  for (const VocabularyEntry& entry : vocabulary) entries.push_back({entry.text, entry.id});
+  return ByteTrie(entries);
+}
 
 std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,
                                                   const std::string& unk_token) {

@@ -8,6 +8,7 @@
 
 #include "tokenizer/encoding.h"
 #include "tokenizer/pipeline/bpe_model.h"
+#include "tokenizer/pipeline/byte_trie.h"
 
 namespace zoo {
 
@@ -28,6 +29,8 @@ struct VocabularyEntry {
   std::string text;
   TokenId id;
 };
+
+ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary);
 
 using MergePairs = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,29 +1,24 @@
 #include "tokenizer/pipeline/unigram_model.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "data/base/error.h"
+#include "tokenizer/pipeline/unigram_segmentation.h"
 #include "tokenizer/pipeline/word_cache.h"
+#include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
-constexpr double kUnknownPenalty = 10.0;
-constexpr TokenId kUnknown = -2;  // inside a way: no piece, whatever unk_id is
+constexpr TokenId kUnknown = -2;  // of a character that is no piece, where there is no unk_id
 
 ByteTrie trie_of(const std::vector<UnigramPiece>& pieces) {
   std::vector<ByteTrie::Entry> entries;
   for (std::size_t id = 0; id < pieces.size(); ++id)
     entries.push_back({pieces[id].text, static_cast<TokenId>(id)});
   return ByteTrie(entries);
-}
-
-std::size_t character_size(char lead) {
-  const auto byte = static_cast<unsigned char>(lead);
-  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
 }  // namespace
@@ -42,37 +37,9 @@ UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const Unigra
     scores_.push_back(piece.score);
     lowest = std::min(lowest, piece.score);
   }
-  unknown_score_ = lowest - kUnknownPenalty;
+  unknown_score_ = lowest - UnigramSegmentation<double>::kUnknownPenalty;
   for (unsigned byte = 0; byte < bytes_.size(); ++byte) {
-    char text[8];
-    std::snprintf(text, sizeof text, "<0x%02X>", byte);
-    bytes_[byte] = trie_.find(text).value_or(ByteTrie::kNoId);
-  }
-}
-
-// ways[end]: the last step of the best way to `end`. Of equally good ones the step that begins first stays.
-void UnigramModel::find_best_way(std::string_view word, std::vector<Step>& ways) const {
-  ways.assign(word.size() + 1, {});
-  const auto offer = [&ways](std::size_t end, double score, TokenId id, std::size_t begin) {
-    Step& step = ways[end];
-    if (step.id == ByteTrie::kNoId || score > step.score)
-      step = {score, id, static_cast<std::uint32_t>(begin)};
-  };
-  for (std::size_t begin = 0; begin < word.size();) {
-    const std::size_t next = begin + character_size(word[begin]);
-    const double so_far = ways[begin].score;
-    bool is_known = false;
-    ByteTrie::Node node = ByteTrie::kRoot;
-    for (std::size_t at = begin; at < word.size();) {
-      node = trie_.child(node, static_cast<unsigned char>(word[at++]));
-      if (node == ByteTrie::kNoNode) break;
-      const TokenId id = trie_.id(node);
-      if (id == ByteTrie::kNoId) continue;
-      offer(at, scores_[static_cast<std::size_t>(id)] + so_far, id == unk_id_ ? kUnknown : id, begin);
-      is_known = is_known || at == next;
-    }
-    if (!is_known) offer(next, unknown_score_ + so_far, kUnknown, begin);
-    begin = next;
+    bytes_[byte] = trie_.find(fallback_token(static_cast<unsigned char>(byte))).value_or(ByteTrie::kNoId);
   }
 }
 
@@ -88,20 +55,18 @@ void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
 
 void UnigramModel::encode_anew(std::string_view word, std::vector<TokenId>& ids,
                                std::vector<ByteRange>* ranges) const {
-  static thread_local std::vector<Step> ways;
-  static thread_local std::vector<std::uint32_t> ends;
-  find_best_way(word, ways);
-  ends.clear();
-  for (std::size_t end = word.size(); end > 0; end = ways[end].begin)
-    ends.push_back(static_cast<std::uint32_t>(end));
+  static thread_local UnigramSegmentation<double> best;
+  const TokenId unknown = unk_id_.value_or(kUnknown);
+  best.find(trie_, scores_, unknown_score_, unknown, word);
+  const auto& ends = best.ends();
   std::uint32_t begin = 0;
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
-    const TokenId id = ways[*end].id;
-    if (id != kUnknown) {
+    const TokenId id = best.step(*end).id;
+    if (id != unknown) {
       ids.push_back(id);
       if (ranges != nullptr) ranges->push_back({begin, *end});
     } else {
-      while (end + 1 != ends.rend() && ways[*(end + 1)].id == kUnknown) ++end;
+      while (end + 1 != ends.rend() && best.step(*(end + 1)).id == unknown) ++end;
       append_unknown(word.substr(begin, *end - begin), {begin, *end}, ids, ranges);
     }
     begin = *end;

@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 
-#include "tokenizer/pipeline/byte_trie.h"
 #include "tokenizer/pipeline/token_model.h"
 
 namespace zoo {
@@ -30,13 +29,6 @@ class UnigramModel final : public TokenModel {
               std::vector<ByteRange>* ranges) const override;
 
  private:
-  struct Step {
-    double score = 0;
-    TokenId id = ByteTrie::kNoId;
-    std::uint32_t begin = 0;
-  };
-
-  void find_best_way(std::string_view word, std::vector<Step>& ways) const;
   void encode_anew(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
   void append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
                       std::vector<ByteRange>* ranges) const;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 

@@ -1,24 +1,9 @@
 #include "tokenizer/pipeline/word_piece_model.h"
 
-#include <algorithm>
-
 #include "data/base/error.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
-
-ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary) {
-  std::vector<ByteTrie::Entry> entries;
-  for (const VocabularyEntry& entry : vocabulary) entries.push_back({entry.text, entry.id});
-  return ByteTrie(entries);
-}
-
-std::size_t count_characters(std::string_view word) {
-  return static_cast<std::size_t>(std::count_if(
-      word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-}  // namespace
 
 WordPieceModel::WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options)
     : options_(std::move(options)),

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "tokenizer/pipeline/byte_trie.h"
 #include "tokenizer/pipeline/token_model.h"
 
 namespace zoo {

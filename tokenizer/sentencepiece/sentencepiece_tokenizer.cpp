@@ -7,24 +7,11 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
-#include "tokenizer/sentencepiece/sentencepiece_model_check.h"
-#include "tokenizer/sentencepiece/sentencepiece_trainer.h"
 #include "tokenizer/sentencepiece/sentencepiece_unigram.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/token_id.h"
-
-// Sentencepiece has a global variable of this name, an object, and so has LibTorch, an int. A program that
-// links both gets one for the two, and where that is LibTorch's, sentencepiece's constructor writes over what
-// lies behind it: a mutex, for which TorchScript then waits for ever. This one comes first, and has room for
-// either.
-alignas(64) extern char FLAGS_minloglevel[1024];  // NOLINT
-alignas(64) char FLAGS_minloglevel[1024];         // NOLINT
-
-// Exported by the library, though its headers do not show it.
-namespace sentencepiece::logging {
-void SetMinLogLevel(int level);
-}
 
 namespace zoo {
 namespace {
@@ -35,23 +22,11 @@ constexpr std::size_t kMaxTextSize = 64u << 20;
 
 }  // namespace
 
-void silence_sentencepiece() {
-  constexpr int kFatal = 3;
-  sentencepiece::logging::SetMinLogLevel(kFatal);
-}
-
-std::string cause_of(const sentencepiece::util::Status& status) {
-  // "src/trainer_interface.cc(661) [condition] Vocabulary size too high …"
-  const std::string message = status.message() == nullptr ? "" : status.message();
-  const std::size_t condition = message.rfind("] ");
-  const std::string cause = condition == std::string::npos ? message : message.substr(condition + 2);
-  return cause.empty() ? message : cause;
-}
-
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& what)
     : model_(std::move(model)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   silence_sentencepiece();
-  is_like_t5_ = check_sentencepiece_model(model_, what).is_like_t5();
+  const SentencePieceFile file = SentencePieceFile::parse(model_, what);
+  is_like_t5_ = file.is_like_t5();
   try {
     const auto status = processor_->LoadFromSerializedProto(model_);
     if (!status.ok()) throw Error(what, ": not a sentencepiece model that can be used: ", cause_of(status));
@@ -61,7 +36,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
     throw Error(what, ": not a sentencepiece model that can be used: ", error.what());
   }
   try {
-    const SentencePieceFile file = SentencePieceFile::parse(model_, what);
+    file.require_utf8_pieces(what);
     if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
   } catch (const Error&) {
     // The library puts up with pieces and rules that are no UTF-8.

@@ -36,7 +36,7 @@ std::size_t cut_at(std::string_view line) {
   const std::size_t space = line.rfind(' ', kMaxLine);
   if (space != line.npos && space > 0) return space;
   std::size_t end = kMaxLine;
-  while ((static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
+  while (continues_character(line[end])) --end;
   return end;
 }
 

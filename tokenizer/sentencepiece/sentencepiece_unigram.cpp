@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tokenizer/pipeline/unigram_segmentation.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -11,7 +12,6 @@ namespace {
 using Type = SentencePieceFile::Type;
 
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581 stands for a space
-constexpr float kUnknownPenalty = 10;
 constexpr std::size_t kBytes = 256;
 
 std::vector<TokenId> ids_of_type(const SentencePieceFile& file, Type type) {
@@ -48,7 +48,7 @@ SentencePieceUnigram::SentencePieceUnigram(const SentencePieceFile& file)
     lowest = std::min(lowest, piece.score);
   }
   trie_ = ByteTrie(entries);
-  unknown_score_ = lowest - kUnknownPenalty;
+  unknown_score_ = lowest - UnigramSegmentation<float>::kUnknownPenalty;
   if (file.has_byte_fallback) bytes_ = ids_of_type(file, Type::byte);
   if (!file.charsmap.empty()) charsmap_.emplace(file.charsmap);
 }
@@ -96,47 +96,15 @@ void SentencePieceUnigram::normalize(std::string_view text, std::string& normali
     normalized.resize(normalized.size() - kSpace.size());
 }
 
-// As UnigramModel finds it, but rounded as the library rounds: what is compared is double, what is kept
-// float.
-void SentencePieceUnigram::find_best_way(std::string_view text, std::vector<Step>& ways) const {
-  ways.assign(text.size() + 1, {});
-  const auto offer = [&ways](std::size_t end, double score, TokenId id, std::size_t begin) {
-    Step& step = ways[end];
-    if (step.id != ByteTrie::kNoId && score <= step.score) return;
-    step = {static_cast<float>(score), id, static_cast<std::uint32_t>(begin)};
-  };
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t next = begin;
-    next_code_point(text, next);
-    const float so_far = ways[begin].score;
-    bool is_known = false;
-    ByteTrie::Node node = ByteTrie::kRoot;
-    for (std::size_t at = begin; at < text.size();) {
-      node = trie_.child(node, static_cast<unsigned char>(text[at++]));
-      if (node == ByteTrie::kNoNode) break;
-      const TokenId id = trie_.id(node);
-      if (id == ByteTrie::kNoId) continue;
-      offer(at, static_cast<double>(scores_[static_cast<std::size_t>(id)]) + so_far, id, begin);
-      is_known = is_known || at == next;
-    }
-    if (!is_known) offer(next, unknown_score_ + so_far, unk_id_, begin);
-    begin = next;
-  }
-}
-
 void SentencePieceUnigram::encode(std::string_view text, std::vector<TokenId>& ids) const {
   static thread_local std::string normalized;
-  static thread_local std::vector<Step> ways;
-  static thread_local std::vector<std::uint32_t> ends;
+  static thread_local UnigramSegmentation<float> best;
   normalize(text, normalized);
-  find_best_way(normalized, ways);
-  ends.clear();
-  for (std::size_t end = normalized.size(); end > 0; end = ways[end].begin) {
-    ends.push_back(static_cast<std::uint32_t>(end));
-  }
+  best.find(trie_, scores_, unknown_score_, unk_id_, normalized);
+  const auto& ends = best.ends();
   bool after_unknown = false;
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
-    const Step& step = ways[*end];
+    const auto& step = best.step(*end);
     const bool is_unknown = step.id == unk_id_;
     if (is_unknown && !bytes_.empty()) {
       for (std::size_t i = step.begin; i < *end; ++i)

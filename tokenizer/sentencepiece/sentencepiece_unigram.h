@@ -24,15 +24,8 @@ class SentencePieceUnigram {
   void encode(std::string_view text, std::vector<TokenId>& ids) const;
 
  private:
-  struct Step {
-    float score = 0;
-    TokenId id = ByteTrie::kNoId;
-    std::uint32_t begin = 0;
-  };
-
   std::string_view rewritten_at(std::string_view text, std::size_t& at) const;
   void normalize(std::string_view text, std::string& normalized) const;
-  void find_best_way(std::string_view text, std::vector<Step>& ways) const;
 
   ByteTrie trie_;
   std::vector<float> scores_;

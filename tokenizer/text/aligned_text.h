@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/encoding.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 
 #include "tokenizer/text/utf8.h"
 
@@ -52,6 +53,12 @@ std::optional<std::string> from_byte_level(std::string_view text) {
     bytes += static_cast<char>(*byte);
   }
   return bytes;
+}
+
+std::string fallback_token(unsigned char byte) {
+  char token[8];
+  std::snprintf(token, sizeof token, "<0x%02X>", byte);
+  return token;
 }
 
 }  // namespace zoo

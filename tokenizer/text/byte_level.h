@@ -20,4 +20,7 @@ std::string to_byte_level(std::string_view bytes);
 /// "Ġthe", which is UTF-8, to " the". Nothing if it holds a character that is not of the alphabet.
 std::optional<std::string> from_byte_level(std::string_view text);
 
+/// How a vocabulary with byte fallback writes a byte: "<0xC3>".
+std::string fallback_token(unsigned char byte);
+
 }  // namespace zoo

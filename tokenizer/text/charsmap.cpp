@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/base/error.h"
+#include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -82,6 +83,22 @@ class Trie {
   std::vector<std::uint32_t> units_;
 };
 
+// The new characters stand for the old ones one by one; those too many are added, those missing are removed
+// with the last.
+void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
+  const std::size_t num_new = count_characters(replacement);
+  std::size_t i = 0;
+  for (std::size_t at = 0; at < replacement.size(); ++i) {
+    const char32_t c = next_code_point(replacement, at);
+    if (i >= num_old) {
+      out.add(c);
+    } else {
+      out.replace(c, i + 1 == num_new && num_old > num_new ? num_old - num_new : 0);
+    }
+  }
+  if (num_new == 0) out.skip(num_old);
+}
+
 }  // namespace
 
 bool is_sound_charsmap(std::string_view map) {
@@ -127,7 +144,7 @@ void Charsmap::visit_rules(std::string_view text, Visit visit) const {
     at = first_child(at);
     if ((unit >> 8 & 1) == 0) continue;
     const std::string_view found = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
-    const bool is_inside_character = !found.empty() && (static_cast<unsigned char>(found[0]) & 0xC0) == 0x80;
+    const bool is_inside_character = !found.empty() && continues_character(found[0]);
     if (!is_inside_character && !visit(size, found)) return;
   }
 }
@@ -148,6 +165,45 @@ std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
     return true;
   });
   return result;
+}
+
+void Charsmap::rewrite(AlignedText& text) const {
+  constexpr std::size_t kShort =
+      6;  // bytes of a cluster from which on its characters are looked at one by one
+  TextRewriter out(text);
+  const std::string_view old = text.text;
+  const auto is_ascii = [old](std::size_t i) {
+    return i == old.size() || static_cast<unsigned char>(old[i]) < 0x80;
+  };
+  for (std::size_t at = 0; at < old.size();) {
+    std::size_t plain = at;
+    while (plain < old.size() && is_ascii(plain) && is_ascii(plain + 1) &&
+           keeps(static_cast<unsigned char>(old[plain]))) {
+      ++plain;
+    }
+    out.keep(plain - at);
+    at = plain;
+    if (at == old.size()) break;
+    const std::size_t end = grapheme_end(old, at);
+    const std::string_view cluster = old.substr(at, end - at);
+    if (cluster.size() < kShort) {
+      if (const auto replacement = shortest(cluster)) {
+        put(*replacement, count_characters(cluster), out);
+        at = end;
+        continue;
+      }
+    }
+    while (at < end) {
+      const std::size_t begin = at;
+      const char32_t c = next_code_point(old, at);
+      if (const auto replacement = shortest(old.substr(begin, at - begin))) {
+        put(*replacement, 1, out);
+      } else {
+        out.replace(c);
+      }
+    }
+  }
+  out.finish();
 }
 
 }  // namespace zoo

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/text/aligned_text.h"
+
 namespace zoo {
 
 /// Whether the normalization table of a sentencepiece model stays inside itself, and inside the library's
@@ -29,6 +31,8 @@ class Charsmap {
   std::optional<std::string_view> shortest(std::string_view text) const;
   /// The longest rule that the text begins with, as the library uses it.
   std::optional<Match> longest(std::string_view text) const;
+  /// Rewrites a text as the Precompiled normalizer of `tokenizers` does.
+  void rewrite(AlignedText& text) const;
   /// Whether an ASCII character stays as it is, whatever ASCII follows.
   bool keeps(unsigned char c) const { return keeps_[c]; }
 

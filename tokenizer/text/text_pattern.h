@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/encoding.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 

@@ -1,11 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace zoo {
+
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::uint32_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
 
 /// The byte offset of the first fault in `text`, or nothing if it is UTF-8 (RFC 3629: no overlong forms, no
 /// surrogates, nothing above U+10FFFF). A faulty sequence counts from its first byte.
@@ -40,6 +47,13 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   at += size;
   return result;
 }
+
+/// Whether a byte of UTF-8 is one that continues a character.
+inline bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+std::size_t count_characters(std::string_view text);
 
 /// Appends the one to four bytes of a code point, which is at most U+10FFFF and no surrogate.
 void append_utf8(std::string& text, char32_t code_point);

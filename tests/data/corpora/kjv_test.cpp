@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "data/corpora/corpora.h"
-#include "data/corpora/kjv_groups.h"
 #include "data/corpora/sha256.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"

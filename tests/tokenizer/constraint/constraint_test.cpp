@@ -4,6 +4,8 @@
 #include "tests/support/message_of.h"
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/constraint/json_schema.h"
+#include "tokenizer/constraint/json_values.h"
+#include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/constraint/token_automaton.h"
 

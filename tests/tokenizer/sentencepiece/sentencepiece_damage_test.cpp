@@ -3,7 +3,7 @@
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/sentencepiece/sentencepiece_model_check.h"
+#include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 using namespace zoo;
@@ -29,7 +29,7 @@ std::string small_model() {
   return piece("<unk>", 2) + piece("a", 1, -1) + piece("\u2581", 1, -2);
 }
 
-// The unit of a double array: see sentencepiece_model_check.cpp.
+// The unit of a double array: see charsmap.cpp.
 std::uint32_t unit(std::uint32_t offset, std::uint32_t label, bool has_value = false) {
   return offset << 10 | (has_value ? 0x100u : 0) | label;
 }
@@ -53,7 +53,7 @@ std::vector<std::uint32_t> one_rule(std::uint32_t value) {
 }
 
 std::string fault_of(const std::string& model) {
-  return message_of([&] { check_sentencepiece_model(model, "F"); });
+  return message_of([&] { SentencePieceFile::parse(model, "F"); });
 }
 
 const std::string kOutside = "F: damaged: its normalization table points outside itself";
@@ -95,7 +95,7 @@ TEST_CASE("A model cut anywhere is an error, or a model of fewer parts") {
 }
 
 TEST_CASE("A piece that the library cannot hold is refused") {
-  CHECK_NOTHROW(check_sentencepiece_model(small_model(), "F"));
+  CHECK_NOTHROW(SentencePieceFile::parse(small_model(), "F"));
   CHECK(fault_of(small_model() + piece(std::string("x\0y", 3), 1)) ==
         "F: piece 3 holds a zero byte, which sentencepiece cannot match");
   CHECK(fault_of(small_model() + piece("x", 1, std::numeric_limits<float>::quiet_NaN())) ==
@@ -109,7 +109,7 @@ TEST_CASE("A piece that the library cannot hold is refused") {
 TEST_CASE("More user-defined symbols that begin with one another than the library has room for are refused") {
   std::string model = small_model(), symbol;
   for (int i = 0; i < 64; ++i) model += piece(symbol += 'u', 4);
-  CHECK_NOTHROW(check_sentencepiece_model(model, "F"));
+  CHECK_NOTHROW(SentencePieceFile::parse(model, "F"));
   CHECK(fault_of(model + piece(symbol + 'u', 4)) ==
         "F: more than 64 user-defined symbols begin with one another");
 }

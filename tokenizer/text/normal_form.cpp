@@ -1,7 +1,7 @@
-// Unicode's normal forms (UAX 15), with the alignment that `tokenizers` keeps.
+#include "tokenizer/text/normal_form.h"
+
 #include <algorithm>
 
-#include "tokenizer/pipeline/normalizer.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
@@ -72,18 +72,16 @@ bool is_ascii(std::string_view text) {
 
 }  // namespace
 
-Normalizer normal_form(NormalForm form) {
+void to_normal_form(AlignedText& text, NormalForm form) {
+  if (is_ascii(text.text)) return;
   const bool composes = form == NormalForm::nfc || form == NormalForm::nfkc;
   const bool compatible = form == NormalForm::nfkc || form == NormalForm::nfkd;
-  const Decomposition kind = compatible ? Decomposition::compatibility : Decomposition::canonical;
-  return [composes, kind](AlignedText& text) {
-    if (is_ascii(text.text)) return;
-    std::vector<Changed> changed = decompose(text.text, kind);
-    if (composes) changed = compose(changed);
-    TextRewriter rewriter(text);
-    for (const Changed& c : changed) rewriter.put(c.character, c.change);
-    rewriter.finish();
-  };
+  std::vector<Changed> changed =
+      decompose(text.text, compatible ? Decomposition::compatibility : Decomposition::canonical);
+  if (composes) changed = compose(changed);
+  TextRewriter rewriter(text);
+  for (const Changed& c : changed) rewriter.put(c.character, c.change);
+  rewriter.finish();
 }
 
 }  // namespace zoo

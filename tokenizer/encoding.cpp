@@ -24,8 +24,8 @@ void cut(Encoding& encoding, std::size_t size) {
   shorten(encoding.words);
 }
 
-// How much of either text is kept so that both have `room` tokens: the longer one is cut first, and what is
-// left over when both are cut goes to the longer.
+// Cuts the longer text first, until both have `room` tokens together. If both are cut, the longer one keeps
+// the odd token.
 void cut_longest(Encoding& first, Encoding& second, std::size_t room) {
   const bool swapped = first.size() > second.size();
   Encoding& shorter = swapped ? second : first;

@@ -16,7 +16,7 @@ struct Format {
   std::unique_ptr<Tokenizer> (*read)(const fs::path& path);
 };
 
-// In the order of preference, which is that of transformers.
+// In the order of preference of transformers.
 constexpr std::array<Format, 5> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_sentencepiece},

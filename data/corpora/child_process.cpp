@@ -53,7 +53,7 @@ int spawn(const std::vector<std::string>& arguments, const Pipe& output, const P
   return error;
 }
 
-// Both pipes are read as they fill: a program that waits for the reader of one never closes the other.
+// Reads both pipes as they fill: a program that blocks on one never closes the other.
 void read_both(const Pipe& output, const Pipe& errors, ChildResult& result) {
   std::array<pollfd, 2> polled{{{output.read_end(), POLLIN, 0}, {errors.read_end(), POLLIN, 0}}};
   const std::array<std::string*, 2> texts{&result.output, &result.error_output};
@@ -64,7 +64,7 @@ void read_both(const Pipe& output, const Pipe& errors, ChildResult& result) {
       if (polled[i].fd < 0 || polled[i].revents == 0) continue;
       const ssize_t count = ::read(polled[i].fd, buffer.data(), buffer.size());
       if (count > 0) texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
-      if (count == 0 || (count < 0 && errno != EINTR)) polled[i].fd = -1;  // poll() skips it from now on
+      if (count == 0 || (count < 0 && errno != EINTR)) polled[i].fd = -1;  // poll() skips it from here on
     }
   }
 }

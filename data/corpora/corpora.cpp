@@ -52,7 +52,7 @@ void check_hash(const Corpus& corpus, const std::string& text, const std::string
               corpus.bytes, " bytes), found ", found, " (", text.size(), " bytes)");
 }
 
-// What comes out of its package.
+// Extracts the text from its installed package.
 std::string extract(const Corpus& corpus) {
   const bool held_out = corpus.name.ends_with("-held-out");
   if (corpus.package == "wordnet-base") {

@@ -28,14 +28,14 @@ std::string_view trimmed(std::string_view text, const char* ends) {
   return text.substr(first, text.find_last_not_of(ends) - first + 1);
 }
 
-// Empty where the gloss is an example from its beginning.
+// Empty if the gloss begins with an example.
 std::string_view definition_of(std::string_view gloss) {
   gloss = trimmed(gloss, " ");
   if (gloss.starts_with('"')) return {};
   return trimmed(gloss.substr(0, gloss.find("; \"")), "; ");
 }
 
-// The part of speech of which the smallest share is taken, the first of those that are even.
+// The part of speech of which the smallest share was taken; the first of equal ones.
 std::size_t furthest_behind(const Dictionary& dictionary, const std::array<std::size_t, 4>& taken) {
   std::size_t behind = dictionary.size();
   for (std::size_t part = 0; part < dictionary.size(); ++part) {

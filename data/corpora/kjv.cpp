@@ -19,7 +19,7 @@ constexpr Group kGroups[] = {{"Genesis 1", "law"},     {"Joshua 1", "history"}, 
                              {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
                              {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
 
-// Words are one space apart: the source has three stray blanks.
+// Separates words by one space: the source has three stray blanks.
 void append_words(std::string_view text, std::string& out) {
   const std::size_t start = out.size();
   for (const char c : text) {
@@ -49,7 +49,7 @@ std::string lay_out_kjv(std::string_view printed) {
 }
 
 std::string extract_kjv() {
-  // -l: longer than every verse, so that COLUMNS has no say; -p: not the data file of the current folder.
+  // -l: longer than every verse, so that COLUMNS has no effect; -p: not the data file of the current folder.
   const auto result = run_program({"bible", "-p", "/usr/lib/", "-l", "1000000", "gen1:1-rev22:21"});
   if (!result) throw Error("the corpus kjv needs the program 'bible', which is not installed; ", kInstall);
   if (result->exit_code != 0) {
@@ -65,7 +65,7 @@ std::string label_kjv(std::string_view text, ChapterSet set) {
   bool heading_next = true, after_heading = false;
   for (const auto& [number, line] : lines_of(text)) {
     if (line.empty()) {
-      // One behind the heading, one behind the last verse.
+      // Empty lines follow a heading and the last verse of a chapter.
       heading_next = !after_heading;
       after_heading = false;
     } else if (heading_next) {

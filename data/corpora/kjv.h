@@ -5,21 +5,21 @@
 
 namespace zoo {
 
-/// The King James text as the `bible` program of Debian's bible-kjv package prints it, laid out by
-/// lay_out_kjv. Throws Error that says how to install the package if the program or its data is missing.
+/// The King James text: the output of the `bible` program of Debian's bible-kjv, laid out by lay_out_kjv. If
+/// the program or its data is missing, throws Error with the installation command.
 std::string extract_kjv();
 
-/// From `bible`'s pretty printing to plain reading text: a chapter is its heading ("Genesis 1"), an empty
-/// line, one line a verse without its number, and an empty line before the next chapter. Exposed for the
+/// Turns `bible`'s pretty printing into plain text: for each chapter its heading ("Genesis 1"), an empty
+/// line, one line a verse without its number, and an empty line before the next chapter. Public for the
 /// tests.
 std::string lay_out_kjv(std::string_view printed);
 
-/// Every tenth chapter, Genesis 10 the first, is held out.
+/// Every tenth chapter is held out, beginning with Genesis 10.
 enum class ChapterSet { kTraining, kHeldOut };
 
-/// The verses of lay_out_kjv's text as a table to classify: a line "text\tlabel", then each verse with the
-/// group of books that it stands in: law (Genesis to Deuteronomy), history (to Esther), poetry (to the Song
-/// of Solomon), prophets (to Malachi), gospels, acts, letters (Romans to Jude), revelation.
+/// A table for classification from lay_out_kjv's text: a line "text\tlabel", then each verse with its group
+/// of books: law (Genesis to Deuteronomy), history (to Esther), poetry (to the Song of Solomon), prophets (to
+/// Malachi), gospels, acts, letters (Romans to Jude), revelation.
 std::string label_kjv(std::string_view text, ChapterSet set);
 
 }  // namespace zoo

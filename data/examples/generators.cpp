@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostLines = 10'000'000;
 constexpr std::uint64_t kMostDigits = 8, kAddendsBelow = 100;
 
-/// The random numbers of one line. (std::uniform_int_distribution differs between standard libraries.)
+/// The random numbers of one line. std::uniform_int_distribution differs between standard libraries.
 class LineRandom {
  public:
   LineRandom(std::uint64_t seed, std::int64_t line)
@@ -43,7 +43,7 @@ void append_spaced(const std::string& digits, std::string& text) {
   }
 }
 
-// What stands between a line's question and its answer.
+// What separates question and answer.
 struct Separators {
   const char *sum, *others;
 };
@@ -82,7 +82,7 @@ std::string review(RandomStream& random) {
   const bool good = random.below(2) == 1;
   const Words mine = good ? Words(kPraise) : Words(kBlame), others = good ? Words(kBlame) : Words(kPraise);
   std::string text = "the " + pick(kThings, random) + " was " + pick(mine, random);
-  // A word of the other kind, denied.
+  // A negated word of the other label.
   if (random.below(3) == 0) text += " and not " + pick(others, random);
   return text + (good ? "\tpositive\n" : "\tnegative\n");
 }
@@ -112,7 +112,7 @@ std::string question(RandomStream& random) {
   }
 }
 
-// Small worlds of sentences for the tasks that label texts, words and answers.
+// Small grammars for the tasks that label texts, words and answers.
 std::string make_sentences(const std::string& name, std::int64_t count, std::uint64_t seed) {
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) {

@@ -9,18 +9,18 @@
 
 namespace zoo {
 
-/// A question with a text that may hold its answer (as SQuAD: Rajpurkar et al., 2016 and 2018).
+/// A question and a context that may hold the answer (SQuAD: Rajpurkar et al., 2016 and 2018).
 struct Question {
   std::int64_t line = 0;
   std::string question, context;
-  ByteRange answer;  // in the context; empty: the context does not answer it
+  ByteRange answer;  // bytes of the context; empty: unanswerable
 };
 
-/// The questions of a text, with the columns question, context and answer, and answer_start where the answer
-/// begins, in characters; without it the first place where the context says the answer. Of a `name` that ends
-/// in .jsonl a line is an object with these keys, or with Hugging Face's "answers": {"text": […],
-/// "answer_start": […]}, of which the first counts. An empty answer is none. Else a line is columns with tabs
-/// between them. Throws Error naming file and line, also where the answer does not stand where it should.
+/// Reads questions with the columns question, context, answer and answer_start, the position of the answer in
+/// characters; without it the first match in the context counts. If `name` ends in .jsonl, a line is an
+/// object with these keys, or with Hugging Face's "answers": {"text": […], "answer_start": […]}, where the
+/// first answer counts. Otherwise a line is tab-separated columns. An empty answer means unanswerable. Throws
+/// Error naming file and line, also if the answer is not at its position.
 std::vector<Question> parse_questions(std::string_view text, const std::string& name);
 
 }  // namespace zoo

@@ -31,7 +31,7 @@ Record read_record(const Line& line, const std::string& name, const Columns& col
   return record;
 }
 
-// Where in a line each column stands; -1: nowhere.
+// The index of each column in a line; -1: absent.
 struct Places {
   std::vector<std::int64_t> of_column;
   std::size_t width = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using Text = std::string_view;
 
-// Forms by number: one, many.
+// Forms by number: singular, plural.
 using Forms = std::array<Text, 2>;
 
 enum class Kind { kThing, kAnimal, kPerson };
@@ -22,13 +22,13 @@ struct Noun {
   Kind kind;
 };
 
-// Spanish forms by gender, of one and of many.
+// Spanish forms by gender, each singular and plural.
 struct Adjective {
   Text english;
   Forms masculine, feminine;
 };
 
-// An empty form: the determiner is not said of that number.
+// An empty form: the determiner has no such number.
 struct Determiner {
   Text english;
   Forms masculine, feminine;
@@ -120,12 +120,12 @@ constexpr Verb kVerbs[] = {
     {{"touches", "touch"}, {"toca", "tocan"}, true},
 };
 
-// Numbers of the words in a phrase, whatever their forms and places.
+// Indices of the words in a phrase, whatever their forms and positions.
 struct WordChoice {
   std::vector<std::size_t> nouns, determiners, adjectives, verbs;
 };
 
-// Each noun is kept from every ninth word of each kind, in turn: "the" (0) from "cat" (0).
+// Holds out the pairs of each noun with every ninth word of each kind, starting with "the" (0) and "cat" (0).
 constexpr std::size_t kTurn = 9;
 
 bool any_apart(const std::vector<std::size_t>& nouns, const std::vector<std::size_t>& others,
@@ -173,8 +173,8 @@ class Phrase {
     text += word;
   }
 
-  // A noun of this kind or a livelier one, with a determiner and perhaps an adjective; number_ and feminine_
-  // are its own then.
+  // Adds a noun of this kind or a livelier one, with a determiner and perhaps an adjective, and sets number_
+  // and feminine_.
   void add_noun_phrase(Kind least, bool is_object) {
     std::size_t n = pick(std::size(kNouns));
     while (kNouns[n].kind < least) n = pick(std::size(kNouns));

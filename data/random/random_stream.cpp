@@ -6,7 +6,7 @@
 namespace zoo {
 namespace {
 
-// Apart from the counters that samplers draw block positions with.
+// Keeps these counters apart from those that samplers draw block positions with.
 constexpr std::uint32_t kSubkeys = 0x8000'0000;
 
 }  // namespace

@@ -7,15 +7,15 @@
 
 namespace zoo {
 
-/// Which sequence of batches: steps of one sampler never repeat another's with a different seed or stream
-/// (for example training, evaluation, or a data-parallel rank).
+/// Selects a sequence of batches. Samplers with different seeds or streams never repeat one another (for
+/// example training, evaluation, or a data-parallel rank).
 struct SamplerSeed {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;
 };
 
-/// Random numbers one after the other that are a pure function of where they are drawn: what is drawn for row
-/// 3 of step 7 does not depend on what was drawn before. The same on every platform.
+/// A sequence of random numbers that is a pure function of its place: the numbers for row 3 of step 7 do not
+/// depend on earlier draws. The same on every platform.
 class RandomStream {
  public:
   struct Place {
@@ -32,7 +32,7 @@ class RandomStream {
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform() { return static_cast<double>(below(std::uint64_t{1} << 53)) * 0x1p-53; }
 
-  /// 0 … count - 1 in a random order, each order as likely (Fisher and Yates, 1938).
+  /// A permutation of 0 … count - 1, uniform over all (Fisher and Yates, 1938).
   std::vector<std::int64_t> permutation(std::int64_t count);
 
  private:

@@ -9,8 +9,8 @@
 namespace zoo {
 namespace {
 
-// So many batches are sorted by length among themselves: enough for batches of one length, few enough that
-// who is beside whom changes with every epoch.
+// The number of batches that are sorted by length together: enough for batches of equal length, few enough
+// that batches mix differently in every epoch.
 constexpr std::int64_t kBatchesInBucket = 32;
 
 }  // namespace

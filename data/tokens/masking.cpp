@@ -10,7 +10,7 @@ using Action = TokenMask::Action;
 
 TokenMask draw_action(const MaskingOptions& options, RandomStream& random) {
   const double share = random.uniform();
-  // Drawn for each, so that the next token's draws do not depend on what this one has become.
+  // Always drawn, so that the next token's draws do not depend on this one's action.
   const auto id = static_cast<TokenId>(random.below(static_cast<std::uint64_t>(options.vocab_size)));
   if (share < options.mask_share) return {Action::kMask, id};
   return {share < options.mask_share + options.random_share ? Action::kRandom : Action::kKeep, id};

@@ -12,7 +12,7 @@ RandomBlockSampler::RandomBlockSampler(TokenFile tokens, std::int64_t block_size
     : tokens_(std::move(tokens)), block_size_(block_size), batch_size_(batch_size), seed_(seed) {
   if (block_size < 1) throw Error("block_size must be at least 1, found ", block_size);
   if (batch_size < 1) throw Error("batch_size must be at least 1, found ", batch_size);
-  // Not block_size + 1 <= size: block_size may be the largest number there is.
+  // Not block_size + 1 <= size, which could overflow.
   if (static_cast<std::size_t>(block_size) >= tokens_.size()) {
     throw Error(tokens_.name(), " has ", tokens_.size(), " tokens; block_size ", block_size,
                 " needs at least ", static_cast<std::uint64_t>(block_size) + 1);

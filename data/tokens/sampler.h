@@ -13,20 +13,20 @@ namespace zoo {
 /// at once.
 class RandomBlockSampler {
  public:
-  /// Throws Error if the split is shorter than block_size + 1 tokens, or a size is not positive.
+  /// Throws Error if there are fewer than block_size + 1 tokens or a size is not positive.
   RandomBlockSampler(TokenFile tokens, std::int64_t block_size, std::int64_t batch_size, SamplerSeed seed);
 
   std::int64_t block_size() const { return block_size_; }
   std::int64_t batch_size() const { return batch_size_; }
 
-  /// Where row `row` of the batch begins, in [0, tokens - block_size - 1]; uniform. step in [0, 2^48).
+  /// Where row `row` of the batch begins: uniform in [0, tokens - block_size - 1]. step in [0, 2^48).
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
   /// inputs and targets [B, T], row-major: targets[b, t] is the token after inputs[b, t].
   /// Throws std::invalid_argument if a span has another size than B * T or step is out of range.
   void fill(std::int64_t step, std::span<std::int64_t> inputs, std::span<std::int64_t> targets) const;
 
-  /// The same for the rows [first_row, first_row + inputs.size() / T) of the batch alone.
+  /// The same for the rows [first_row, first_row + inputs.size() / T) only.
   void fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
                  std::span<std::int64_t> targets) const;
 

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kFormatVersion = 1;
 
-// The byte where the validation split begins.
+// The byte at which the validation split begins.
 std::size_t split_position(std::string_view text) {
-  // In double precision, as Python's int(n * 0.9) computes it.
+  // In double precision, as Python's int(n * 0.9).
   auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!continues_character(text[i]) && left-- == 0) return i;
@@ -27,7 +27,7 @@ std::size_t split_position(std::string_view text) {
   return text.size();
 }
 
-/// meta.json, whose every value is checked when it is read.
+/// The content of meta.json; every value is checked on reading.
 class Meta {
  public:
   explicit Meta(fs::path path) : path_(std::move(path)), values_(read_json(path_)) {}

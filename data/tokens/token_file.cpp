@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little,
 template <class T>
 void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::string& name) {
   if (ids.empty()) return;
-  // The maximum first: a loop without an exit, which the compiler vectorises.
+  // Computes the maximum first: the compiler vectorises a loop without an early exit.
   T largest = 0;
   for (const T id : ids) largest = std::max(largest, id);
   if (static_cast<std::int64_t>(largest) < vocab_size) return;
@@ -79,7 +79,7 @@ void TokenFile::write(const std::filesystem::path& path, TokenWidth width) const
   AtomicFile file(path);
   for (std::size_t i = 0; i < size_; ++i) {
     const auto id = static_cast<std::uint32_t>((*this)[i]);
-    file.write(&id, static_cast<std::size_t>(width));  // the low bytes come first
+    file.write(&id, static_cast<std::size_t>(width));  // little-endian: the low bytes come first
   }
   file.commit();
 }

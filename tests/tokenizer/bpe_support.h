@@ -12,7 +12,7 @@
 
 namespace zoo::test {
 
-/// A file of tests/golden/bpe, which make_bpe.py has made.
+/// A file of tests/golden/bpe, made by make_bpe.py.
 inline nlohmann::json golden_bpe(const std::string& name) {
   const auto path = std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "bpe" / name;
   return nlohmann::json::parse(read_bytes(path));

@@ -73,7 +73,7 @@ class SchemaReader {
   PatternPtr object(const Json& schema, const std::string& place);
 
   const Json& root_;
-  std::vector<std::string> open_;  // the references that are being followed
+  std::vector<std::string> open_;  // references that are being resolved
 };
 
 bool is_of_type(const Json& value, const std::string& type) {
@@ -256,8 +256,7 @@ PatternPtr SchemaReader::object(const Json& schema, const std::string& place) {
       refuse(place, "'required' names " + name.dump() + ", which is not in 'properties'");
     required.insert(name.get<std::string>());
   }
-  // From the last property to the first: what may follow where a property was written before, and where none
-  // was.
+  // From the last property to the first: what may follow if a property was written before, and if none was.
   PatternPtr behind = literal(""), first = literal("");
   const Json properties = schema.value("properties", Json::object());
   for (auto property = properties.rbegin(); property != properties.rend(); ++property) {

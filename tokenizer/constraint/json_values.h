@@ -6,10 +6,10 @@
 
 namespace zoo {
 
-/// A string in quotes whose characters fit the expression, as JSON writes them.
+/// A JSON string whose unescaped characters fit the pattern.
 PatternPtr json_string_of(const PatternPtr& characters);
 
-/// Integers in [least, most], written as JSON writes them.
+/// The integers in [least, most] as JSON writes them.
 PatternPtr integers_between(std::int64_t least, std::int64_t most);
 
 }  // namespace zoo

@@ -11,15 +11,14 @@ namespace zoo {
 struct Pattern;
 using PatternPtr = std::shared_ptr<const Pattern>;
 
-/// A set of texts, as a regular expression describes it. A tree that is never changed.
+/// A set of texts as a regular expression describes it: an immutable tree.
 struct Pattern {
   enum class Kind { kCharacters, kSequence, kChoice, kRepeat };
-  using Ranges = std::vector<std::pair<char32_t, char32_t>>;  // both ends in it
+  using Ranges = std::vector<std::pair<char32_t, char32_t>>;  // both ends inclusive
 
   Kind kind = Kind::kSequence;
-  Ranges characters;  // kCharacters: one of them
-  std::vector<PatternPtr>
-      parts;  // kSequence: one behind the other; kChoice: one of them; kRepeat: the only one
+  Ranges characters;               // kCharacters: one of them
+  std::vector<PatternPtr> parts;   // kSequence: in order; kChoice: the alternatives; kRepeat: the only one
   int least = 0, most = kEndless;  // kRepeat
 
   static constexpr int kEndless = -1;
@@ -32,7 +31,7 @@ PatternPtr choice(std::vector<PatternPtr> parts);
 PatternPtr repeat(PatternPtr part, int least, int most = Pattern::kEndless);
 PatternPtr optional(PatternPtr part);
 
-/// All code points that are not in the ranges; surrogates are in neither.
+/// All code points outside the ranges, without surrogates.
 Pattern::Ranges complement(Pattern::Ranges ranges);
 
 }  // namespace zoo

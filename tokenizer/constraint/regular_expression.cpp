@@ -10,7 +10,7 @@ namespace {
 
 using Ranges = Pattern::Ranges;
 
-// More would only make the automaton too large.
+// Larger counts only make the automaton too large.
 constexpr int kLargestCount = 10000;
 constexpr int kDeepestGroup = 200;
 
@@ -66,11 +66,11 @@ class Parser {
       } else {
         return part;
       }
-      take('?');  // as few as possible: the same texts
+      take('?');  // lazy: matches the same texts
     }
   }
 
-  // {m} {m,} {m,n}; anything else is a brace by itself.
+  // {m} {m,} {m,n}; anything else is a literal brace.
   bool counts() {
     const std::size_t begin = at_++;
     const auto least = number();
@@ -189,7 +189,7 @@ class Parser {
       ranges.emplace_back(begin[0].first, end[0].first);
     }
     take(']');
-    // Without the surrogates that a range may go over.
+    // Removes the surrogates that a range may include.
     return inverted ? complement(ranges) : complement(complement(ranges));
   }
 

@@ -7,8 +7,7 @@
 
 namespace zoo {
 
-/// Texts at which a generation ends. They are compared byte by byte, so that it does not matter where tokens
-/// divide a character.
+/// Texts at which generation ends. The comparison is by bytes, so tokens may divide a character.
 class StopStrings {
  public:
   /// Throws Error for an empty text.
@@ -16,13 +15,13 @@ class StopStrings {
 
   bool empty() const { return texts_.empty(); }
 
-  /// The size of the longest one in bytes.
+  /// Bytes of the longest text.
   std::size_t longest() const;
 
-  /// Where the first of them begins in `text`, if one is there.
+  /// The position of the first stop string in `text`.
   std::optional<std::size_t> find(std::string_view text) const;
 
-  /// How many bytes at the end of `text` may be the beginning of one, so that they cannot be shown yet.
+  /// How many bytes at the end of `text` may begin a stop string and must not be shown yet.
   std::size_t undecided(std::string_view text) const;
 
  private:

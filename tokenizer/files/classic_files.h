@@ -7,13 +7,14 @@
 
 namespace zoo {
 
-/// Tokenizers in the files from before tokenizer.json, put together as transformers does it for the class
-/// that tokenizer_config.json (else config.json) names. All throw Error naming the file and what it expected.
+/// Tokenizers in the older files without tokenizer.json, built as transformers builds them for the class that
+/// tokenizer_config.json (else config.json) names. All functions throw Error naming the file and what was
+/// expected.
 
-/// vocab.txt, a token a line: BERT's.
+/// vocab.txt, one token a line: BERT.
 std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path);
 
-/// vocab.json, with merges.txt beside it: GPT-2's, or RoBERTa's.
+/// vocab.json with merges.txt: GPT-2 or RoBERTa.
 std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path);
 
 }  // namespace zoo

@@ -14,9 +14,9 @@ namespace zoo {
 
 enum class JsonType { object, array, string, boolean };
 
-/// An object of a JSON file, with its key there ("model", or "" for the whole file) for the error messages. A
-/// key that is null counts as absent, as it does for the library that writes tokenizer.json. The file's name
-/// and the object must outlive it.
+/// An object of a JSON file and its key ("model", or "" for the whole file), which error messages name. A
+/// null value counts as absent, as in the library that writes tokenizer.json. The file's name and the object
+/// must outlive it.
 class JsonSection {
  public:
   JsonSection(const std::filesystem::path& file, std::string key, const nlohmann::json& object);
@@ -27,10 +27,10 @@ class JsonSection {
     throw Error(file_, ": ", path_of(key), " ", parts...);
   }
 
-  /// The value of a key, nullptr if there is none.
+  /// The value of a key; nullptr if it is absent.
   const nlohmann::json* find(const char* key) const;
 
-  /// The value of a key. Throws Error if it is missing or of another type.
+  /// Throws Error if the key is absent or has another type.
   const nlohmann::json& require(const char* key, JsonType type) const;
   JsonSection section(const char* key) const;
   /// An array of objects: SECTION.KEY[0], SECTION.KEY[1], …
@@ -40,10 +40,10 @@ class JsonSection {
   std::string text(const char* key, std::string if_absent) const;
   /// A text of one character.
   char32_t character(const char* key, char32_t if_absent) const;
-  /// Not negative.
+  /// An integer >= 0.
   std::int64_t count(const char* key, std::int64_t if_absent) const;
   bool flag(const char* key, bool if_absent) const;
-  /// The "type" of an optional object, "none" without one.
+  /// The "type" of an optional object; "none" if it is absent.
   std::string type_of(const char* key) const;
 
   const std::filesystem::path& file() const { return file_; }

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// Ids may have holes, but the table of texts by id is as long as the highest.
+// Ids may have gaps. The table of texts by id is as long as the largest id.
 constexpr std::uint64_t kMaxId = 4'000'000;
 
 std::vector<VocabularyEntry> read_vocabulary(const JsonSection& model) {
@@ -103,7 +103,7 @@ void read_unigram(const JsonSection& model, Pipeline& pipeline) {
   }
 }
 
-// Files of the first versions do not name the type.
+// The first versions of the library write no type.
 std::string type_of(const JsonSection& model) {
   if (model.find("type") != nullptr) return model.text("type");
   if (model.find("merges") != nullptr) return "BPE";

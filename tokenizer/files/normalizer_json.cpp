@@ -24,7 +24,7 @@ int base64_digit(char c) {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-// The bytes that base64 (RFC 4648, padded) stands for; nothing if it is not base64.
+// Decodes base64 (RFC 4648, padded). Returns nothing if the text is not base64.
 std::optional<std::string> decode_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   std::size_t padding = 0;

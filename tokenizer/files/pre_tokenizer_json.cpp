@@ -21,7 +21,7 @@ MetaspaceOptions read_metaspace(const JsonSection& section) {
   MetaspaceOptions options;
   options.replacement = section.character("replacement", options.replacement);
   options.split = section.flag("split", true);
-  // Files from before prepend_scheme say add_prefix_space.
+  // Older files have add_prefix_space instead of prepend_scheme.
   const std::string scheme =
       section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never");
   if (scheme != "always" && scheme != "never" && scheme != "first") {
@@ -92,7 +92,7 @@ class Reader {
     const bool invert = section.flag("invert", false);
     const JsonSection pattern = section.section("pattern");
     const auto known = split_pattern_of(pattern.text("Regex", ""));
-    // The known patterns match the whole of a text, so that what they match is all that there is.
+    // The known patterns match every part of a text: nothing lies between two matches.
     const bool keeps_matches = invert
                                    ? behavior == SplitBehavior::removed || behavior == SplitBehavior::isolated
                                    : behavior == SplitBehavior::isolated;

@@ -13,13 +13,13 @@
 namespace zoo {
 namespace {
 
-// Sentencepiece models as transformers runs them for T5, ALBERT and Llama: not by the library, but by the
-// parts of a tokenizer.json that it makes of the pieces.
+// transformers runs the sentencepiece models of T5, ALBERT and Llama without the library: it builds the parts
+// of a tokenizer.json from the pieces.
 
 namespace fs = std::filesystem;
 using Piece = EncodingTemplate::Piece;
 
-// Control pieces and symbols of the user are found in texts before the model sees them.
+// Control pieces and user-defined symbols are found in the text before the model runs.
 void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   for (const SentencePieceFile::Piece& piece : file.pieces) {
     const bool is_symbol =
@@ -59,7 +59,7 @@ TokenId require_token(const Pipeline& pipeline, SpecialToken role, const fs::pat
   return found->second;
 }
 
-// Raffel et al., 2020: the sentinels follow the pieces, the last first; </s> ends every text.
+// Raffel et al., 2020. The sentinels follow the pieces in descending order; </s> ends every text.
 Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
   Pipeline pipeline;
   std::vector<UnigramPiece> pieces = unigram_pieces(file);
@@ -97,8 +97,8 @@ Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, cons
   return pipeline;
 }
 
-// The merges that build the pieces of a BPE model: all pairs of pieces that make a piece, those of the lowest
-// id first, and of one piece those with the shortest beginning first.
+// The merges of a BPE model: every pair of pieces that makes a piece, ordered by the id of the result, then
+// by the length of the left piece.
 MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   std::unordered_map<std::string_view, TokenId> ids;
   for (const VocabularyEntry& entry : vocabulary) ids[entry.text] = entry.id;
@@ -154,7 +154,8 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
   }
   const SentencePieceFile file = SentencePieceFile::parse(read_file(path), path.string());
   file.require_utf8_pieces(path.string());
-  // Models of the other kind, and those with bytes, would not be run as they were trained.
+  // The class would not run other models as they were trained: those of another type and those with byte
+  // fallback.
   const bool fits = name == "LlamaTokenizer" ? !file.is_unigram : file.is_unigram && !file.has_byte_fallback;
   if (!fits) return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   add_symbols(file, settings);

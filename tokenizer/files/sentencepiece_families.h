@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-/// A sentencepiece model: T5's, ALBERT's or Llama's where the settings say so; the library's own otherwise.
-/// Throws Error naming the file and what it expected.
+/// Reads a sentencepiece model. If the settings name T5, ALBERT or Llama it runs as in transformers, else as
+/// in the sentencepiece library. Throws Error naming the file and what was expected.
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::filesystem::path& path);
 
 }  // namespace zoo

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// The vocabulary as pieces[id]. Throws Error unless its ids are 0 to n - 1, each once.
+// The vocabulary as pieces[id]. Throws Error unless the ids are 0 to n - 1 without repeats.
 std::vector<std::string> read_texts_by_id(const JsonSection& model) {
   const json& vocabulary = model.require("vocab", JsonType::object);
   if (vocabulary.empty()) model.fail("vocab", "is empty");
@@ -44,7 +44,7 @@ bool is_empty_text(const JsonSection& section, const char* key) {
   return value == nullptr || *value == "";
 }
 
-// BPE without merges, and without anything that would change the text or the ids around it.
+// BPE without merges, where no other part changes the text or adds ids.
 bool is_plain_vocabulary(const JsonSection& root) {
   if (kind_of_model(root) != "bpe") return false;
   const JsonSection model = root.section("model");
@@ -77,7 +77,7 @@ std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-// Whether each of the 256 bytes has its value as its id.
+// True if each of the 256 bytes has its value as its id.
 bool is_byte_vocabulary(const json& vocabulary) {
   if (vocabulary.size() != 256) return false;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -93,7 +93,8 @@ bool is_byte(const JsonSection& root) {
   if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
   const JsonSection pre_tokenizer = root.section("pre_tokenizer");
   pre_tokenizer.flag("use_regex", true);
-  // A ByteLevel post-processor moves offsets only; without merges it does not matter where use_regex cuts.
+  // A ByteLevel post-processor only moves offsets, and without merges it does not matter where use_regex
+  // cuts.
   const std::string post_processor = root.type_of("post_processor");
   return (post_processor == "none" || post_processor == "ByteLevel") &&
          root.type_of("decoder") == "ByteLevel" && !pre_tokenizer.flag("add_prefix_space", true) &&
@@ -145,7 +146,7 @@ void fail_unknown_type(const JsonSection& section, std::string_view what, std::s
 }
 
 TextPattern read_pattern(const JsonSection& section, const char* key) {
-  // Plain text, in some older files.
+  // Some older files have plain text here.
   if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string()) {
     return TextPattern::literal(plain->get<std::string>());
   }

@@ -66,7 +66,7 @@ constexpr std::array kDefaults{
     ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
 };
 
-// The class of a model type where no tokenizer_config.json names one.
+// The class of a model type, used if no tokenizer_config.json names one.
 std::string class_of_model(std::string_view model_type) {
   if (model_type == "bert" || model_type == "distilbert") return "BertTokenizer";
   if (model_type == "gpt2") return "GPT2Tokenizer";
@@ -172,7 +172,7 @@ EncodingTemplate bos_eos_template(std::optional<TokenId> bos, std::optional<Toke
   return result;
 }
 
-// A token that texts may hold already keeps how it is looked for.
+// A known token keeps its matching rules (lstrip, single_word, …).
 TokenId add_special(AddedToken token, const Pipeline& pipeline, TokenRegistry& registry) {
   for (const AddedToken& known : pipeline.added_tokens) {
     if (known.content == token.content) token = known;
@@ -181,7 +181,7 @@ TokenId add_special(AddedToken token, const Pipeline& pipeline, TokenRegistry& r
   return registry.add(std::move(token));
 }
 
-// What a tokenizer.json calls its special tokens, where no file says what they are for.
+// Common special tokens and their roles, used if no file names roles.
 constexpr std::array kCommonNames{
     ClassDefault{"", SpecialToken::cls, "[CLS]"},         ClassDefault{"", SpecialToken::sep, "[SEP]"},
     ClassDefault{"", SpecialToken::pad, "[PAD]"},         ClassDefault{"", SpecialToken::pad, "<pad>"},
@@ -241,7 +241,7 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   for (const auto& [role, key] : kRoles) {
     const auto found = settings.roles.find(role);
     if (found == settings.roles.end() || found->second.content.empty()) continue;
-    // A token that only the class takes for granted is not made up.
+    // A default of the class is not added if the vocabulary lacks it.
     const bool is_named =
         std::find(settings.named.begin(), settings.named.end(), role) != settings.named.end();
     if (!is_named && !registry.find(found->second.content)) continue;

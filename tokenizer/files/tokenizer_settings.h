@@ -10,16 +10,16 @@
 
 namespace zoo {
 
-/// What tokenizer_config.json says, and where it is silent special_tokens_map.json and config.json: which
-/// class of transformers the tokenizer is for, and what that adds to the vocabulary's own file.
+/// The content of tokenizer_config.json, and as fallbacks special_tokens_map.json and config.json: the
+/// tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
-  /// "BertTokenizer"; "" if nothing says it. Without the "Fast" at its end.
+  /// "BertTokenizer", without a final "Fast"; "" if no file names a class.
   std::string tokenizer_class;
-  /// tokenizer_config.json names the class; else the model's type does.
+  /// True if tokenizer_config.json names the class; else it follows from the model type.
   bool names_class = false;
-  /// Tokens by role, as the files name them or, where they do not, the class.
+  /// Tokens by role: from the files, else defaults of the class.
   std::map<SpecialToken, AddedToken> roles;
-  /// Of the roles, those that a file names.
+  /// The roles that a file names.
   std::vector<SpecialToken> named;
   std::map<TokenId, AddedToken> added_tokens_decoder;
   std::vector<AddedToken> additional_special_tokens;
@@ -30,25 +30,24 @@ struct TokenizerSettings {
   /// Throws Error naming the file and the key that has a wrong type.
   static TokenizerSettings read(const std::filesystem::path& directory);
 
-  /// The class where no file names one or the vocabulary is of another kind: its tokens stand for roles that
-  /// have none.
+  /// Sets the class if no file names one or the vocabulary is of another kind, and fills in its default
+  /// tokens.
   void use_class(std::string name);
 
   BertNormalizerOptions bert_cleaning() const;
-  /// T5's <extra_id_0> and so on, to the tokens that texts may hold.
+  /// Adds T5's <extra_id_0> and so on to the special tokens.
   void add_sentinels();
 };
 
-/// Adds the special tokens to the pipeline, and what stands around the texts where the settings or the class
-/// say it, in the order in which transformers does it.
+/// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 
-/// The class of transformers puts its own parts in the place of some of a tokenizer.json's: BERT's cleaning,
-/// GPT-2's and RoBERTa's prefix space, T5's sentinels are as the settings say, whatever that file does. A
-/// template there stands, whether or not the settings ask for bos and eos.
+/// Replaces the parts of a tokenizer.json that the class of transformers replaces: BERT's normalizer, the
+/// prefix space of GPT-2 and RoBERTa, T5's sentinels. The file's template stays, whatever the settings say
+/// about bos and eos.
 void apply_class(TokenizerSettings& settings, Pipeline& pipeline);
 
-/// `names`, and the files beside them that say more about the tokenizer, as far as they are there.
+/// Reads the files `names` and the settings files of the directory, as far as they exist.
 PipelineTokenizer::Files read_tokenizer_files(const std::filesystem::path& directory,
                                               std::vector<std::string> names);
 

@@ -11,20 +11,19 @@
 
 namespace zoo {
 
-/// What a byte-level BPE vocabulary is learnt by: the defaults of `tokenizers`' ByteLevelBPETokenizer, with
-/// GPT-2's special token.
+/// Options for byte-level BPE: the defaults of `tokenizers`' ByteLevelBPETokenizer, with GPT-2's special
+/// token.
 struct BpeTrainerOptions {
-  std::int64_t vocab_size = 30000;  // with the special tokens and the 256 bytes
-  std::int64_t min_frequency = 2;   // a pair that occurs less often is not merged
-  /// They come first in the vocabulary; the first is what begins and ends a text.
+  std::int64_t vocab_size = 30000;  // special tokens and the 256 bytes included
+  std::int64_t min_frequency = 2;   // pairs that occur less often are not merged
+  /// They come first in the vocabulary; the first one is bos and eos.
   std::vector<std::string> special_tokens = {"<|endoftext|>"};
   SplitPattern pattern = SplitPattern::gpt2;
   TrainingProgress on_progress;
 };
 
-/// Learns from the lines of a text, line ends included; in `tokens` bytes are in GPT-2's alphabet. The same
-/// as `tokenizers` learns from a file of the text. Throws Error if the text is not UTF-8, or if vocab_size is
-/// too small.
+/// Learns from the lines of a text, line ends included, as `tokenizers` learns from a file. The tokens are in
+/// GPT-2's byte alphabet. Throws Error if the text is not UTF-8 or vocab_size is too small.
 LearntMerges train_bpe(std::string_view text, const BpeTrainerOptions& options);
 
 /// Writes tokenizer.json, vocab.json, merges.txt and tokenizer_config.json into an existing directory.

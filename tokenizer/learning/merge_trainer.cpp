@@ -14,7 +14,7 @@
 namespace zoo {
 namespace {
 
-using PairKey = std::uint64_t;  // the left id above the right one: ordered as pairs are
+using PairKey = std::uint64_t;  // left id in the high bits: ordered as pairs are
 
 PairKey key_of(TokenId left, TokenId right) {
   return static_cast<PairKey>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
@@ -26,20 +26,20 @@ TokenId right_of(PairKey pair) {
   return static_cast<TokenId>(pair & 0xFFFFFFFFu);
 }
 
-/// A word of the text as the tokens it is made of so far: symbols_[begin, begin + size).
+/// A word of the text as its current tokens: symbols_[begin, begin + size).
 struct Word {
   std::size_t begin;
   std::uint32_t size;
   std::int64_t count;
 };
 
-/// A pair that may be merged next. Its count may have changed since; it is looked up when its turn comes.
+/// A pair that may be merged next. The count may be outdated; it is checked when the pair leaves the queue.
 struct Candidate {
   std::int64_t count;
   PairKey pair;
-  std::uint32_t words;  // the place in words_of_
+  std::uint32_t words;  // index in words_of_
 
-  // What comes later out of the queue is less.
+  // Smaller candidates leave the queue later.
   bool operator<(const Candidate& other) const {
     if (count != other.count) return count < other.count;
     return pair != other.pair ? pair > other.pair : words > other.words;
@@ -80,7 +80,7 @@ class MergeLearner {
   std::vector<TokenId> symbols_;
   FlatTable<std::int64_t> counts_;
 
-  // What the merge under way has brought about: pairs that are new somewhere, by their place in words_of_.
+  // New pairs of the current merge, with their indices in words_of_.
   FlatTable<std::uint32_t> new_pairs_;
   std::vector<PairKey> new_pair_list_;
   std::vector<std::vector<std::uint32_t>> words_of_;
@@ -188,8 +188,8 @@ void MergeLearner::queue_new_pairs() {
   new_pairs_ = FlatTable<std::uint32_t>();
 }
 
-// Of the changes in a word only the neighbours' pairs are counted; the pair's own count stays, as in
-// `tokenizers`, where a pair may come up a second time for words in which it has been formed since.
+// Only the counts of neighbouring pairs change. The pair's own count stays, as in `tokenizers`, where a pair
+// can come up again for words in which it formed later.
 void MergeLearner::merge_in(std::uint32_t word, PairKey pair, TokenId merged) {
   Word& place = words_[word];
   TokenId* const symbols = symbols_.data() + place.begin;

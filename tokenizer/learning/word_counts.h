@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// How often each word occurs in a training text: all that learning a vocabulary needs of it.
+/// How often each word occurs in a training text. The trainers need nothing else of it.
 class WordCounts {
  public:
   void add(std::string_view word, std::int64_t times = 1);
@@ -25,12 +25,11 @@ class WordCounts {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
 };
 
-/// Called now and then while a vocabulary is learnt: first with "bytes" of the text that were read, then with
-/// "tokens" that there are.
+/// Reports training progress: first "bytes" of the text that were read, then "tokens" that were learnt.
 using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;
 
-/// Calls `take` for the lines of a text with their line ends ('\n' only), as `tokenizers` feeds its trainers,
-/// and says how many bytes are done.
+/// Calls `take` for each line of a text, line end included ('\n' only), as `tokenizers` feeds its trainers.
+/// Reports the bytes done.
 void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
                             const std::function<void(std::string_view line)>& take);
 

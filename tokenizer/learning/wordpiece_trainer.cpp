@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "##";
 
-// What BERT's pre-tokenizer makes of a normalized text: cut at white space, each punctuation sign by itself.
+// BERT's pre-tokenizer on a normalized text: cuts at white space and isolates punctuation.
 template <class Emit>
 void split_normalized(std::string_view text, Emit emit) {
   std::size_t word = 0;

@@ -10,26 +10,26 @@
 
 namespace zoo {
 
-/// A token that is found in a text before the model sees it, with tokenizer.json's names.
+/// A token that is found in a text before the model runs. The names are tokenizer.json's.
 struct AddedToken {
   std::string content;
   TokenId id = -1;
-  bool single_word = false;  // not inside a word
-  bool lstrip = false;       // white space before it belongs to it
-  bool rstrip = false;       // white space behind it
-  bool normalized = true;    // looked for in the normalized text, else in the text as it is
-  bool special = false;      // stands for nothing when decoding
+  bool single_word = false;  // matches whole words only
+  bool lstrip = false;       // includes the white space before it
+  bool rstrip = false;       // includes the white space after it
+  bool normalized = true;    // matches in the normalized text, else in the original
+  bool special = false;      // skipped when decoding
 };
 
-/// Finds tokens in texts: at each place the longest.
+/// Finds added tokens in texts. The longest match wins.
 class AddedTokenFinder {
  public:
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
-  /// Whether a token may begin somewhere in the text: a quick look at its bytes.
+  /// A quick test of the bytes: false if no token can begin in the text.
   bool may_find(std::string_view text) const;
-  /// Cuts the words of the text at the tokens.
+  /// Splits the words of the text at the tokens.
   void split(SplitText& text) const;
 
  private:

@@ -13,20 +13,20 @@
 
 namespace zoo {
 
-/// BERT's normalizer and pre-tokenizer in one pass, without alignment: nearly every character becomes the
-/// same text wherever it stands, so a table of characters says what each becomes and where words end.
+/// BERT's normalizer and pre-tokenizer in one pass, without alignment. Nearly every character is rewritten
+/// the same way wherever it occurs, so a table holds the result of each and the word boundaries.
 class BertWords {
  public:
   explicit BertWords(const BertNormalizerOptions& options);
   ~BertWords();
 
-  /// Calls emit(word) for the normalized words in order; a word is valid during the call. False if the text
-  /// has marks whose order the normalization may change: what was emitted until then is then of no use.
+  /// Calls emit(word) for the normalized words in order; a word is valid during the call. Returns false if
+  /// the text has marks that normalization may reorder; words emitted before are then to be discarded.
   template <class Emit>
   bool split(std::string_view text, Emit emit) const;
 
  private:
-  // What the characters of a block become; kEndOfWord stands where a word ends.
+  // The results of 256 characters; kEndOfWord marks where a word ends.
   struct Page {
     std::array<std::uint32_t, 257> begins;
     std::string texts;
@@ -42,7 +42,7 @@ class BertWords {
 
   BertNormalizerOptions options_;
   std::array<std::string, 128> ascii_;
-  std::array<char, 128> ascii_byte_{};  // the byte that a character becomes; 0: see ascii_
+  std::array<char, 128> ascii_byte_{};  // the single byte of the result; 0: see ascii_
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Page>> made_;
   mutable std::array<std::atomic<const Page*>, 0x110000 / kPageSize> pages_{};

@@ -8,16 +8,16 @@
 namespace zoo {
 namespace {
 
-// Up to here looking through all pairs again after every merge is the faster way.
+// Up to this length, scanning all pairs after every merge is faster than a queue.
 constexpr std::size_t kShortWord = 64;
 
 constexpr std::uint32_t kNoMerge = std::numeric_limits<std::uint32_t>::max();
 constexpr BpeMerges::Merge kNotMerged{kNoMerge, 0};
 
-// A symbol of a long word: a list in which a merged neighbour is skipped, not moved over.
+// A symbol of a long word in a linked list.
 struct Node {
   BpeSymbol symbol;
-  BpeMerges::Merge with_next;  // kNotMerged as well where the node is gone
+  BpeMerges::Merge with_next;  // kNotMerged if the node was merged away
   std::uint32_t previous, next;
 };
 
@@ -61,7 +61,7 @@ std::size_t BpeMerges::apply_by_scanning(std::vector<BpeSymbol>& symbols) const 
 
 std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
   std::vector<Node> nodes(symbols.size());
-  std::vector<std::uint64_t> entries;  // rank and place in one number, in the order of merging
+  std::vector<std::uint64_t> entries;  // rank and position in one number, in the order of merging
   std::priority_queue queue(std::greater<>{}, std::move(entries));
   const auto link = [&](std::uint32_t left, auto push) {
     Node& node = nodes[left];
@@ -83,7 +83,7 @@ std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
     queue.pop();
     const auto place = static_cast<std::uint32_t>(entry);
     Node& node = nodes[place];
-    if (node.with_next.rank != entry >> 32) continue;  // the pair is no more
+    if (node.with_next.rank != entry >> 32) continue;  // the pair no longer exists
     Node& right = nodes[node.next];
     node.symbol = {node.with_next.id, node.symbol.length + right.symbol.length};
     node.next = right.next;

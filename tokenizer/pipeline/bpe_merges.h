@@ -9,26 +9,26 @@
 
 namespace zoo {
 
-/// A part of a word: the token it is so far and how many bytes of the word it covers.
+/// A part of a word: its current token and the number of bytes it covers.
 struct BpeSymbol {
   TokenId id;
   std::uint32_t length;
 };
 
-/// The merges of a BPE model by the pair that they join (Sennrich et al., 2016).
+/// The merges of a BPE model (Sennrich et al., 2016), indexed by their pair.
 class BpeMerges {
  public:
   struct Merge {
-    std::uint32_t rank;  // the place in the list: lower is earlier
-    TokenId id;          // what the pair becomes
+    std::uint32_t rank;  // position in the list; lower ranks merge first
+    TokenId id;          // the merged token
   };
 
   void insert(TokenId left, TokenId right, Merge merge) { merges_.insert(key(left, right), merge); }
   const Merge* find(TokenId left, TokenId right) const { return merges_.find(key(left, right)); }
   std::size_t size() const { return merges_.size(); }
 
-  /// Joins neighbours of `symbols` while any can be joined: of all pairs the one of the lowest rank, of equal
-  /// ones the leftmost. O(n log n) in the number of symbols. Returns how many pairs were looked at.
+  /// Merges neighbours of `symbols` until no merge applies: the lowest rank first, of equal ranks the
+  /// leftmost. O(n log n) in the number of symbols. Returns the number of pairs examined.
   std::size_t apply(std::vector<BpeSymbol>& symbols) const;
 
  private:

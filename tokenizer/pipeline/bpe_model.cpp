@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// Where the character at `at` ends: one byte of a byte-level word, else its UTF-8.
+// The end of the character at `at`: one byte in a byte-level word, else UTF-8.
 std::size_t character_end(std::string_view word, std::size_t at, bool byte_level) {
   if (byte_level) return at + 1;
   next_code_point(word, at);
@@ -54,7 +54,7 @@ void BpeModel::read_merges(std::span<const BpeMerge> merges) {
   }
 }
 
-// The four places: a word's first and last character are written differently where there are affixes.
+// There are four places: affixes change the first and last character of a word.
 std::size_t BpeModel::place_in_word(bool is_first, bool is_last) const {
   return (is_first || options_.continuing_subword_prefix.empty() ? 0 : 1) +
          (is_last && !options_.end_of_word_suffix.empty() ? 2 : 0);
@@ -136,7 +136,7 @@ void BpeModel::encode_anew(std::string_view word, std::vector<BpeSymbol>& symbol
 }
 
 void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const {
-  std::optional<std::uint32_t> unknown;  // bytes of unknown characters that no id stands for yet
+  std::optional<std::uint32_t> unknown;  // bytes of unknown characters not yet covered by an id
   const auto flush = [&] {
     if (unknown) symbols.push_back({*unk_id_, *unknown});
     unknown.reset();
@@ -155,7 +155,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
       flush();
       symbols.push_back({id, size});
     } else if (append_fallback(word.substr(at, size), place, symbols)) {
-      continue;  // an unknown character before it stays open, as in `tokenizers`
+      continue;  // a preceding unknown character stays open, as in `tokenizers`
     } else if (unk_id_) {
       if (!options_.fuse_unk) flush();
       unknown = unknown.value_or(0) + size;
@@ -164,7 +164,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
   flush();
 }
 
-// The character as its bytes, if each of them is a token.
+// Appends the bytes of a character if each is a token.
 bool BpeModel::append_fallback(std::string_view character, std::size_t place,
                                std::vector<BpeSymbol>& symbols) const {
   if (!options_.byte_fallback) return false;
@@ -175,7 +175,7 @@ bool BpeModel::append_fallback(std::string_view character, std::size_t place,
   return true;
 }
 
-// A character of a word as the vocabulary would write it at that place.
+// A character as the vocabulary writes it at that place.
 std::string BpeModel::written(std::string_view character, std::size_t place) const {
   std::string text = place % 2 == 1 ? options_.continuing_subword_prefix : "";
   text += options_.byte_level ? to_byte_level(character) : std::string(character);

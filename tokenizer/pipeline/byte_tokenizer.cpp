@@ -41,7 +41,7 @@ void ByteTokenizer::save(const std::filesystem::path& directory) const {
   for (std::size_t byte = 0; byte < pieces.size(); ++byte) {
     append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
   }
-  // The decoder looks at none of its settings; these are what the library writes for it.
+  // The decoder ignores its settings; these are the values that `tokenizers` writes.
   write_tokenizer_json(directory, {{"pre_tokenizer", byte_level_json(false, true, false)},
                                    {"decoder", byte_level_json(true, true, true)},
                                    {"model", bpe_model_json(pieces, json::array())}});

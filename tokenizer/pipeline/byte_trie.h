@@ -11,9 +11,8 @@
 
 namespace zoo {
 
-/// Texts and their ids, read byte by byte: which entries begin at a place of a text takes one step for each
-/// byte of the longest. A double array (Aoe, 1989): the child of a node by a byte lies at the node's base +
-/// byte.
+/// Texts and their ids as a trie over bytes: finding all entries that begin at a position takes one step a
+/// byte. A double array (Aoe, 1989): the child of a node by a byte is at the node's base + byte.
 class ByteTrie {
  public:
   struct Entry {
@@ -27,15 +26,15 @@ class ByteTrie {
   static constexpr TokenId kNoId = -1;
 
   ByteTrie() : ByteTrie(std::span<const Entry>()) {}
-  /// Of entries with the same text the last counts. Empty texts are left out.
+  /// The last of entries with the same text counts. Empty texts are dropped.
   explicit ByteTrie(std::span<const Entry> entries);
 
-  /// The node one byte further on, kNoNode if no entry goes there.
+  /// The child of a node by a byte; kNoNode if no entry continues so.
   Node child(Node node, unsigned char byte) const {
     const Node at = cells_[node].base + byte;
     return cells_[at].parent == node ? at : kNoNode;
   }
-  /// The id of the entry that ends at a node, kNoId if none does.
+  /// The id of the entry that ends at a node; kNoId if none does.
   TokenId id(Node node) const { return cells_[node].id; }
 
   Node walk(Node from, std::string_view text) const;

@@ -6,15 +6,14 @@
 
 namespace zoo {
 
-/// One id for each Unicode code point, in the sorted order of the training text's characters (as nanoGPT's
-/// character-level data sets have it). Saved as a tokenizer.json of model type BPE without merges.
+/// One id for each Unicode code point of the training text, in sorted order (as in nanoGPT's character-level
+/// data sets). Saved as a tokenizer.json: a BPE model without merges.
 class CharTokenizer final : public Tokenizer {
  public:
-  /// The characters that occur in `text`, sorted. Throws Error if it is empty or not UTF-8.
+  /// The sorted characters of `text`. Throws Error if it is empty or not UTF-8.
   static CharTokenizer train(std::string_view text);
 
-  /// characters[id] is the character of that id: each a Unicode scalar value. Throws Error if there is none
-  /// or one occurs twice.
+  /// characters[id] are Unicode scalar values. Throws Error if the list is empty or a character occurs twice.
   explicit CharTokenizer(std::vector<char32_t> characters);
 
   using Tokenizer::encode;
@@ -38,8 +37,7 @@ class CharTokenizer final : public Tokenizer {
   }
 
   std::vector<char32_t> characters_;
-  // Code point -> id in two steps, so that the table is small and a look-up has no search; -1 where there is
-  // none. Page 0 is the empty one.
+  // Code point to id in two look-ups, so that the table is small; -1 if there is no id. Page 0 is empty.
   std::array<std::uint16_t, 0x110000 / kPageSize> page_of_{};
   std::vector<Page> pages_;
 };

@@ -7,17 +7,17 @@
 
 namespace zoo {
 
-/// From 64-bit keys to values: open addressing over one array, for look-ups that mostly stay in one cache
-/// line. The key ~0 cannot be stored. Values are small and trivially copied.
+/// A hash table from 64-bit keys to small, trivially copyable values. Open addressing over one array: most
+/// look-ups touch one cache line. The key ~0 is reserved.
 template <class Value>
 class FlatTable {
  public:
   explicit FlatTable(std::size_t expected = 0) { rebuild(expected); }
 
-  /// The later value of a key counts.
+  /// Replaces the value of a known key.
   void insert(std::uint64_t key, const Value& value) { (*this)[key] = value; }
 
-  /// The value of a key, Value() if it is new. The reference holds until the next key is added.
+  /// The value of a key; Value() if it is new. The reference is valid until the next insertion.
   Value& operator[](std::uint64_t key) {
     Slot* slot = &slots_[place_of(key)];
     if (slot->key == kEmpty) {

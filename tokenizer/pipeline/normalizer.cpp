@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// Calls f(character, rewriter) for every character; f puts what becomes of it.
+// Calls f(character, rewriter) for every character; f writes the result.
 template <class Function>
 void rewrite(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
@@ -18,8 +18,7 @@ void rewrite(AlignedText& text, Function f) {
   rewriter.finish();
 }
 
-// Keeps the characters that f maps to another or to themselves; those that it maps to kGone go, and belong to
-// the character before them.
+// Replaces each character by f(character). kGone removes it and assigns its bytes to the character before it.
 constexpr char32_t kGone = 0x110000;
 
 template <class Function>

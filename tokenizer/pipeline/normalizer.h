@@ -13,11 +13,11 @@ namespace zoo {
 /// Changes a text before it is split: a normalizer of tokenizer.json. It never fails.
 using Normalizer = std::function<void(AlignedText&)>;
 
-/// What BERT does to a text before it is split (Devlin et al., 2019; its BasicTokenizer).
+/// BERT's normalization (Devlin et al., 2019; its BasicTokenizer).
 struct BertNormalizerOptions {
-  bool clean_text = true;             // control characters go, white space becomes spaces
-  bool handle_chinese_chars = true;   // spaces around each ideograph
-  std::optional<bool> strip_accents;  // as lowercase says, if it is not given
+  bool clean_text = true;             // removes control characters; white space becomes spaces
+  bool handle_chinese_chars = true;   // puts spaces around each ideograph
+  std::optional<bool> strip_accents;  // default: the value of lowercase
   bool lowercase = true;
 
   bool strips_accents() const { return strip_accents.value_or(lowercase); }
@@ -27,17 +27,17 @@ Normalizer normal_form(NormalForm form);
 Normalizer bert_normalizer(const BertNormalizerOptions& options);
 Normalizer lowercase_normalizer();
 Normalizer strip_accents_normalizer();
-/// White space at either end goes.
+/// Removes white space at the ends.
 Normalizer strip_normalizer(bool left, bool right);
 Normalizer replace_normalizer(TextPattern pattern, std::string content);
-/// Nothing is put before an empty text.
+/// Leaves an empty text empty.
 Normalizer prepend_normalizer(std::string text);
-/// Sentencepiece's rules for machine translation: control characters go, odd spaces become plain ones.
+/// Sentencepiece's rules for machine translation: removes control characters and turns unusual spaces into
+/// plain ones.
 Normalizer nmt_normalizer();
-/// Each byte becomes the character that stands for it in GPT-2's vocabulary.
+/// Replaces each byte by its character in GPT-2's alphabet.
 Normalizer byte_level_normalizer();
-/// The rules of a sentencepiece model: a trie of texts and what they become. Throws Error if the table is
-/// damaged.
+/// The normalization table of a sentencepiece model. Throws Error if it is damaged.
 Normalizer precompiled_normalizer(std::string_view charsmap);
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
 

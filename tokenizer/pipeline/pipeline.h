@@ -16,13 +16,13 @@
 
 namespace zoo {
 
-/// The parts of a tokenizer as Hugging Face's `tokenizers` puts them together: added tokens are taken out of
-/// the text, the rest is normalized, cut into words, and the model turns each word into ids; the template
-/// puts special tokens around them. Parts that are empty do nothing.
+/// The parts of a tokenizer as in Hugging Face's `tokenizers`: added tokens are cut out of the text, the rest
+/// is normalized and split into words, the model turns each word into ids, the template adds special tokens.
+/// An empty part does nothing.
 struct Pipeline {
-  /// Spaces that do not count as part of a token in its offsets: a ByteLevel or RoBERTa post-processor's.
+  /// Excludes spaces from the offsets of a token: a ByteLevel or RoBERTa post-processor.
   struct OffsetTrimming {
-    bool add_prefix_space = true;  // the first token's only space was added, and is not there
+    bool add_prefix_space = true;  // the first token's only space was added and is not in the text
   };
   using Roles = std::map<SpecialToken, TokenId>;
 
@@ -38,25 +38,25 @@ struct Pipeline {
   bool cleans_up_spaces = false;
   Roles roles;
 
-  /// The model takes the bytes of a word, not the characters that stand for them in its vocabulary.
+  /// The model takes the bytes of a word instead of their characters in GPT-2's alphabet.
   bool model_reads_bytes = false;
-  /// The pre-tokenizer asks where in the original a word begins.
+  /// The pre-tokenizer needs the position of a word in the original text.
   bool needs_source = false;
-  /// Set if normalizer and pre_tokenizer are no more than BERT's: one pass does for both.
+  /// Set if normalizer and pre_tokenizer are exactly BERT's: BertWords replaces both.
   std::optional<BertNormalizerOptions> bert;
-  /// Set if there is no normalizer and the pre-tokenizer does no more than cut by this pattern.
+  /// Set if there is no normalizer and the pre-tokenizer only splits by this pattern.
   std::optional<SplitPattern> only_splits;
 };
 
-/// The ids of tokens by their texts, the vocabulary's and the added ones'; new tokens get ids as `tokenizers`
-/// gives them. The pipeline must outlive it.
+/// Ids by text, of the vocabulary and the added tokens. New tokens get ids as in `tokenizers`. The pipeline
+/// must outlive it.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);
 
   std::optional<TokenId> find(const std::string& text) const;
-  /// Adds a token that texts may hold, or changes the one of that content. Its id is that of the vocabulary,
-  /// else the next one, and is returned.
+  /// Adds a token, or replaces the one with the same content. Returns its id: that of the vocabulary, else
+  /// the next free one.
   TokenId add(AddedToken token);
 
  private:

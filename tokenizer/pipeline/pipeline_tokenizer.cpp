@@ -29,7 +29,7 @@ std::string normalized(const Pipeline& pipeline, const std::string& content) {
   return text.text;
 }
 
-// They are looked for in normalized text, so as the normalizer changes them.
+// These tokens match in the normalized text, so they are normalized too.
 std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   std::vector<AddedToken> tokens;
   for (const AddedToken& token : pipeline.added_tokens) {
@@ -40,8 +40,8 @@ std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   return tokens;
 }
 
-// The part of a token that ByteLevel's trimming leaves: without the spaces at its ends, but for one that was
-// put before the text.
+// What ByteLevel's trimming leaves of a token: the spaces at its ends go, except one that was added before
+// the text.
 struct Trimmed {
   ByteRange kept;
   bool keeps_first_space = false;
@@ -130,7 +130,7 @@ Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) c
   return encoding;
 }
 
-// Word by word, without a copy of the text, where the parts allow it.
+// Encodes word by word without copying the text, if the parts allow it.
 bool PipelineTokenizer::encode_streaming(std::string_view text, std::vector<TokenId>& ids) const {
   if (bert_words_ == nullptr && !pipeline_.only_splits) return false;
   if (!normalized_tokens_.empty()) return false;
@@ -153,7 +153,7 @@ bool PipelineTokenizer::encode_part(std::string_view part, std::vector<TokenId>&
 
 SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) const {
   SplitText result;
-  // Where a word begins in the original decides on Metaspace's first mark, so without offsets too.
+  // Metaspace's first mark depends on the position of a word in the original text, even without offsets.
   result.text = AlignedText(text, 0, with_offsets || pipeline_.needs_source);
   if (!text.empty()) result.words.push_back({0, static_cast<std::uint32_t>(text.size())});
   raw_tokens_.split(result);

@@ -9,10 +9,10 @@ namespace zoo {
 
 class BertWords;
 
-/// A tokenizer that is put together from parts: what a tokenizer.json, or the older files, describe.
+/// A tokenizer made of parts, as tokenizer.json or the older files describe them.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// The names and contents of the files that save() writes.
+  /// File names and contents for save().
   using Files = std::map<std::string, std::string>;
 
   PipelineTokenizer(Pipeline pipeline, Files files);
@@ -48,7 +48,7 @@ class PipelineTokenizer final : public Tokenizer {
   Pipeline pipeline_;
   Files files_;
   AddedTokenFinder raw_tokens_, normalized_tokens_;
-  std::vector<std::string> texts_;                          // by id; "" where there is none
+  std::vector<std::string> texts_;                          // by id; "" for unused ids
   std::unordered_map<TokenId, std::string> decoded_texts_;  // of added tokens that the normalizer changes
   std::vector<bool> is_special_;
   std::unique_ptr<const BertWords> bert_words_;

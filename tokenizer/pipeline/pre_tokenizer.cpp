@@ -7,7 +7,7 @@
 namespace zoo {
 namespace {
 
-// A stretch of a word: what a pattern matches, or what lies between two matches.
+// A part of a word: a match of a pattern, or the text between two matches.
 struct Part {
   std::uint32_t begin, end;
   bool is_match;
@@ -18,7 +18,7 @@ std::uint32_t index(std::size_t value) {
   return static_cast<std::uint32_t>(value);
 }
 
-// Each character that fits is a match by itself.
+// Each character that fits is a match of its own.
 template <class Condition>
 void find_characters(std::string_view text, Parts& parts, Condition condition) {
   std::size_t done = 0;
@@ -77,7 +77,7 @@ void apply(SplitBehavior behavior, Parts& parts) {
   }
 }
 
-// Cuts every word: find(text of the word, parts) covers it with parts.
+// Splits every word: find(text of the word, parts) fills in the parts.
 template <class Find>
 void split(SplitText& text, Find find) {
   std::vector<Word> words;
@@ -107,7 +107,7 @@ PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
   };
 }
 
-// Writes the words anew: change(word, its text, rewritten) appends to `rewritten` what becomes of it.
+// Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
 template <class Change>
 void rewrite(SplitText& text, Change change) {
   AlignedText rewritten;
@@ -130,7 +130,7 @@ void copy(const AlignedText& from, std::size_t begin, std::size_t end, AlignedTe
                    source + static_cast<std::ptrdiff_t>(end));
 }
 
-// Appends bytes that stand for the byte `at` of `from`.
+// Appends bytes that come from the byte `at` of `from`.
 void put(std::string_view bytes, const AlignedText& from, std::size_t at, AlignedText& to) {
   to.text += bytes;
   if (from.tracks()) to.source.resize(to.text.size(), from.source[at]);

@@ -11,15 +11,15 @@
 
 namespace zoo {
 
-/// A word of a text, or an added token that was found in it.
+/// A word of a text, or an added token found in it.
 struct Word {
   std::uint32_t begin = 0, end = 0;  // bytes of the text
-  TokenId id = -1;                   // of an added token
+  TokenId id = -1;                   // of an added token; else -1
 
   bool is_token() const { return id >= 0; }
 };
 
-/// A text cut into words; what lies between them was left out. None is empty.
+/// A text split into words. Text between words is dropped; no word is empty.
 struct SplitText {
   AlignedText text;
   std::vector<Word> words;
@@ -29,15 +29,14 @@ struct SplitText {
   }
 };
 
-/// Cuts words into smaller ones, or changes them: a pre-tokenizer of tokenizer.json. Added tokens stay as
-/// they are.
+/// Splits or rewrites words: a pre-tokenizer of tokenizer.json. Added tokens stay unchanged.
 using PreTokenizer = std::function<void(SplitText&)>;
 
-/// What becomes of the text that a pattern matches.
+/// What happens to text that a pattern matches.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct MetaspaceOptions {
-  enum class Prepend { always, never, first };  // first: at the start of the text only
+  enum class Prepend { always, never, first };  // first: only at the start of the text
   char32_t replacement = U'\u2581';
   Prepend prepend = Prepend::always;
   bool split = true;
@@ -46,11 +45,11 @@ struct MetaspaceOptions {
 struct ByteLevelOptions {
   bool add_prefix_space = true;
   bool use_regex = true;
-  /// Each byte becomes the character of GPT-2's vocabulary; without it the model does that itself.
+  /// Maps bytes to GPT-2's alphabet; false if the model does so.
   bool maps_bytes = true;
 };
 
-/// At white space, which goes, and around each punctuation mark (Devlin et al., 2019).
+/// Splits at white space, which is dropped, and isolates punctuation (Devlin et al., 2019).
 PreTokenizer bert_pre_tokenizer();
 /// \w+|[^\w\s]+
 PreTokenizer whitespace_pre_tokenizer();

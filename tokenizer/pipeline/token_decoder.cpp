@@ -23,7 +23,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = result.append(text, done);
 }
 
-// The byte of "<0xC3>", -1 for another token.
+// The byte of "<0xC3>"; -1 for other tokens.
 int byte_of(const std::string& token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
   int value = -1;
@@ -43,7 +43,7 @@ std::string decode_bytes(const std::string& bytes) {
 
 TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
   return [prefix = std::move(prefix), cleanup](std::vector<std::string>& tokens) {
-    // "do not" is the decoder's own; the rest it shares with clean_up_spaces.
+    // " do not" is the decoder's own rule; the others are those of clean_up_spaces.
     constexpr std::array<Replacement, 11> kRules = {{{" .", "."},
                                                      {" ?", "?"},
                                                      {" !", "!"},

@@ -51,7 +51,7 @@ class BpeTokenModel final : public TokenModel {
     static thread_local std::vector<BpeSymbol> symbols;
     symbols.clear();
     model_.encode(word, symbols);
-    // With byte fallback the bytes of a prefix or suffix are symbols too, though the word has none of them.
+    // With byte fallback, the bytes of a prefix or suffix are symbols too, though they are not in the word.
     const auto size = static_cast<std::uint32_t>(word.size());
     std::uint32_t begin = 0;
     for (const BpeSymbol& symbol : symbols) {

@@ -12,19 +12,18 @@
 
 namespace zoo {
 
-/// Turns one word of a text (a pre-token) into ids: the model of a tokenizer.json. Immutable; safe to share
+/// Turns a word of a text (a pre-token) into ids: the model of a tokenizer.json. Immutable; safe to share
 /// between threads.
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
 
-  /// Appends the ids of the word, which is UTF-8; with `ranges`, which is as long as `ids`, for each id also
-  /// the bytes of the word that it stands for. Throws Error if the word cannot be expressed.
+  /// Appends the ids of a UTF-8 word. `ranges`, if given, is as long as `ids` and receives the bytes of the
+  /// word that each id covers. Throws Error if the word cannot be expressed.
   virtual void encode(std::string_view word, std::vector<TokenId>& ids,
                       std::vector<ByteRange>* ranges) const = 0;
 };
 
-/// An entry of a vocabulary.
 struct VocabularyEntry {
   std::string text;
   TokenId id;
@@ -34,11 +33,11 @@ ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary);
 
 using MergePairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Throws Error naming a token that a merge or unk_token asks for and the vocabulary lacks.
+/// Throws Error naming a token that a merge or unk_token needs and the vocabulary lacks.
 std::unique_ptr<TokenModel> make_bpe_model(const std::vector<VocabularyEntry>& vocabulary,
                                            const MergePairs& merges, const BpeOptions& options);
 
-/// Whole words; the others are the unknown token.
+/// Whole words; others become the unknown token.
 std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,
                                                   const std::string& unk_token);
 

@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-constexpr TokenId kUnknown = -2;  // of a character that is no piece, where there is no unk_id
+constexpr TokenId kUnknown = -2;  // an unknown character if the model has no unk_id
 
 ByteTrie trie_of(const std::vector<UnigramPiece>& pieces) {
   std::vector<ByteTrie::Entry> entries;

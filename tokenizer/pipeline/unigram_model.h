@@ -9,17 +9,16 @@ namespace zoo {
 
 struct UnigramOptions {
   std::optional<TokenId> unk_id;
-  bool byte_fallback = false;  // unknown characters as <0xC3> <0xA9>, where all of those are pieces
+  bool byte_fallback = false;  // unknown characters become <0xC3> <0xA9> if all of those are pieces
 };
 
 struct UnigramPiece {
   std::string text;
-  double score;  // its log probability
+  double score;  // log probability
 };
 
-/// A unigram language model (Kudo, 2018): of all ways to cut the word into pieces the most probable, found by
-/// Viterbi's algorithm. An unknown character costs ten more than the worst piece; neighbouring ones are one
-/// unknown token.
+/// A unigram language model (Kudo, 2018): the most probable segmentation of a word into pieces. An unknown
+/// character scores ten below the worst piece; adjacent ones become one unknown token.
 class UnigramModel final : public TokenModel {
  public:
   /// pieces[id]. Throws Error if unk_id is not one of them.
@@ -39,7 +38,7 @@ class UnigramModel final : public TokenModel {
   std::optional<TokenId> unk_id_;
   bool byte_fallback_;
   std::uint64_t cache_key_;
-  std::array<TokenId, 256> bytes_;  // of "<0x00>" and so on
+  std::array<TokenId, 256> bytes_;  // ids of "<0x00>" and so on
 };
 
 }  // namespace zoo

@@ -9,27 +9,27 @@
 
 namespace zoo {
 
-/// The most probable segmentation of a text by a unigram language model (Kudo, 2018), found by Viterbi's
-/// algorithm. Score is float where sums are rounded as the sentencepiece library rounds them.
+/// Finds the most probable segmentation of a text by a unigram language model (Kudo, 2018), with Viterbi's
+/// algorithm. A float Score rounds sums as the sentencepiece library does.
 template <class Score>
 class UnigramSegmentation {
  public:
-  /// An unknown character scores so much below the worst piece.
+  /// The last piece of the best segmentation of text[0, end).
   static constexpr Score kUnknownPenalty = 10;
 
-  /// The last piece of the best segmentation of text[0, end).
+  /// `trie` holds the ids of the pieces, scores[id] their log probabilities. A character that is no piece
+  /// becomes `unknown`. Of equal scores the longest last piece wins.
   struct Step {
     Score score = 0;
     TokenId id = ByteTrie::kNoId;
     std::uint32_t begin = 0;
   };
 
-  /// `trie` has the ids of the pieces, scores[id] their log probabilities. A character that is no piece
-  /// becomes `unknown`. Of equal scores the longest last piece wins.
+  /// The ends of the pieces, in descending order.
   void find(const ByteTrie& trie, const std::vector<Score>& scores, Score unknown_score, TokenId unknown,
             std::string_view text);
 
-  /// Where the pieces end, the last first.
+  /// Compares in double even if Score is float, as the library does.
   const std::vector<std::uint32_t>& ends() const { return ends_; }
   const Step& step(std::uint32_t end) const { return steps_[end]; }
 

@@ -10,16 +10,16 @@
 
 namespace zoo {
 
-/// The ids of words that were encoded before: most words of a text come again. Of bounded size: when it is
-/// full it starts anew. For one thread.
+/// A cache of the ids of words, as most words of a text repeat. It has a bounded size and starts over when it
+/// is full. For one thread.
 class WordCache {
  public:
-  /// Bytes; longer words are not kept.
+  /// In bytes; longer words are not cached.
   static constexpr std::size_t kLongest = 128;
 
   WordCache();
 
-  /// Appends the ids of a word if they are known.
+  /// Appends the ids of a word if it is cached.
   bool append(std::string_view word, std::vector<TokenId>& ids) const {
     if (word.size() > kLongest) return false;
     const Key key(word);
@@ -38,12 +38,12 @@ class WordCache {
     return true;
   }
 
-  /// Remembers a word that append() does not know.
+  /// Adds a word that is not cached.
   void insert(std::string_view word, const TokenId* ids, std::size_t count);
 
  private:
-  /// A word of up to kWhole bytes as two numbers; of a longer one a hash, and in a slot where texts_ holds
-  /// it. The empty word, which is never kept, marks an empty slot.
+  /// A word of up to kWhole bytes as two numbers; of a longer one a hash and, in a slot, its position in
+  /// texts_. The empty word, which is never cached, marks an empty slot.
   struct Key {
     static constexpr std::size_t kWhole = 16;
 
@@ -51,7 +51,7 @@ class WordCache {
     explicit Key(std::string_view word) : size(static_cast<std::uint32_t>(word.size())) {
       if (size > kWhole) {
         low = std::hash<std::string_view>()(word);
-      } else if (size >= 8) {  // the two loads may overlap: with the size they still tell words apart
+      } else if (size >= 8) {  // the loads may overlap: together with the size they are unique
         low = load<std::uint64_t>(word, 0);
         high = load<std::uint64_t>(word, size - 8);
       } else if (size >= 4) {
@@ -77,7 +77,7 @@ class WordCache {
   struct Slot {
     Key key;
     std::uint32_t count = 0;
-    std::uint32_t id_or_place = 0;  // the only id, or where the ids begin in ids_
+    std::uint32_t id_or_place = 0;  // the only id, or the position of the ids in ids_
   };
 
   std::size_t place_of(const Key& key) const {
@@ -103,11 +103,11 @@ class WordCache {
   std::size_t size_ = 0;
 };
 
-/// Tells the models apart whose words a thread keeps.
+/// A key for each model, whose words a thread caches.
 std::uint64_t new_cache_key();
 
-/// The words that this thread has encoded with a model. A thread rarely uses more than a few models: the one
-/// that was not used for longest makes room.
+/// This thread's cache of a model. A thread keeps caches of a few models; the least recently used one is
+/// evicted.
 WordCache& thread_cache(std::uint64_t key);
 
 }  // namespace zoo

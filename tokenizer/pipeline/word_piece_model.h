@@ -9,11 +9,12 @@ namespace zoo {
 struct WordPieceOptions {
   std::string unk_token = "[UNK]";
   std::string continuing_subword_prefix = "##";
-  std::size_t max_input_chars_per_word = 100;  // longer words are unknown
+  std::size_t max_input_chars_per_word = 100;  // longer words become unknown
 };
 
-/// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): the longest entry that begins the word, then
-/// the longest that continues it, and so on. A word that this does not bring to its end is one unknown token.
+/// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): takes the longest entry that begins the
+/// word, then the longest that continues it, and so on. A word that cannot be completed becomes one unknown
+/// token.
 class WordPieceModel final : public TokenModel {
  public:
   WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options);
@@ -26,7 +27,7 @@ class WordPieceModel final : public TokenModel {
 
   WordPieceOptions options_;
   ByteTrie trie_;
-  ByteTrie::Node continuation_;  // behind "##"; kNoNode if no entry continues a word
+  ByteTrie::Node continuation_;  // the node after "##"; kNoNode if no entry continues a word
   std::optional<TokenId> unk_id_;
 };
 

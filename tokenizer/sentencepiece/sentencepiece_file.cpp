@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-// The library's buffer for the user-defined symbols that match at one place.
+// The size of the library's buffer for user-defined symbols that match at one position.
 constexpr std::size_t kMaxNestedSymbols = 64;
 
 SentencePieceFile::Piece read_piece(std::string_view bytes, const std::string& what, std::size_t number) {
@@ -57,7 +57,8 @@ void read_trainer(std::string_view spec, const std::string& what, SentencePieceF
   }
 }
 
-// How many symbols can match at one place: the longest chain in which each is the start of the next.
+// How many symbols can match at one position: the longest chain of symbols in which each is a prefix of the
+// next.
 std::size_t longest_chain(std::vector<std::string_view> symbols) {
   std::sort(symbols.begin(), symbols.end());
   std::vector<std::string_view> chain;

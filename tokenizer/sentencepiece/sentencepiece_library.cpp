@@ -1,13 +1,13 @@
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
 
-// Sentencepiece has a global variable of this name, an object, and so has LibTorch, an int. A program that
-// links both gets one for the two, and where that is LibTorch's, sentencepiece's constructor writes over what
-// lies behind it: a mutex, for which TorchScript then waits for ever. This one comes first, and has room for
-// either.
+// Sentencepiece and LibTorch both have a global variable of this name: an object there, an int here. A
+// program that links both gets one of them. If that is LibTorch's int, sentencepiece's constructor overwrites
+// the bytes after it: a mutex, on which TorchScript then waits for ever. This definition is linked first and
+// has room for either.
 alignas(64) extern char FLAGS_minloglevel[1024];  // NOLINT
 alignas(64) char FLAGS_minloglevel[1024];         // NOLINT
 
-// Exported by the library, though its headers do not show it.
+// The library exports this function, but no header declares it.
 namespace sentencepiece::logging {
 void SetMinLogLevel(int level);
 }

@@ -16,7 +16,7 @@
 namespace zoo {
 namespace {
 
-// The library counts in int, needs about 30 bytes for each byte of the text, and a character may grow
+// The library counts in int and needs about 30 bytes for each byte of text; a character may expand
 // elevenfold.
 constexpr std::size_t kMaxTextSize = 64u << 20;
 
@@ -39,7 +39,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
     file.require_utf8_pieces(what);
     if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
   } catch (const Error&) {
-    // The library puts up with pieces and rules that are no UTF-8.
+    // The library accepts pieces and rules that are not UTF-8.
   }
 }
 
@@ -122,7 +122,7 @@ Encoding SentencePieceTokenizer::tokenize(std::string_view text, bool with_offse
   if (!with_offsets) return encoding;
   const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
   for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});
-  // A word begins where a space is written before it.
+  // A word begins with a piece that begins with a space.
   std::int32_t word = -1;
   for (const TokenId id : encoding.ids) {
     const bool begins = processor_->IdToPiece(id).starts_with("\u2581");

@@ -11,15 +11,15 @@ namespace zoo {
 
 class SentencePieceUnigram;
 
-/// Google's sentencepiece library: unigram, BPE, word and character models; ids and text are the library's
-/// own. A character without an id becomes <unk>, and the normalization of the model may change the text.
+/// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the
+/// library's. A character without an id becomes <unk>; the model's normalization may change the text.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// Throws Error naming the file if it is not a whole and sound model.
+  /// Throws Error naming the file if the model is damaged.
   static SentencePieceTokenizer load(const std::filesystem::path& file);
 
-  /// Learns from the lines of a text. Throws Error with the cause: text without a character to learn,
-  /// vocab_size too large or too small for it, a wrong option.
+  /// Learns from the lines of a text. Throws Error if the text has no character to learn, vocab_size does not
+  /// fit it or an option is wrong.
   static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
   static SentencePieceTokenizer train(std::span<const std::filesystem::path> files,
                                       const SentencePieceOptions& options);
@@ -30,13 +30,13 @@ class SentencePieceTokenizer final : public Tokenizer {
   using Tokenizer::encode;
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
-  /// At most 64 MiB of text at once.
+  /// Takes at most 64 MiB of text at once.
   std::vector<TokenId> encode(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
   std::optional<TokenId> special_id(SpecialToken role) const override;
-  /// spiece.model, byte for byte as it was read or trained. With it a tokenizer_config.json that names
-  /// T5Tokenizer, where Hugging Face's class of that name has equal ids: unigram, nmt_nfkc, no byte fallback.
+  /// Writes spiece.model, byte for byte as it was read or trained. Adds a tokenizer_config.json that names
+  /// T5Tokenizer if that class gives the same ids: unigram, nmt_nfkc, no byte fallback.
   void save(const std::filesystem::path& directory) const override;
 
   /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.
@@ -52,7 +52,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string model_;
   bool is_like_t5_ = false;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  std::unique_ptr<const SentencePieceUnigram> unigram_;  // where it does the library's work, twice as fast
+  std::unique_ptr<const SentencePieceUnigram> unigram_;  // replaces the library if it can, twice as fast
 };
 
 }  // namespace zoo

@@ -53,7 +53,7 @@ SentencePieceUnigram::SentencePieceUnigram(const SentencePieceFile& file)
   if (!file.charsmap.empty()) charsmap_.emplace(file.charsmap);
 }
 
-// What the text at `at` becomes by the longest rule, else its character; moves `at` behind it.
+// Applies the longest rule at `at`, else copies one character; advances `at`.
 std::string_view SentencePieceUnigram::rewritten_at(std::string_view text, std::size_t& at) const {
   const std::size_t begin = at;
   const auto byte = static_cast<unsigned char>(text[at]);

@@ -11,16 +11,16 @@
 
 namespace zoo {
 
-/// The ids that the library gives a text, for the models that are found most: unigram (Kudo, 2018), without
-/// symbols of the user's. Immutable; safe to share between threads.
+/// The library's ids for the most common models: unigram (Kudo, 2018) without user-defined symbols.
+/// Immutable; safe to share between threads.
 class SentencePieceUnigram {
  public:
   static bool can_run(const SentencePieceFile& file);
 
-  /// The file must be one of those.
+  /// The file must fulfil can_run.
   explicit SentencePieceUnigram(const SentencePieceFile& file);
 
-  /// Appends the ids of a text, which is UTF-8.
+  /// Appends the ids of a UTF-8 text.
   void encode(std::string_view text, std::vector<TokenId>& ids) const;
 
  private:
@@ -31,7 +31,7 @@ class SentencePieceUnigram {
   std::vector<float> scores_;
   float unknown_score_ = 0;
   TokenId unk_id_ = 0;
-  std::vector<TokenId> bytes_;  // of "<0x00>" and so on; empty without byte fallback
+  std::vector<TokenId> bytes_;  // ids of "<0x00>" and so on; empty without byte fallback
   std::optional<Charsmap> charsmap_;
   bool adds_prefix_ = true, removes_extra_spaces_ = true;
 };

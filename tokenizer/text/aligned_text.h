@@ -8,42 +8,41 @@
 
 namespace zoo {
 
-/// A text that is changed on its way to the model, and of each of its bytes which bytes of the original text
-/// it comes from: those of the whole character. Without tracking, source stays empty.
+/// A text that is being rewritten and, for each of its bytes, the bytes of the original character it comes
+/// from. Without tracking, source is empty.
 struct AlignedText {
   std::string text;
   std::vector<ByteRange> source;
 
   AlignedText() = default;
-  /// Bytes [begin, begin + part.size()) of the original, as they are.
+  /// Bytes [begin, begin + part.size()) of the original.
   AlignedText(std::string_view part, std::uint32_t begin, bool tracks);
 
   bool tracks() const { return !source.empty(); }
-  /// The bytes of the original behind [begin, end) of the text: for an empty range none, at the place where
-  /// it lies. Without tracking, the range itself.
+  /// The bytes of the original for a range of the text; for an empty range an empty range at its position.
+  /// Without tracking, the range itself.
   ByteRange source_of(ByteRange range) const;
 
   void append(const AlignedText& other);
 };
 
-/// Writes a text anew, one character at a time, so that each new character is aligned as `tokenizers` aligns
-/// it.
+/// Rewrites a text character by character, with the alignment of `tokenizers`.
 class TextRewriter {
  public:
   explicit TextRewriter(AlignedText& text) : text_(text) { new_text_.reserve(text.text.size() + 8); }
 
-  /// The next `count` characters of the old text go, without leaving anything.
+  /// Drops the next `count` characters of the old text.
   void skip(std::size_t count);
-  /// Copies bytes of the old text as they are.
+  /// Copies bytes of the old text.
   void keep(std::size_t bytes);
-  /// `c` in the place of the next old character, and of `removed` more behind it.
+  /// Writes `c` in place of the next old character and `removed` more.
   void replace(char32_t c, std::size_t removed = 0);
-  /// `c` besides: it belongs to the old character before.
+  /// Writes `c` in addition; it is aligned with the old character before it.
   void add(char32_t c);
   /// change < 1: replace(c, -change); else add(c).
   void put(char32_t c, int change);
 
-  /// Puts the new text in the place of the old.
+  /// Replaces the old text by the new one.
   void finish();
 
  private:

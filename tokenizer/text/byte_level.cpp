@@ -9,9 +9,9 @@
 namespace zoo {
 namespace {
 
-constexpr std::size_t kAlphabetEnd = 0x144;  // behind the last character, U+0143
+constexpr std::size_t kAlphabetEnd = 0x144;  // after the last character, U+0143
 
-// The byte of each character below kAlphabetEnd, -1 where there is none.
+// The byte of each character below kAlphabetEnd; -1 if there is none.
 std::array<std::int16_t, kAlphabetEnd> inverse_alphabet() {
   std::array<std::int16_t, kAlphabetEnd> bytes;
   bytes.fill(-1);

@@ -9,8 +9,8 @@
 
 namespace zoo {
 
-/// What the patterns of byte-level tokenizers ask of a character: at most one bit of a byte, but for \r and
-/// \n. The tables are Unicode 16.0's, as in the engines of `tokenizers` and tiktoken.
+/// The character classes of the split patterns: one bit a class, and at most one bit a character except \r
+/// and \n. The tables are Unicode 16.0's, as in the engines of `tokenizers` and tiktoken.
 struct CharacterClass {
   static constexpr std::uint8_t kSpace = 1;      // \s
   static constexpr std::uint8_t kNewline = 2;    // \r and \n, which are \s too
@@ -28,7 +28,7 @@ struct CharacterRange {
   unsigned char step;
 };
 
-/// A character of a text: its class and its bytes.
+/// The class and the size in bytes of a character.
 struct ClassifiedCharacter {
   std::uint8_t bits;
   std::uint8_t size;
@@ -36,10 +36,10 @@ struct ClassifiedCharacter {
   bool is(std::uint8_t mask) const { return (bits & mask) != 0; }
 };
 
-/// The class of every code point, in two levels: pages of 256 code points, of which few differ.
+/// The class of every code point in two levels: pages of 256 code points, few of them distinct.
 class CharacterClasses {
  public:
-  /// Made on first use; safe from any thread.
+  /// Created on first use; thread-safe.
   static const CharacterClasses& get();
 
   std::uint8_t of(char32_t code_point) const {
@@ -47,7 +47,7 @@ class CharacterClasses {
                                : pages_[pages_of_[code_point / kPage] * kPage + code_point % kPage];
   }
 
-  /// The character at a boundary of UTF-8.
+  /// The character that begins at text[at].
   ClassifiedCharacter at(std::string_view text, std::size_t at) const {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < kAscii) return {ascii_[byte], 1};
@@ -56,7 +56,7 @@ class CharacterClasses {
     return {of(code_point), static_cast<std::uint8_t>(end - at)};
   }
 
-  /// The end of the characters from `at` on whose class has a bit of `mask`.
+  /// The end of the run from `at` of characters whose class has a bit of `mask`.
   std::size_t skip(std::string_view text, std::size_t at, std::uint8_t mask) const {
     return skip_while(text, at, [mask](ClassifiedCharacter c) { return c.is(mask); });
   }

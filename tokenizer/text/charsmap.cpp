@@ -13,13 +13,13 @@
 namespace zoo {
 namespace {
 
-// The library's buffer for the rules that match at one place.
+// The size of the library's buffer for the rules that match at one position.
 constexpr int kMaxNestedRules = 32;
 
 static_assert(std::endian::native == std::endian::little, "the table in the file is little-endian");
 
-// A double-array trie as darts-clone writes it. A unit has its label in bits 0-7, "a value hangs here" in bit
-// 8 and the way to its children in bits 10-31; a value is marked by bit 31.
+// A double-array trie in darts-clone's layout. A unit has its label in bits 0-7, "has a value" in bit 8 and
+// the offset of its children in bits 10-31; bit 31 marks a value.
 class Trie {
  public:
   explicit Trie(std::string_view bytes) : units_(bytes.size() / sizeof(std::uint32_t)) {
@@ -45,8 +45,7 @@ class Trie {
     return at ^ (unit >> 10 << (unit >> 6 & 8));
   }
 
-  // The most values on a way from the root, found depth first; a way that comes back to itself counts as too
-  // many.
+  // The most values on a path from the root, by depth-first search; a cycle counts as too many.
   int deepest_nesting() const {
     constexpr int kUnseen = -1, kOpen = -2;
     struct Visit {
@@ -83,8 +82,8 @@ class Trie {
   std::vector<std::uint32_t> units_;
 };
 
-// The new characters stand for the old ones one by one; those too many are added, those missing are removed
-// with the last.
+// Aligns new characters with old ones one by one; extra ones are added, missing ones are removed with the
+// last.
 void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
   const std::size_t num_new = count_characters(replacement);
   std::size_t i = 0;
@@ -130,8 +129,8 @@ Charsmap::Charsmap(std::string_view map) {
   }
 }
 
-// Calls visit(size, replacement) for the rules that the text begins with, the shortest first, while it
-// returns true.
+// Calls visit(size, replacement) for each rule that matches at the beginning of the text, the shortest first,
+// while it returns true.
 template <class Visit>
 void Charsmap::visit_rules(std::string_view text, Visit visit) const {
   std::size_t at = first_child(0);
@@ -168,8 +167,7 @@ std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
 }
 
 void Charsmap::rewrite(AlignedText& text) const {
-  constexpr std::size_t kShort =
-      6;  // bytes of a cluster from which on its characters are looked at one by one
+  constexpr std::size_t kShort = 6;  // bytes; longer clusters are rewritten character by character
   TextRewriter out(text);
   const std::string_view old = text.text;
   const auto is_ascii = [old](std::size_t i) {

@@ -10,30 +10,29 @@
 
 namespace zoo {
 
-/// Whether the normalization table of a sentencepiece model stays inside itself, and inside the library's
-/// buffers: uint32 size of a double-array trie as darts-clone writes it, the trie, and the replacements that
-/// its values point to, each closed by a zero byte. No table at all is sound.
+/// Checks that the normalization table of a sentencepiece model stays inside itself and inside the library's
+/// buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
+/// replacements that its values point to. An empty table is valid.
 bool is_sound_charsmap(std::string_view map);
 
-/// The rules of such a table: texts and what they become.
+/// The rewriting rules of such a table.
 class Charsmap {
  public:
   struct Match {
-    std::size_t size;  // bytes of the text that the rule is for
+    std::size_t size;  // bytes of the text that the rule matches
     std::string_view replacement;
   };
 
-  /// Throws Error if the table is empty, not sound, or not UTF-8.
+  /// Throws Error if the table is empty, damaged or not UTF-8.
   explicit Charsmap(std::string_view map);
 
-  /// What a text becomes by the shortest rule that it begins with: the rule stands for the whole text, as it
-  /// does in `tokenizers`.
+  /// The replacement of the shortest matching rule, which `tokenizers` applies to the whole text.
   std::optional<std::string_view> shortest(std::string_view text) const;
-  /// The longest rule that the text begins with, as the library uses it.
+  /// The longest matching rule, which the library applies.
   std::optional<Match> longest(std::string_view text) const;
   /// Rewrites a text as the Precompiled normalizer of `tokenizers` does.
   void rewrite(AlignedText& text) const;
-  /// Whether an ASCII character stays as it is, whatever ASCII follows.
+  /// True if an ASCII character stays unchanged whatever ASCII character follows.
   bool keeps(unsigned char c) const { return keeps_[c]; }
 
  private:

@@ -8,15 +8,15 @@
 namespace zoo {
 namespace {
 
-// A character of the new text, and what TextRewriter::put makes of the old one: 0 stands for one old
-// character, 1 for none, -n for 1 + n.
+// A character of the new text, and its TextRewriter::put argument: 0 replaces one old character, 1 none, -n 1
+// + n.
 struct Changed {
   char32_t character;
   int change = 0;
   int order = 0;  // the combining class
 };
 
-// Marks are put in the order of their classes; the changes go with them.
+// Sorts marks by combining class; the changes move with them.
 void sort_marks(std::vector<Changed>& text) {
   for (auto begin = text.begin(); begin != text.end();) {
     if (begin->order == 0) {
@@ -43,7 +43,7 @@ std::vector<Changed> decompose(const std::string& text, Decomposition kind) {
   return result;
 }
 
-// A mark joins the last starter unless one of its own class or a higher one stands between them.
+// A mark joins the last starter unless a mark of the same or a higher class stands between them.
 std::vector<Changed> compose(const std::vector<Changed>& text) {
   std::vector<Changed> result;
   result.reserve(text.size());

@@ -7,7 +7,7 @@ namespace zoo {
 /// Unicode's normal forms (UAX 15).
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-/// Brings a text into a normal form, with the alignment that `tokenizers` keeps.
+/// Converts a text to a normal form, with the alignment of `tokenizers`.
 void to_normal_form(AlignedText& text, NormalForm form);
 
 }  // namespace zoo

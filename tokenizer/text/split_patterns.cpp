@@ -7,7 +7,7 @@ namespace {
 
 using Class = CharacterClass;
 
-// 's 't 'm 'd 're 've 'll; with `any_case` as (?i:…) means it, where the long s (U+017F) is an s.
+// 's 't 'm 'd 're 've 'll; with `any_case` as (?i:…), where the long s (U+017F) is an s.
 std::size_t contraction_end(std::string_view text, std::size_t start, bool any_case) {
   if (text[start] != '\'') return start;
   const auto letter = [&](std::size_t at) {
@@ -22,8 +22,8 @@ std::size_t contraction_end(std::string_view text, std::size_t start, bool any_c
   return start;
 }
 
-// \s+(?!\S)|\s+ : white space but for its last character, which belongs to what follows; all of it at the end
-// of the text or where it is a single character. With `lines`, \s*[\r\n]+ comes before: up to the last line
+// \s+(?!\S)|\s+ : white space without its last character, which belongs to the next word; all of it at the
+// end of the text or if it is one character. With `lines`, \s*[\r\n]+ takes precedence: up to the last line
 // end.
 std::size_t space_end(const CharacterClasses& classes, std::string_view text, std::size_t start, bool lines) {
   std::size_t at = start, last = start, line_end = start;
@@ -40,7 +40,7 @@ std::size_t space_end(const CharacterClasses& classes, std::string_view text, st
 
 constexpr std::uint8_t kNoSymbol = Class::kSpace | Class::kLetter | Class::kNumber;
 
-// ` ?[^\s\p{L}\p{N}]+` and any of `behind` after it; `start` if there is none.
+// ` ?[^\s\p{L}\p{N}]+` and then any of `trailing`; `start` if there is none.
 std::size_t symbols_end(const CharacterClasses& classes, std::string_view text, std::size_t start,
                         std::string_view behind) {
   const auto is_symbol = [](ClassifiedCharacter c) { return !c.is(kNoSymbol); };
@@ -59,13 +59,13 @@ std::size_t number_end(const CharacterClasses& classes, std::string_view text, s
       text, start, [&](ClassifiedCharacter c) { return c.is(Class::kNumber) && digits++ < max_digits; });
 }
 
-// The part of o200k's words behind their first sign, from `start` on: capitals and then small letters, where
-// letters without case and marks are either.
+// The part of an o200k word after its first sign: capitals, then small letters. Caseless letters and marks
+// count as both.
 constexpr std::uint8_t kCapital = Class::kUpper | Class::kCaseless | Class::kMark;
 constexpr std::uint8_t kSmall = Class::kLower | Class::kCaseless | Class::kMark;
 
-// [capital]*[small]+ : where no small letter stands behind the capitals, the last of them that is also a
-// small letter ends the word. `start` if there is none.
+// [capital]*[small]+ : if no small letter follows the capitals, the word ends after the last character that
+// counts as both. `start` if there is none.
 std::size_t small_word_end(const CharacterClasses& classes, std::string_view text, std::size_t start) {
   std::size_t last_either = start;
   std::size_t end = start;
@@ -87,8 +87,8 @@ std::size_t capital_word_end(const CharacterClasses& classes, std::string_view t
 
 using WordEnd = std::size_t (*)(const CharacterClasses&, std::string_view, std::size_t);
 
-// [^\r\n\p{L}\p{N}]? before a word, which may end in a contraction: with that first sign if there can be a
-// word behind it, else without, else `start`.
+// [^\r\n\p{L}\p{N}]? before a word, which may end in a contraction: with that sign if a word follows it, else
+// without it, else `start`.
 std::size_t signed_word_end(const CharacterClasses& classes, std::string_view text, std::size_t start,
                             WordEnd word_end) {
   const ClassifiedCharacter first = classes.at(text, start);
@@ -150,7 +150,7 @@ struct Spelling {
   std::string_view expression;
 };
 
-// The first of each pattern is the one that is written; the others are tiktoken's, which cut the same.
+// The first spelling of each pattern is written to files; the others are tiktoken's, which cut the same.
 constexpr Spelling kSpellings[] = {
     {SplitPattern::gpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
     {SplitPattern::gpt2,

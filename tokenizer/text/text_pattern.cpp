@@ -26,7 +26,7 @@ TextPattern TextPattern::literal(std::string text) {
 }
 
 TextPattern TextPattern::regex(const std::string& expression) {
-  // As in the engine of `tokenizers`: ^ and $ stand at line ends, and only \n is one.
+  // As in the engine of `tokenizers`: ^ and $ match at line ends, and only \n ends a line.
   constexpr std::uint32_t kFlags = UREGEX_MULTILINE | UREGEX_UNIX_LINES;
   UErrorCode status = U_ZERO_ERROR;
   UParseError where;

@@ -10,14 +10,14 @@
 
 namespace zoo {
 
-/// A text, or a regular expression (ICU's), to look for.
+/// A literal text or a regular expression (ICU) to search for.
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
   /// Throws Error "not a regular expression …" with ICU's cause.
   static TextPattern regex(const std::string& expression);
 
-  /// Where it occurs, from left to right and without overlap. An expression that can match nothing at all may
+  /// Appends the matches from left to right, without overlap. An expression that matches the empty text may
   /// give empty ranges.
   void find(std::string_view text, std::vector<ByteRange>& matches) const;
 

@@ -29,7 +29,7 @@ bool is_older_than(char32_t c, int major) {
   return age[0] < major || (age[0] == major && age[1] == 0 && age[2] == 0);
 }
 
-// The general category of Unicode 8, as a mask of ICU's; the switch has what was changed since.
+// The general category in Unicode 8, as an ICU mask; the switch holds what changed since.
 std::uint32_t category(char32_t c) {
   switch (c) {
     case 0x166D:
@@ -131,7 +131,7 @@ bool is_numeric(char32_t c) {
 
 bool is_word_character(char32_t c) {
   const std::uint32_t mask = U_GET_GC_MASK(icu(c));
-  // What ICU does not know yet the newer tables of the split patterns do.
+  // For characters that ICU does not know, the newer tables of the split patterns decide.
   if (mask == U_GC_CN_MASK) {
     return (CharacterClasses::get().of(c) &
             (CharacterClass::kLetter | CharacterClass::kMark | CharacterClass::kNumber)) != 0;
@@ -149,7 +149,7 @@ bool is_cjk_ideograph(char32_t c) {
 
 std::u32string lowercase(char32_t c) {
   if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c};
-  if (c == 0x130) return U"i\u0307";  // the only one whose lower case is two characters
+  if (c == 0x130) return U"i\u0307";  // the only lower case of two characters
   return {static_cast<char32_t>(u_tolower(icu(c)))};
 }
 
@@ -178,7 +178,7 @@ std::size_t grapheme_end(std::string_view text, std::size_t at) {
   if (at == text.size()) return at;
   const auto lead = static_cast<unsigned char>(text[at]);
   if (first < 0x300 && lead < 0xCC) return first == '\r' && lead == '\n' ? at + 1 : at;
-  // A boundary that nothing further on can change, as almost all are.
+  // Almost all boundaries do not depend on what follows.
   std::size_t behind = at;
   const char32_t second = next_code_point(text, behind);
   if (break_class(first) == U_GCB_OTHER && break_class(second) == U_GCB_OTHER) return at;

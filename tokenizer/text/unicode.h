@@ -5,29 +5,29 @@
 
 namespace zoo {
 
-/// What a character is, as Hugging Face's `tokenizers` sees it: its categories are those of Unicode 8 and its
-/// normalization that of Unicode 9, so that characters which came later are unassigned there.
+/// Character properties as in Hugging Face's `tokenizers`: the categories of Unicode 8 and the normalization
+/// of Unicode 9. Newer characters are unassigned there.
 bool is_white_space(char32_t c);
-/// Category P, and all of ASCII's punctuation ("$", "+" and "~" too).
+/// Category P and all ASCII punctuation ("$", "+" and "~" too).
 bool is_punctuation(char32_t c);
-/// Control, format and private-use characters; tab and line ends too.
+/// Control, format and private-use characters, tab and line ends included.
 bool is_control(char32_t c);
 bool is_nonspacing_mark(char32_t c);  // Mn
 bool is_combining_mark(char32_t c);   // Mn, Mc, Me
 bool is_numeric(char32_t c);          // N
-/// What \w matches: letters, marks, decimal digits, connector punctuation, joiners.
+/// Matches \w: letters, marks, decimal digits, connector punctuation, joiners.
 bool is_word_character(char32_t c);
-/// The blocks that BERT splits into characters (its tokenizer's _is_chinese_char).
+/// The blocks that BERT splits into characters (_is_chinese_char).
 bool is_cjk_ideograph(char32_t c);
 
-/// The lower case of a character by itself: U+0130 becomes "i" and U+0307.
+/// The lower case of a single character: U+0130 becomes "i" and U+0307.
 std::u32string lowercase(char32_t c);
 
 enum class Decomposition { canonical, compatibility };
 
-/// All of it, as in NFD or NFKD, but for the order of marks; the character itself if it has none.
+/// The full decomposition, as in NFD or NFKD, with marks unsorted; the character itself if it has none.
 std::u32string decomposed(char32_t c, Decomposition kind);
-/// The canonical combining class, by which marks are ordered.
+/// The canonical combining class, which orders marks.
 int combining_class(char32_t c);
 /// The character that two compose to in NFC; 0 if there is none.
 char32_t composed(char32_t first, char32_t second);

@@ -14,11 +14,11 @@ enum class Sequence { complete, truncated, invalid };
 
 struct Scan {
   Sequence kind;
-  std::size_t size;  // of the character, or of the bytes that could have begun one (at least 1)
+  std::size_t size;  // of the character, else of the invalid sequence (at least 1)
 };
 
-// Table 3-7 of the Unicode standard: the lead byte says how many bytes follow and narrows the first of them,
-// which is what keeps overlong forms, surrogates and values above U+10FFFF out.
+// Table 3-7 of the Unicode standard: the lead byte gives the number of bytes and restricts the second one,
+// which excludes overlong forms, surrogates and values above U+10FFFF.
 Scan scan(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char lead = byte(0);
@@ -39,7 +39,7 @@ Scan scan(std::string_view text, std::size_t at) {
   return {Sequence::complete, size};
 }
 
-// Eight ASCII bytes at a time: most text is mostly ASCII.
+// Skips eight ASCII bytes at a time, as most text is mostly ASCII.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
   while (at + sizeof(std::uint64_t) <= text.size()) {
     std::uint64_t word;
@@ -55,7 +55,7 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) {
 std::optional<std::size_t> invalid_utf8_at(std::string_view text) {
   std::size_t at = 0;
   while ((at = skip_ascii(text, at)) < text.size()) {
-    // Up to the next place that may be eight ASCII bytes.
+    // Then tries eight ASCII bytes again.
     const std::size_t stop = std::min(at + sizeof(std::uint64_t), text.size());
     while (at < stop) {
       const Scan found = scan(text, at);

@@ -14,18 +14,18 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// The byte offset of the first fault in `text`, or nothing if it is UTF-8 (RFC 3629: no overlong forms, no
-/// surrogates, nothing above U+10FFFF). A faulty sequence counts from its first byte.
+/// The byte offset of the first invalid sequence in `text`; nothing if it is UTF-8 (RFC 3629: no overlong
+/// forms, no surrogates, nothing above U+10FFFF).
 std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 
-/// Throws Error "invalid UTF-8 in WHAT at byte OFFSET (line N)": the offset counts from 0, the line from 1.
+/// Throws Error "invalid UTF-8 in WHAT at byte OFFSET (line N)"; offsets count from 0, lines from 1.
 void require_utf8(std::string_view text, std::string_view what);
 
-/// The line, counted from 1, that holds the byte at `offset`.
+/// The line, counted from 1, of the byte at `offset`.
 std::size_t line_of(std::string_view text, std::size_t offset);
 
-/// The code point that begins at text[at]; moves `at` behind it. The text must be UTF-8 and `at` a boundary
-/// in it.
+/// The code point that begins at text[at]; advances `at`. The text must be UTF-8 and `at` a character
+/// boundary.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -48,27 +48,27 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return result;
 }
 
-/// Whether a byte of UTF-8 is one that continues a character.
+/// True for a continuation byte of UTF-8.
 inline bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
 std::size_t count_characters(std::string_view text);
 
-/// Appends the one to four bytes of a code point, which is at most U+10FFFF and no surrogate.
+/// Appends a code point, which is at most U+10FFFF and no surrogate.
 void append_utf8(std::string& text, char32_t code_point);
 
-/// How an error message names a character: "'é' (U+00E9)", a control character "U+0009".
+/// A character for error messages: "'é' (U+00E9)"; a control character as "U+0009".
 std::string describe_character(char32_t code_point);
 
-/// How many bytes at the end of `text` (0 to 3) begin a character whose other bytes are still to come.
+/// How many bytes at the end of `text` (0 to 3) begin an incomplete character.
 std::size_t incomplete_utf8_tail(std::string_view text);
 
-/// U+FFFD, which stands for what is not a character.
+/// U+FFFD
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-/// The text with U+FFFD for each invalid sequence (the longest start of a character, else one byte, as
-/// browsers and Python's errors="replace" do it).
+/// Replaces each invalid sequence by U+FFFD (the longest start of a character, else one byte, as browsers and
+/// Python's errors="replace" do).
 std::string replace_invalid_utf8(std::string_view text);
 
 }  // namespace zoo

@@ -19,7 +19,7 @@ using zoo::test::write_bytes;
 
 namespace {
 
-/// No file of this process may grow past `bytes`: a write beyond fails, as on a full disk.
+/// Limits the size of this process's files: a write beyond `bytes` fails, as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -93,7 +93,7 @@ TEST_CASE("a full disk is an error that leaves the old file whole") {
 TEST_CASE("an AtomicFile never takes the place of a directory or device") {
   const TemporaryDirectory folder;
   CHECK_THAT(message_of([&] { zoo::AtomicFile file(folder.path()); }), Contains("it is a directory"));
-  // A pipe stands for /dev/null, which a broken AtomicFile would destroy.
+  // The pipe stands for /dev/null, which a broken AtomicFile would replace.
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK_THAT(message_of([&] { zoo::write_file(folder / "pipe", "x"); }),
              Contains("it is not a regular file"));

@@ -21,7 +21,7 @@ namespace {
 const std::string kShakespeareUrl =
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt";
 
-/// An empty data folder, and a PATH that holds only the programs that a test puts there.
+/// An empty data folder, and a PATH with only the programs of the test.
 struct Sandbox {
   TemporaryDirectory folder;
   fs::path data = folder / "data", programs = folder / "programs";

@@ -53,10 +53,10 @@ TEST_CASE("parts of speech stand side by side, and every tenth definition is hel
   Dictionary dictionary;
   dictionary[0] = {"noun", numbered("thing", 6)};
   dictionary[1] = {"verb", numbered("do", 3)};
-  dictionary[2] = {"adjective", {"being 1", "thing 1"}};  // the second is known by then
+  dictionary[2] = {"adjective", {"being 1", "thing 1"}};  // the second is a duplicate by then
   dictionary[3] = {"adverb", numbered("so", 1)};
-  // Shares of what is done when half of each is taken: nouns 1/12, 3/12 ..., verbs 1/6, 3/6, 5/6, adjectives
-  // 1/4, 3/4, the adverb 1/2. Of equal shares the noun comes before the verb and so on.
+  // Share done when half of each definition is taken: nouns 1/12, 3/12 ..., verbs 1/6, 3/6, 5/6, adjectives
+  // 1/4, 3/4, the adverb 1/2. On ties the order is noun, verb, adjective, adverb.
   CHECK(label_definitions(dictionary, kTraining) ==
         "text\tlabel\nthing 1\tnoun\ndo 1\tverb\nthing 2\tnoun\nbeing 1\tadjective\nthing 3\tnoun\n"
         "do 2\tverb\nso 1\tadverb\nthing 4\tnoun\nthing 5\tnoun\nthing 6\tnoun\n");

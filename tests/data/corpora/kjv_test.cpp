@@ -23,8 +23,7 @@ TEST_CASE("the King James text is whole and in order") {
   CHECK(text.ends_with("\nThe grace of our Lord Jesus Christ be with you all. Amen.\n"));
   CHECK_THAT(text,
              Contains("of hosts, that it shall leave them neither root nor branch.\n"));  // no line is broken
-  // 31,102 verses, and for each of 1,189 chapters a heading and two empty lines, the first of which is left
-  // out.
+  // 31,102 verses, and for each of 1,189 chapters a heading and two empty lines, without the very first.
   CHECK(std::count(text.begin(), text.end(), '\n') == 31102 + 3 * 1189 - 1);
   CHECK(text.size() == 4153204);
   CHECK(zoo::sha256(text) == "83688d663d3ec6e207d4f5598f159ae6673aeee81afc8c111773e3fcb1bca1f1");

@@ -90,7 +90,7 @@ TEST_CASE("a toy set is a pure function of name, count and seed") {
   CHECK(make_toy_set("sort", 50, 1) != make_toy_set("sort", 50, 2));
   const std::string longer = make_toy_set("sort", 60, 1);
   CHECK(longer.starts_with(make_toy_set("sort", 50, 1)));
-  // From an own Philox and the same rule in Python.
+  // Computed in Python with another Philox.
   CHECK(make_toy_set("addition", 3, 42) == "46+32=78\n12+99=111\n52+88=140\n");
   CHECK(zoo::sha256(make_toy_set("addition", 1000, 42)) ==
         "5eae62ddbec6f9ebebff7a999534328e3b59e1b0fb988ffd142bb7164c9f247e");
@@ -148,7 +148,7 @@ std::vector<std::string> words_of(const std::string& phrase) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// The words that stand together in one of the phrases, each with each and with itself.
+// All pairs of words that occur in one phrase, each with itself too.
 std::set<std::pair<std::string, std::string>> meetings(const std::map<std::string, std::string>& phrases) {
   std::set<std::pair<std::string, std::string>> met;
   for (const auto& [english, spanish] : phrases) {

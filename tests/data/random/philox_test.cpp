@@ -21,7 +21,7 @@ TEST_CASE("philox_key puts the low half of the seed first") {
 }
 
 TEST_CASE("uniform_below scales the first 64 bits to the range") {
-  // The known answer for zeros begins 0x6627e8d5 (low), 0xe169c58d (high); floor(bits * range / 2^64) by
+  // The known answer for zeros begins 0x6627e8d5 (low), 0xe169c58d (high). floor(bits * range / 2^64) by
   // hand:
   CHECK(zoo::uniform_below(1, {}, {}) == 0);
   CHECK(zoo::uniform_below(2, {}, {}) == 1);
@@ -30,8 +30,8 @@ TEST_CASE("uniform_below scales the first 64 bits to the range") {
 }
 
 TEST_CASE("uniform_below draws again where the range does not divide 2^64") {
-  // Of the multiples of 2^63 + 1 almost every second has a low part that is drawn too often. The first
-  // attempt's value may only be returned if its low part is not below the surplus 2^64 mod range = 2^63 - 1.
+  // Almost every second multiple of 2^63 + 1 has a low part that is drawn too often. The first attempt counts
+  // only if its low part is at least the surplus 2^64 mod range = 2^63 - 1.
   const std::uint64_t range = (std::uint64_t{1} << 63) + 1, surplus = (std::uint64_t{1} << 63) - 1;
   int redrawn = 0;
   for (std::uint32_t i = 0; i < 64; ++i) {

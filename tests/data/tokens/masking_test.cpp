@@ -83,7 +83,7 @@ TEST_CASE("Rows of 512 inputs come from 568 tokens and leave 114 targets, as T5 
 }
 
 TEST_CASE("Hidden spans become sentinels, and targets say what they hide") {
-  // "Thank you for inviting me to your party last week" of the paper's figure 2, one number a word.
+  // "Thank you for inviting me to your party last week", figure 2 of the paper, one number a word.
   const Ids text{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
   const zoo::SpanCorruptionOptions options{.sentinels = {99, 98}, .eos_id = 1};
   const auto result = corrupt_spans(text, {.kept = {2, 4}, .hidden = {2, 2}}, options);

@@ -13,7 +13,7 @@ using zoo::test::message_of;
 
 namespace {
 
-// The id at position i is i + 100, so that an input tells where it was read.
+// The id at position i is i + 100: an id tells its position.
 zoo::TokenFile counting(std::size_t size) {
   std::vector<zoo::TokenId> ids(size);
   std::iota(ids.begin(), ids.end(), 100);
@@ -74,7 +74,7 @@ TEST_CASE("rows, steps and streams do not share their offsets") {
       for (std::int64_t row = 0; row < 4; ++row) offsets.insert(sampler.offset(step, row));
     }
   }
-  CHECK(offsets.size() == 64);  // of 2^24: two alike have a chance of 1 in 8,000, and the seed is fixed
+  CHECK(offsets.size() == 64);  // out of 2^24: a collision has probability 1 / 8,000
 }
 
 TEST_CASE("every position from the first to the last is reached, and none beyond") {

@@ -39,7 +39,7 @@ class ShiftedBytes final : public zoo::Tokenizer {
 
 const ShiftedBytes kBytes(0, 256);
 
-/// A dataset directory with 6 + 2 tokens of uint16, for the tests to damage.
+/// A valid dataset directory with 6 + 2 tokens of uint16, to damage.
 struct Written {
   TemporaryDirectory folder;
   nlohmann::json meta;
@@ -53,7 +53,7 @@ struct Written {
     meta = zoo::read_json(folder / "meta.json");
   }
 
-  // The error after one value of meta.json was changed.
+  // The error after changing one value of meta.json.
   std::string error_with(const char* key, const nlohmann::json& value) const {
     nlohmann::json changed = meta;
     changed[key] = value;

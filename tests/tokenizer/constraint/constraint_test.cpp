@@ -51,7 +51,7 @@ TEST_CASE("A regular expression fits whole texts") {
   CHECK_FALSE(matches("(?:a|bc){2,3}", "abcaa"));
   CHECK_FALSE(matches("a{2}", "a"));
   CHECK(matches("a{2,}", "aaaaa"));
-  CHECK(matches("a{,2}", "a{,2}"));  // no count
+  CHECK(matches("a{,2}", "a{,2}"));  // not a count
   CHECK(matches("[^a-y]+?", "zé"));
   CHECK_FALSE(matches("[^a-y]+", "zb"));
   CHECK(matches(R"([\d\-\]]+\.)", "1-]."));
@@ -63,7 +63,7 @@ TEST_CASE("A regular expression fits whole texts") {
 }
 
 TEST_CASE("Ranges of characters are those of UTF-8") {
-  // The ends of each size, and characters beside the range.
+  // The ends of each UTF-8 size, and characters outside the range.
   CHECK(matches(R"([\u0070-\uffff]*)",
                 "p\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"));
   CHECK_FALSE(matches(R"([\u0070-\uffff])", "o"));
@@ -111,7 +111,7 @@ TEST_CASE("A schema allows the JSON that it should") {
   CHECK(allows(person, R"({"a":[1]})"));
   CHECK(allows(person, R"({"b":true,"a":[1,-20],"c":null})"));
   CHECK_FALSE(allows(person, R"({"b":true})"));
-  CHECK_FALSE(allows(person, R"({"a":[1],"b":true})"));  // in the order of the schema
+  CHECK_FALSE(allows(person, R"({"a":[1],"b":true})"));  // in another order than the schema's
   CHECK_FALSE(allows(person, R"({"a":[]})"));
   CHECK_FALSE(allows(person, R"({"a":[1,2,3]})"));
   CHECK_FALSE(allows(person, R"({,"a":[1]})"));
@@ -146,7 +146,7 @@ TEST_CASE("What a schema must not have is named with its place") {
 }
 
 TEST_CASE("Tokens may follow where they leave a way to an end") {
-  // With 'ad' the text could not go on: nothing writes the e.
+  // After 'ad' the text could not continue: no token writes the e.
   const TokenAutomaton automaton(parse_regular_expression("a(bc|de)c*").pattern,
                                  {"a", "ab", "ad", "c", "", "bcc", "b", "x"});
   const auto ids = [&](TokenAutomaton::State state) {

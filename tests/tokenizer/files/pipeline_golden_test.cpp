@@ -1,4 +1,4 @@
-// Against what `tokenizers` and `transformers` make of the same files and lines
+// Compares with `tokenizers` and `transformers` on the same files and lines
 // (tests/golden/make_tokenizer_pipelines.py).
 #include <sstream>
 
@@ -34,7 +34,7 @@ void check_single(const Tokenizer& tokenizer, const json& example) {
   const auto text = example.at("text").get<std::string>();
   const Encoding encoding = tokenizer.encode(text, EncodeOptions{});
   CHECK(json(encoding.ids) == example.at("ids"));
-  // Another way to the same ids, which does without alignment.
+  // Without alignment another code path gives the same ids.
   CHECK(json(tokenizer.encode(text, {.with_offsets = false}).ids) == example.at("ids"));
   CHECK(json(encoding.words) == example.at("words"));
   if (example.contains("offsets")) CHECK(offsets_of(encoding) == example.at("offsets"));
@@ -98,7 +98,7 @@ TEST_CASE("A tokenizer says what kind it is, and which ids are special") {
   CHECK(bert->special_id(SpecialToken::unk) == 1);
   CHECK_FALSE(bert->special_id(SpecialToken::bos));
   CHECK(bert->token_text(4) == "[MASK]");
-  // The one that the settings name and the vocabulary lacks comes behind it.
+  // The token that the settings name and the vocabulary lacks has the last id.
   CHECK(bert->token_text(static_cast<TokenId>(bert->vocab_size() - 1)) == "<new>");
   CHECK(load_tokenizer(folder("wordpiece_uncased"))->special_id(SpecialToken::mask) == 4);
 

@@ -1,4 +1,4 @@
-// What is said about a tokenizer.json that cannot be used.
+// Error messages for a tokenizer.json that cannot be used.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_directory.h"
@@ -20,7 +20,7 @@ std::unique_ptr<Tokenizer> load(const json& root) {
   return load_tokenizer(directory.path());
 }
 
-/// What is said about a golden file in which the value at a JSON pointer is replaced: from the key on.
+/// The message for a golden file after replacing the value at a JSON pointer, from the key on.
 std::string fault_with(const std::string& name, const std::string& pointer, const json& value) {
   json changed = golden_json(name);
   changed[json::json_pointer(pointer)] = value;

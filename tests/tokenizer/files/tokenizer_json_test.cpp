@@ -30,14 +30,14 @@ std::string fault_of(const std::string& text) {
   return message.substr(at + file.size());
 }
 
-/// What is said about a golden file in which the value at a JSON pointer is replaced.
+/// The message for a golden file after replacing the value at a JSON pointer.
 std::string fault_with(const std::string& name, const std::string& pointer, const json& value) {
   json changed = golden_json(name);
   changed[json::json_pointer(pointer)] = value;
   return fault_of(changed.dump());
 }
 
-/// The same with a key taken out.
+/// The same after removing a key.
 std::string fault_without(const std::string& name, const std::string& parent, const std::string& key) {
   json changed = golden_json(name);
   changed[json::json_pointer(parent)].erase(key);

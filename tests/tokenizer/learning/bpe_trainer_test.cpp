@@ -36,8 +36,8 @@ Merges merges_of(const LearntMerges& learnt) {
 }  // namespace
 
 TEST_CASE("The most frequent pair becomes a token, again and again") {
-  // Sennrich et al.'s words. Pairs: es 9, st 9, we 8, lo 7, ow 7, … : of es and st that of the lower ids,
-  // then (es)t 9; lo 7 (ids of l, o are below those of o, w), (lo)w 7; (n)e 6 before (e)w and (w)(est).
+  // Sennrich et al.'s words. Pairs: es 9, st 9, we 8, lo 7, ow 7, …. es and st tie: the lower ids win; then
+  // (es)t 9; lo 7 (ids of l, o are below those of o, w), (lo)w 7; (n)e 6 before (e)w and (w)(est).
   const auto learnt = learn({{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}}, {.vocab_size = 17});
   CHECK(learnt.tokens == Tokens{"d", "e", "i", "l", "n", "o", "r", "s", "t", "w", "es", "est", "lo", "low",
                                 "ew", "new", "newest"});
@@ -52,7 +52,7 @@ TEST_CASE("Special tokens come first, then characters by code point, then what i
 }
 
 TEST_CASE("A run of one character is merged from the left") {
-  // aa aa a, where (aa, a) and (aa, aa) both occur three times: the lower id of a, then.
+  // aa aa a: (aa, a) and (aa, aa) both occur three times; the lower id of a wins.
   const auto learnt = learn({{"aaaaa", 3}}, {.vocab_size = 10});
   CHECK(merges_of(learnt) == Merges{{"a", "a"}, {"aa", "a"}, {"aa", "aaa"}});
 }
@@ -66,12 +66,12 @@ TEST_CASE("Pairs rarer than min_frequency are not merged") {
 
 TEST_CASE("Only the most frequent characters are kept, and the others are left out of words") {
   const auto learnt = learn({{"axb", 5}, {"y", 4}}, {.limit_alphabet = 2});
-  CHECK(learnt.tokens == Tokens{"a", "b", "ab"});  // x is as frequent, but behind them
+  CHECK(learnt.tokens == Tokens{"a", "b", "ab"});  // x is as frequent but comes later
 }
 
 TEST_CASE("A prefix marks what does not begin a word") {
   const auto learnt = learn({{"aba", 5}, {"ba", 4}}, {.continuing_subword_prefix = "##"});
-  // ##b+##a occurs 5 times as a+##b does: the lower ids, a's.
+  // ##b+##a occurs 5 times, like a+##b: the lower ids win, a's.
   CHECK(learnt.tokens == Tokens{"a", "b", "##a", "##b", "ab", "aba", "ba"});
 }
 

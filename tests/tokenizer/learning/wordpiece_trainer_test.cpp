@@ -13,7 +13,7 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-/// What is learnt behind the five special tokens.
+/// The tokens after the five special ones.
 Tokens learn(std::string_view text, WordPieceTrainerOptions options = {}) {
   const Tokens tokens = train_wordpiece(text, options);
   REQUIRE(Tokens(tokens.begin(), tokens.begin() + 5) == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});

@@ -73,8 +73,7 @@ TEST_CASE("A merge that a later one has made possible may have the lowest rank o
 }
 
 TEST_CASE("Long words are merged as short ones are") {
-  // Over the length at which the way of merging changes, the parts do not touch each other: "d" joins
-  // nothing.
+  // Longer than the limit for scanning; the parts do not interact, as "d" joins nothing.
   const BpeMerges merges = ab_merges();
   const Ids part = {0, 1, 0, 1, 1, 0, 0, 1, 0, 3};
   Ids expected, word;
@@ -84,7 +83,7 @@ TEST_CASE("Long words are merged as short ones are") {
     word.insert(word.end(), part.begin(), part.end());
     CHECK(merged(merges, word) == expected);
   }
-  // A run of one pair: joined from the left, also across many.
+  // A run of one pair, merged from the left.
   BpeMerges doubling;
   for (int i = 0; i < 10; ++i) doubling.insert(i, i, {static_cast<std::uint32_t>(i), i + 1});
   CHECK(merged(doubling, Ids(1001, 0)) == Ids{9, 8, 7, 6, 5, 3, 0});  // 512 + 256 + 128 + 64 + 32 + 8 + 1
@@ -113,7 +112,7 @@ TEST_CASE("Every option gives the ids and ends of the tokenizers package") {
       const auto word = expected.at("word").get<std::string>();
       INFO(example.at("name") << ": " << word);
       CHECK(ids_of(model, word) == expected.at("ids").get<Ids>());
-      CHECK(ids_of(model, word) == expected.at("ids").get<Ids>());  // out of the cache
+      CHECK(ids_of(model, word) == expected.at("ids").get<Ids>());  // from the cache
       std::vector<BpeSymbol> symbols;
       model.encode(word, symbols);
       std::vector<std::uint32_t> ends;
@@ -154,7 +153,7 @@ TEST_CASE("Threads share a model, and a thread uses several models") {
   const auto lines = test::golden_bpe("lines.json").get<std::vector<std::string>>();
   std::vector<BpeModel> models;
   for (int i = 0; i < 6; ++i) models.push_back(bpe_model(trained, {.byte_level = true}));
-  // As the only one with other ids the last shows whose cache is used.
+  // Only the last model has other ids, which shows whose cache is used.
   json shifted = trained;
   for (auto& [token, id] : shifted["vocab"].items()) id = id.get<int>() + 1000;
   models.push_back(bpe_model(shifted, {.byte_level = true}));
@@ -216,7 +215,7 @@ TEST_CASE("The cache of words tells words apart, and forgets when it is full") {
     ids.clear();
     return cache.append(word, ids);
   };
-  // Words of every length, and those that differ in one byte only.
+  // Words of every length, and words that differ in one byte.
   std::vector<std::string> words;
   for (std::size_t size = 1; size <= WordCache::kLongest; ++size) {
     words.emplace_back(size, 'a');

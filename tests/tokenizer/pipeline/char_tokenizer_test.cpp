@@ -41,7 +41,7 @@ TEST_CASE("An unknown character is named with its number, byte and line") {
         "the character '\u00E9' (U+00E9) at byte 4 (line 2) is not in the vocabulary of 4 characters");
   CHECK(test::message_of([&] { tokenizer.encode("\t"); }) ==
         "the character U+0009 at byte 0 (line 1) is not in the vocabulary of 4 characters");
-  // In a page of the table that holds other characters, and in one that holds none.
+  // In a page of the table with other characters, and in an empty page.
   const CharTokenizer wide = CharTokenizer::train("\u4E16");
   CHECK_THROWS_AS(wide.encode("\u4E17"), Error);
   CHECK_THROWS_AS(wide.encode("\U0010FFFF"), Error);

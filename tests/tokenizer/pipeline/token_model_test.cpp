@@ -57,12 +57,12 @@ TEST_CASE("WordPiece takes the longest piece at each place") {
                                                    {"##a", 4},   {"aff", 5}, {"##", 6},    {"é", 7},
                                                    {"##é", 8},   {"una", 9}};
   const WordPieceModel model(vocabulary, {});
-  CHECK(encode(model, "unaffable").ids == test::Ids{0});  // una comes first, and ##ffable is not there
+  CHECK(encode(model, "unaffable").ids == test::Ids{0});  // una is the longest match, and ##ffable is missing
   CHECK(encode(model, "affable").ids == test::Ids{5, 3});
   const Result result = encode(model, "unéa");
   CHECK(result.ids == test::Ids{1, 8, 4});
   CHECK(result.ranges == std::vector<ByteRange>{{0, 2}, {2, 4}, {4, 5}});
-  // One piece that is missing makes the whole word unknown.
+  // A single missing piece makes the whole word unknown.
   CHECK(encode(model, "affx").ids == test::Ids{0});
   CHECK(encode(model, "affx").ranges == std::vector<ByteRange>{{0, 4}});
 }
@@ -84,7 +84,7 @@ TEST_CASE("A unigram model takes the most probable way") {
   const UnigramModel model(pieces, {.unk_id = 0});
   CHECK(encode(model, "abc").ids == test::Ids{1, 5});
   CHECK(encode(model, "ab").ids == test::Ids{4});
-  // Of two equally good ways the one whose last piece begins first: ab + ab, not a + b…
+  // Of equal segmentations the one with the longest last piece: ab + ab, not a + b…
   CHECK(encode(model, "abab").ids == test::Ids{4, 4});
 }
 
@@ -100,14 +100,14 @@ TEST_CASE("Unknown characters of a unigram model are one token, or bytes") {
   const UnigramModel bytes(pieces, {.unk_id = 0, .byte_fallback = true});
   CHECK(encode(bytes, "aé").ids == test::Ids{1, 2, 3});
   CHECK(encode(bytes, "aé").ranges == std::vector<ByteRange>{{0, 1}, {1, 3}, {1, 3}});
-  CHECK(encode(bytes, "aéx").ids == test::Ids{1, 0});  // x has no byte, so the run is unknown
+  CHECK(encode(bytes, "aéx").ids == test::Ids{1, 0});  // x has no byte token, so the run is unknown
   CHECK_THAT(test::message_of([&] { encode(UnigramModel(pieces, {}), "x"); }),
              Catch::Contains("'x' (U+0078) is not in the vocabulary"));
   CHECK_THAT(test::message_of([&] { UnigramModel(pieces, {.unk_id = 4}); }), Catch::Contains("unk_id is 4"));
 }
 
 TEST_CASE("Bytes that byte fallback makes of a prefix lie inside the word") {
-  // "xx" is x and then ax, of which the a is not in the word.
+  // "xx" is x and then ax; the a of ax is not in the word.
   const auto model = make_bpe_model({{"<0x61>", 0}, {"<0x78>", 1}}, {},
                                     {.byte_fallback = true, .continuing_subword_prefix = "a"});
   const Result result = encode(*model, "xx");

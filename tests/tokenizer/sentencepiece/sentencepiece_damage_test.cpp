@@ -11,7 +11,7 @@ using test::message_of;
 
 namespace {
 
-// A protobuf field of bytes.
+// A length-delimited protobuf field.
 std::string field(int number, const std::string& bytes) {
   std::string result(1, static_cast<char>(number << 3 | 2));
   std::size_t size = bytes.size();
@@ -29,7 +29,7 @@ std::string small_model() {
   return piece("<unk>", 2) + piece("a", 1, -1) + piece("\u2581", 1, -2);
 }
 
-// The unit of a double array: see charsmap.cpp.
+// A unit of the double array: see charsmap.cpp.
 std::uint32_t unit(std::uint32_t offset, std::uint32_t label, bool has_value = false) {
   return offset << 10 | (has_value ? 0x100u : 0) | label;
 }
@@ -122,12 +122,12 @@ TEST_CASE("A normalization table is followed as the library does it") {
 
 TEST_CASE("A normalization table that leads outside itself is refused") {
   const std::string replacements("a\0", 2);
-  CHECK(fault_of(model_with(one_rule(2), replacements)) == kOutside);  // a value behind the replacements
+  CHECK(fault_of(model_with(one_rule(2), replacements)) == kOutside);  // a value past the replacements
   CHECK(fault_of(model_with(one_rule(0), "a")) == kOutside);           // replacements without an end
   CHECK(fault_of(model_with({}, replacements)) == kOutside);           // no root
   CHECK(fault_of(model_with(std::vector<std::uint32_t>(255), replacements)) == kOutside);
   std::vector<std::uint32_t> trie = one_rule(0);
-  trie[0] = unit(256, 0);  // children behind the end
+  trie[0] = unit(256, 0);  // children past the end
   CHECK(fault_of(model_with(trie, replacements)) == kOutside);
   CHECK(fault_of(small_model() + field(3, field(2, "abc"))) == kOutside);
   CHECK(fault_of(small_model() + field(5, field(2, std::string("\xFF\0\0\0a\0", 6)))) == kOutside);
@@ -135,7 +135,7 @@ TEST_CASE("A normalization table that leads outside itself is refused") {
 
 TEST_CASE("A normalization table that comes back to itself is refused") {
   std::vector<std::uint32_t> trie = one_rule(0);
-  // "b" leads to a child "b" that is itself.
+  // "b" leads to itself by "b": a cycle.
   const std::uint32_t b = 1 ^ 'b';
   trie[b] = unit('b', 'b');
   CHECK(fault_of(model_with(trie, std::string("a\0", 2))) == kOutside);

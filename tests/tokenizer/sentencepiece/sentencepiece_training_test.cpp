@@ -26,7 +26,7 @@ std::string fault_of(std::string_view text, const SentencePieceOptions& options)
   return message_of([&] { SentencePieceTokenizer::train(text, options); });
 }
 
-/// What is written to stderr while `action` runs, by the library included.
+/// What the program and the library write to stderr during `action`.
 template <class Action>
 std::string stderr_of(Action action) {
   const test::TemporaryDirectory directory;
@@ -57,7 +57,7 @@ TEST_CASE("A trained model has the size and special ids asked for, and is the sa
   trained.save(directory.path());
   const auto loaded = load_tokenizer(directory.path());
   CHECK(loaded->encode("the dogs sat") == ids);
-  // The same text learns the same model.
+  // Training is deterministic.
   CHECK(SentencePieceTokenizer::train(kText, options).encode(kText) == trained.encode(kText));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("A text without line ends is learnt whole, whatever the library's long
   options.character_coverage = 1;
   const auto tokenizer = SentencePieceTokenizer::train(text, options);
   CHECK(tokenizer.decode(tokenizer.encode("one zebra")) == "one zebra");
-  // Without a space to cut at, between characters of three bytes.
+  // Without a space to cut at: cuts between characters of three bytes.
   std::string signs;
   for (int i = 0; i < 5000; ++i) signs += i % 3 == 0 ? "\u4E16" : "\u754C";
   const auto learnt = SentencePieceTokenizer::train(signs, small(8));

@@ -37,7 +37,7 @@ TEST_CASE("Contractions are cut off, in capitals only by the later patterns") {
   CHECK(split(kO200k, "it's IT'S") == Words{"it's", " IT'S"});
   CHECK(split(kGpt2, "'sat 'sat") == Words{"'s", "at", " '", "sat"});
   CHECK(split(kGpt2, "'r'v'l") == Words{"'", "r", "'", "v", "'", "l"});
-  CHECK(split(kCl100k, "'\u017Fa") == Words{"'\u017F", "a"});  // the long s is an s too
+  CHECK(split(kCl100k, "'\u017Fa") == Words{"'\u017F", "a"});  // the long s counts as s
 }
 
 TEST_CASE("Numbers are of any length, of three digits or of one") {
@@ -55,7 +55,7 @@ TEST_CASE("A sign goes with the word behind it, line ends with the signs before 
 
 TEST_CASE("GPT-4o cuts where capitals begin") {
   CHECK(split(kO200k, "McDonald HTTPServer x") == Words{"Mc", "Donald", " HTTPServer", " x"});
-  // Letters without case are both; where no small letter follows, the last of them ends the word.
+  // Caseless letters count as both; if no small letter follows, the last of them ends the word.
   CHECK(split(kO200k, "AªBC") == Words{"Aª", "BC"});
   CHECK(split(kO200k, "\u0301AB") == Words{"\u0301", "AB"});
   CHECK(split(kO200k, "\u0301Ab") == Words{"\u0301Ab"});
@@ -93,7 +93,7 @@ TEST_CASE("Character classes are those of Unicode 16") {
   CHECK(classes.of(U'\n') == (CharacterClass::kSpace | CharacterClass::kNewline));
   CHECK(classes.of(0x1C5) == CharacterClass::kUpper);    // a title-case letter
   CHECK(classes.of(0x2167) == CharacterClass::kNumber);  // the Roman numeral eight
-  CHECK(classes.of(0x180E) == 0);                        // the Mongolian separator is no space any more
+  CHECK(classes.of(0x180E) == 0);                        // the Mongolian separator is no longer a space
   CHECK(classes.of(0x85) == CharacterClass::kSpace);
   CHECK(classes.of(0x1C89) == CharacterClass::kUpper);      // new in 16.0
   CHECK(classes.of(0x323AF) == CharacterClass::kCaseless);  // the last ideograph

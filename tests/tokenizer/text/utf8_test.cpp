@@ -20,7 +20,7 @@ TEST_CASE("Overlong forms, surrogates, values above U+10FFFF and stray bytes are
       "\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
       "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE", "\xFF", "\xC2",
       "\xC2\x41", "\xE1\x80", "\xE1\x80\x41", "\xF1\x80\x80", "\xF1\x80\x80\x41", "\xF1\x80\xC2\x80");
-  // At every distance from the stride of eight bytes in which ASCII is skipped.
+  // At every offset from the stride of eight ASCII bytes.
   for (std::size_t before = 0; before < 20; ++before) {
     CHECK(invalid_utf8_at(std::string(before, 'a') + fault + "bcdefghijklmnop") == before);
     CHECK(invalid_utf8_at(std::string(before, 'a') + fault) == before);
@@ -62,7 +62,7 @@ TEST_CASE("The tail of a text is incomplete only while a character can still com
   CHECK(incomplete_utf8_tail("\xF0\x9F\x98") == 3);
   CHECK(incomplete_utf8_tail("\xF0\x9F\x98\x80") == 0);
   CHECK(incomplete_utf8_tail("\xE4\xB8\x96") == 0);
-  CHECK(incomplete_utf8_tail("a\x80") == 0);     // nothing that it could continue
+  CHECK(incomplete_utf8_tail("a\x80") == 0);     // nothing precedes that it could continue
   CHECK(incomplete_utf8_tail("\xE0\x80") == 0);  // an overlong form
   CHECK(incomplete_utf8_tail("\xFF") == 0);
   CHECK(incomplete_utf8_tail("\x80\x80\x80\x80") == 0);

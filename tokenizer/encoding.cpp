@@ -39,7 +39,7 @@ void truncate(Encoding& first, Encoding* second, std::size_t room, Truncation ho
   const std::size_t size = first.size() + (second != nullptr ? second->size() : 0);
   if (size <= room) return;
   if (second == nullptr) {
-    if (how == Truncation::only_second) throw Error("there is no second text that could be cut");
+    if (how == Truncation::only_second) throw Error("there is no second text to truncate");
     cut(first, room);
     return;
   }

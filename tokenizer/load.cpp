@@ -46,8 +46,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
   if (format == nullptr) {
     throw Error(directory,
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
-                "vocab.json with "
-                "merges.txt");
+                "vocab.json with merges.txt");
   }
   return format->read(directory / format->file);
 }

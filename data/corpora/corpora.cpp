@@ -103,7 +103,7 @@ const std::vector<Corpus>& corpora() {
        .how_to_get = "downloaded, or: tzoo data get tinyshakespeare --file input.txt"},
       {.name = "kjv-groups",
        .file = "kjv-groups.tsv",
-       .description = "The verses of kjv with the group of books that each stands in, nine chapters of ten",
+       .description = "The verses of kjv labelled with their group of books, nine chapters of ten",
        .licence = "as kjv",
        .bytes = 3941053,
        .sha256 = "98f3274753821c54c9cecb7fb92d0baaf4098d3d07ba80552619a57c8cd465ec",

@@ -36,16 +36,16 @@ std::string_view definition_of(std::string_view gloss) {
 }
 
 // The part of speech of which the smallest share was taken; the first of equal ones.
-std::size_t furthest_behind(const Dictionary& dictionary, const std::array<std::size_t, 4>& taken) {
-  std::size_t behind = dictionary.size();
+std::size_t least_taken(const Dictionary& dictionary, const std::array<std::size_t, 4>& taken) {
+  std::size_t least = dictionary.size();
   for (std::size_t part = 0; part < dictionary.size(); ++part) {
     const std::size_t count = dictionary[part].definitions.size();
     if (taken[part] == count) continue;
-    if (behind == dictionary.size() ||
-        (2 * taken[part] + 1) * dictionary[behind].definitions.size() < (2 * taken[behind] + 1) * count)
-      behind = part;
+    if (least == dictionary.size() ||
+        (2 * taken[part] + 1) * dictionary[least].definitions.size() < (2 * taken[least] + 1) * count)
+      least = part;
   }
-  return behind;
+  return least;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::vector<std::string> parse_definitions(std::string_view text, const std::str
     if (line.text.starts_with("  ")) continue;  // the licence
     const std::size_t bar = line.text.find(kGloss);
     if (bar == std::string_view::npos)
-      throw Error(file, ", line ", line.number, ": expected a synset with its gloss behind '", kGloss, "'");
+      throw Error(file, ", line ", line.number, ": expected a synset with its gloss after '", kGloss, "'");
     const std::string_view definition = definition_of(line.text.substr(bar + kGloss.size()));
     if (!definition.empty()) definitions.emplace_back(definition);
   }
@@ -83,7 +83,7 @@ std::string label_definitions(const Dictionary& dictionary, DefinitionSet set) {
   std::string table = "text\tlabel\n";
   std::unordered_set<std::string_view> known;
   std::array<std::size_t, 4> taken{};
-  for (std::size_t part; (part = furthest_behind(dictionary, taken)) < dictionary.size();) {
+  for (std::size_t part; (part = least_taken(dictionary, taken)) < dictionary.size();) {
     const std::string_view definition = dictionary[part].definitions[taken[part]++];
     if (!known.insert(definition).second) continue;
     const bool held_out = known.size() % kEvery == 0;

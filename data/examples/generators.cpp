@@ -170,7 +170,7 @@ const ToySet& find_toy_set(const std::string& name) {
   for (const ToySet& set : toy_sets()) {
     if (set.name == name) return set;
   }
-  throw Error("unknown toy set '", name, "'; there are ", joined(toy_set_names()),
+  throw Error("unknown toy set '", name, "'; the toy sets are ", joined(toy_set_names()),
               did_you_mean(name, toy_set_names()));
 }
 

@@ -34,8 +34,8 @@ void place_answer(const RawAnswer& answer, const std::string& name, Question& qu
                                                                                           : std::string::npos;
   }
   if (begin == std::string::npos) {
-    throw Error(name, ", line ", question.line, ": the context does not say the answer '", answer.text, "'",
-                answer.start ? " at character " + std::to_string(*answer.start) : "");
+    throw Error(name, ", line ", question.line, ": the context does not contain the answer '", answer.text,
+                "'", answer.start ? " at character " + std::to_string(*answer.start) : "");
   }
   question.answer = {static_cast<std::uint32_t>(begin),
                      static_cast<std::uint32_t>(begin + answer.text.size())};

@@ -69,7 +69,7 @@ TEST_CASE("A text is cut to a length that counts the special tokens") {
         "max_length 1 has no room for the 2 special tokens");
 }
 
-TEST_CASE("Of a pair the longer text is cut first, and then both alike") {
+TEST_CASE("The longer text of a pair is cut first, then both equally") {
   const auto cut = [](std::string first, std::string second, std::size_t max_length) {
     const Encoding encoding = Framed().encode_pair(first, second, {.max_length = max_length});
     return std::pair(std::count(encoding.texts.begin(), encoding.texts.end(), 0),
@@ -168,7 +168,7 @@ TEST_CASE("RoBERTa's offsets leave out the space before a word, but not a letter
   CHECK(sources(text, encoding) == std::vector<std::string>{"the", "cat", "</s>", "the", "", "cat", ""});
 }
 
-TEST_CASE("The offsets of characters and bytes are where they stand") {
+TEST_CASE("Char and byte tokenizers give the offsets of each character and byte") {
   const std::string text = "aé中";
   const Encoding characters = CharTokenizer::train(text).encode(text, EncodeOptions{});
   CHECK(sources(text, characters) == std::vector<std::string>{"a", "é", "中"});

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
 
 [[noreturn]] void refuse_size() {
-  throw Error("the constraint needs too large an automaton: lower its counts, or leave some of it out");
+  throw Error("the constraint's automaton is too large: lower its counts or simplify it");
 }
 
 // A node of the nondeterministic automaton: free edges consume no byte.
@@ -184,10 +184,10 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
   std::vector<const NodeSet*> sets;
   const auto state_of = [&](const NodeSet& set) {
     if (set.empty()) return kDead;
-    const auto [place, is_new] = known.emplace(set, static_cast<State>(sets.size()));
-    if (is_new) sets.push_back(&place->first);
+    const auto [entry, is_new] = known.emplace(set, static_cast<State>(sets.size()));
+    if (is_new) sets.push_back(&entry->first);
     if (sets.size() > kMostStates) refuse_size();
-    return place->second;
+    return entry->second;
   };
   if (state_of(closure.of({begin})) == kDead) throw Error("no text fits the constraint: it can never end");
   for (std::size_t i = 0; i < sets.size(); ++i) {

@@ -94,7 +94,7 @@ std::vector<std::string> types_of(const Json& schema, const std::string& place) 
     const Json list = type.is_array() ? type : Json::array({type});
     for (const Json& one : list) {
       if (!one.is_string() || known.count(one.get<std::string>()) == 0)
-        throw Error("the JSON schema at ", place, ": 'type' is ", one.dump(), ", which is no type");
+        throw Error("the JSON schema at ", place, ": 'type' is ", one.dump(), ", which is not a type");
       types.push_back(one.get<std::string>());
     }
   } else if (schema.contains("properties") || schema.contains("required")) {
@@ -257,17 +257,17 @@ PatternPtr SchemaReader::object(const Json& schema, const std::string& place) {
     required.insert(name.get<std::string>());
   }
   // From the last property to the first: what may follow if a property was written before, and if none was.
-  PatternPtr behind = literal(""), first = literal("");
+  PatternPtr rest = literal(""), first = literal("");
   const Json properties = schema.value("properties", Json::object());
   for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
     const std::string key = property.key();
     const PatternPtr written =
         sequence({literal(Json(key).dump() + ":"), read(property.value(), place + "/properties/" + key)});
-    const PatternPtr begun = sequence({written, behind});
+    const PatternPtr begun = sequence({written, rest});
     const bool needed = required.count(key) > 0;
     first = needed ? begun : choice({begun, first});
     const PatternPtr next = sequence({literal(","), written});
-    behind = sequence({needed ? next : optional(next), behind});
+    rest = sequence({needed ? next : optional(next), rest});
   }
   return sequence({literal("{"), first, literal("}")});
 }

@@ -111,7 +111,7 @@ class Parser {
   }
 
   Ranges escape() {
-    if (at_ == text_.size()) refuse("a \\ with nothing behind it");
+    if (at_ == text_.size()) refuse("a \\ at the end");
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
     switch (letter) {
@@ -166,7 +166,7 @@ class Parser {
       value = value * 16 + static_cast<char32_t>(place < 16 ? place : place - 6);
       ++at_;
     }
-    if (value >= 0xD800 && value <= 0xDFFF) refuse("a surrogate, which is no character,");
+    if (value >= 0xD800 && value <= 0xDFFF) refuse("a surrogate, which is not a character,");
     return {{value, value}};
   }
 

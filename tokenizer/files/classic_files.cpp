@@ -96,7 +96,7 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
   apply_settings(settings, pipeline);
   const TokenRegistry registry(pipeline);
   const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path);
-  pipeline.around =
+  pipeline.encoding_template =
       bert_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              read_tokenizer_files(path.parent_path(), {"vocab.txt"}));
@@ -127,7 +127,7 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
   if (settings.tokenizer_class == "RobertaTokenizer") {
     const TokenRegistry registry(pipeline);
     const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path);
-    pipeline.around =
+    pipeline.encoding_template =
         roberta_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
     if (settings.trim_offsets.value_or(true)) {
       pipeline.offset_trimming = Pipeline::OffsetTrimming{splitting.add_prefix_space};

@@ -67,18 +67,18 @@ bool read(const JsonSection& processor, Pipeline& pipeline) {
     return false;
   }
   if (type == "TemplateProcessing") {
-    pipeline.around = {read_pieces(processor, "single"), read_pieces(processor, "pair")};
+    pipeline.encoding_template = {read_pieces(processor, "single"), read_pieces(processor, "pair")};
   } else if (type == "BertProcessing") {
-    pipeline.around = bert_template(named_id(processor, "cls"), named_id(processor, "sep"));
+    pipeline.encoding_template = bert_template(named_id(processor, "cls"), named_id(processor, "sep"));
   } else if (type == "RobertaProcessing") {
     set_trimming(processor, pipeline);
-    pipeline.around = roberta_template(named_id(processor, "cls"), named_id(processor, "sep"));
+    pipeline.encoding_template = roberta_template(named_id(processor, "cls"), named_id(processor, "sep"));
   } else if (type == "Sequence") {
     int templates = 0;
     for (const JsonSection& part : processor.sections("processors"))
       templates += read(part, pipeline) ? 1 : 0;
     if (templates > 1)
-      processor.fail("processors", "holds more than one that adds tokens, which is not supported");
+      processor.fail("processors", "has more than one that adds tokens, which is not supported");
     return templates > 0;
   } else {
     fail_unknown_type(processor, "post-processor",

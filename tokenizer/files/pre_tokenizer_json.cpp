@@ -33,9 +33,9 @@ MetaspaceOptions read_metaspace(const JsonSection& section) {
   return options;
 }
 
-class Reader {
+class PreTokenizerReader {
  public:
-  Reader(const JsonSection& root, Pipeline& pipeline) : pipeline_(pipeline) {
+  PreTokenizerReader(const JsonSection& root, Pipeline& pipeline) : pipeline_(pipeline) {
     const JsonSection section = root.section("pre_tokenizer");
     flatten(section);
     std::vector<PreTokenizer> parts;
@@ -127,7 +127,7 @@ void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline) {
   if (root.find("pre_tokenizer") == nullptr) {
     pipeline.bert.reset();
   } else {
-    Reader(root, pipeline);
+    PreTokenizerReader(root, pipeline);
   }
   if (pipeline.normalizer) pipeline.only_splits.reset();
 }

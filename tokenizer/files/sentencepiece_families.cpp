@@ -73,7 +73,7 @@ Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs
   apply_settings(settings, pipeline);
   const Piece eos = {Piece::Kind::special, 0, {require_token(pipeline, SpecialToken::eos, path)}};
   const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 0, {}};
-  pipeline.around = {{first, eos}, {first, eos, second, eos}};
+  pipeline.encoding_template = {{first, eos}, {first, eos, second, eos}};
   return pipeline;
 }
 
@@ -92,8 +92,8 @@ Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, cons
   pipeline.normalizer = normalizer_sequence(std::move(normalizers));
   set_words(settings.add_prefix_space.value_or(true), pipeline);
   apply_settings(settings, pipeline);
-  pipeline.around = bert_template(require_token(pipeline, SpecialToken::cls, path),
-                                  require_token(pipeline, SpecialToken::sep, path));
+  pipeline.encoding_template = bert_template(require_token(pipeline, SpecialToken::cls, path),
+                                             require_token(pipeline, SpecialToken::sep, path));
   return pipeline;
 }
 

@@ -256,8 +256,8 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
       return wanted.value_or(false) && found != pipeline.roles.end() ? std::optional(found->second)
                                                                      : std::nullopt;
     };
-    pipeline.around = bos_eos_template(id(settings.add_bos_token, SpecialToken::bos),
-                                       id(settings.add_eos_token, SpecialToken::eos));
+    pipeline.encoding_template = bos_eos_template(id(settings.add_bos_token, SpecialToken::bos),
+                                                  id(settings.add_eos_token, SpecialToken::eos));
   }
   if (settings.roles.empty()) guess_roles(pipeline);
   const bool is_bpe = pipeline.kind.ends_with("bpe");

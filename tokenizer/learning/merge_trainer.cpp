@@ -88,9 +88,9 @@ class MergeLearner {
 };
 
 TokenId MergeLearner::id_of(const std::string& token) {
-  const auto [place, is_new] = ids_.emplace(token, static_cast<TokenId>(result_.tokens.size()));
+  const auto [entry, is_new] = ids_.emplace(token, static_cast<TokenId>(result_.tokens.size()));
   if (is_new) result_.tokens.push_back(token);
-  return place->second;
+  return entry->second;
 }
 
 std::map<char32_t, std::int64_t> MergeLearner::count_characters(const WordCounts& words) const {

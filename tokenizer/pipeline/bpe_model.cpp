@@ -112,7 +112,7 @@ void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
   if (cache.append(word, ids)) return;
   thread_local std::vector<BpeSymbol> symbols;
   symbols.clear();
-  encode_anew(word, symbols);
+  encode_uncached(word, symbols);
   const std::size_t before = ids.size();
   for (const BpeSymbol& symbol : symbols) ids.push_back(symbol.id);
   cache.insert(word, ids.data() + before, ids.size() - before);
@@ -120,11 +120,11 @@ void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
 
 void BpeModel::encode(std::string_view word, std::vector<BpeSymbol>& symbols) const {
   std::vector<BpeSymbol> own;
-  encode_anew(word, own);
+  encode_uncached(word, own);
   symbols.insert(symbols.end(), own.begin(), own.end());
 }
 
-void BpeModel::encode_anew(std::string_view word, std::vector<BpeSymbol>& symbols) const {
+void BpeModel::encode_uncached(std::string_view word, std::vector<BpeSymbol>& symbols) const {
   if (options_.ignore_merges) {
     if (const auto found = words_.find(word); found != words_.end()) {
       symbols.push_back({found->second, static_cast<std::uint32_t>(word.size())});

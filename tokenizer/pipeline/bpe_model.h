@@ -81,7 +81,7 @@ class BpeModel {
   std::string written(std::string_view character, std::size_t place) const;
   bool append_fallback(std::string_view character, std::size_t place, std::vector<BpeSymbol>& symbols) const;
   void append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const;
-  void encode_anew(std::string_view word, std::vector<BpeSymbol>& symbols) const;
+  void encode_uncached(std::string_view word, std::vector<BpeSymbol>& symbols) const;
 
   BpeOptions options_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;

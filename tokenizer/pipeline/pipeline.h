@@ -32,7 +32,7 @@ struct Pipeline {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::shared_ptr<const TokenModel> model;
-  EncodingTemplate around = plain_template();
+  EncodingTemplate encoding_template = plain_template();
   std::optional<OffsetTrimming> offset_trimming;
   TokenDecoder decoder;
   bool cleans_up_spaces = false;

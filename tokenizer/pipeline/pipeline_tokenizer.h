@@ -32,7 +32,7 @@ class PipelineTokenizer final : public Tokenizer {
 
  protected:
   Encoding tokenize(std::string_view text, bool with_offsets) const override;
-  const EncodingTemplate& encoding_template() const override { return pipeline_.around; }
+  const EncodingTemplate& encoding_template() const override { return pipeline_.encoding_template; }
 
  private:
   std::string decode(std::span<const TokenId> ids, bool skips_special_tokens) const;

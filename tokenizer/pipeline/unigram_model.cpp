@@ -45,16 +45,16 @@ UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const Unigra
 
 void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
                           std::vector<ByteRange>* ranges) const {
-  if (ranges != nullptr) return encode_anew(word, ids, ranges);
+  if (ranges != nullptr) return encode_uncached(word, ids, ranges);
   WordCache& cache = thread_cache(cache_key_);
   if (cache.append(word, ids)) return;
   const std::size_t before = ids.size();
-  encode_anew(word, ids, nullptr);
+  encode_uncached(word, ids, nullptr);
   cache.insert(word, ids.data() + before, ids.size() - before);
 }
 
-void UnigramModel::encode_anew(std::string_view word, std::vector<TokenId>& ids,
-                               std::vector<ByteRange>* ranges) const {
+void UnigramModel::encode_uncached(std::string_view word, std::vector<TokenId>& ids,
+                                   std::vector<ByteRange>* ranges) const {
   static thread_local UnigramSegmentation<double> best;
   const TokenId unknown = unk_id_.value_or(kUnknown);
   best.find(trie_, scores_, unknown_score_, unknown, word);

@@ -28,7 +28,8 @@ class UnigramModel final : public TokenModel {
               std::vector<ByteRange>* ranges) const override;
 
  private:
-  void encode_anew(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
+  void encode_uncached(std::string_view word, std::vector<TokenId>& ids,
+                       std::vector<ByteRange>* ranges) const;
   void append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
                       std::vector<ByteRange>* ranges) const;
 

@@ -24,9 +24,9 @@ void WordCache::insert(std::string_view word, const TokenId* ids, std::size_t co
     texts_ += word;
   }
   if (count == 1) {
-    slot.id_or_place = static_cast<std::uint32_t>(ids[0]);
+    slot.id_or_begin = static_cast<std::uint32_t>(ids[0]);
   } else {
-    slot.id_or_place = static_cast<std::uint32_t>(ids_.size());
+    slot.id_or_begin = static_cast<std::uint32_t>(ids_.size());
     ids_.insert(ids_.end(), ids, ids + count);
   }
   put(slot);
@@ -49,9 +49,9 @@ void WordCache::grow() {
 }
 
 void WordCache::put(const Slot& slot) {
-  std::size_t place = place_of(slot.key);
-  while (slots_[place].key.size > 0) place = (place + 1) & (slots_.size() - 1);
-  slots_[place] = slot;
+  std::size_t index = slot_index(slot.key);
+  while (slots_[index].key.size > 0) index = (index + 1) & (slots_.size() - 1);
+  slots_[index] = slot;
 }
 
 std::uint64_t new_cache_key() {

@@ -23,16 +23,16 @@ class WordCache {
   bool append(std::string_view word, std::vector<TokenId>& ids) const {
     if (word.size() > kLongest) return false;
     const Key key(word);
-    std::size_t place = place_of(key);
-    while (!holds(slots_[place], key, word)) {
-      if (slots_[place].key.size == 0) return false;
-      place = (place + 1) & (slots_.size() - 1);
+    std::size_t index = slot_index(key);
+    while (!holds(slots_[index], key, word)) {
+      if (slots_[index].key.size == 0) return false;
+      index = (index + 1) & (slots_.size() - 1);
     }
-    const Slot& slot = slots_[place];
+    const Slot& slot = slots_[index];
     if (slot.count == 1) {
-      ids.push_back(static_cast<TokenId>(slot.id_or_place));
+      ids.push_back(static_cast<TokenId>(slot.id_or_begin));
     } else {
-      const auto first = ids_.begin() + slot.id_or_place;
+      const auto first = ids_.begin() + slot.id_or_begin;
       ids.insert(ids.end(), first, first + slot.count);
     }
     return true;
@@ -77,10 +77,10 @@ class WordCache {
   struct Slot {
     Key key;
     std::uint32_t count = 0;
-    std::uint32_t id_or_place = 0;  // the only id, or the position of the ids in ids_
+    std::uint32_t id_or_begin = 0;  // the only id, or the position of the ids in ids_
   };
 
-  std::size_t place_of(const Key& key) const {
+  std::size_t slot_index(const Key& key) const {
     const std::uint64_t high = key.size > Key::kWhole ? 0 : key.high;
     std::uint64_t mixed = (key.low ^ key.size) * 0x9E3779B97F4A7C15u;
     mixed = (mixed ^ mixed >> 32 ^ high) * 0xD6E8FEB86659FD93u;

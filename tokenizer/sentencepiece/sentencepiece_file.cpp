@@ -38,7 +38,7 @@ void read_normalizer(std::string_view spec, const std::string& what, SentencePie
   while (const auto field = message.next()) {
     if (field->number == kName) file.normalization = field->bytes;
     if (field->number == kCharsmap) file.charsmap = field->bytes;
-    if (field->number == kCharsmap && !is_sound_charsmap(field->bytes)) {
+    if (field->number == kCharsmap && !is_valid_charsmap(field->bytes)) {
       throw Error(what, ": damaged: its normalization table points outside itself");
     }
     if (field->number == kAddDummyPrefix) file.adds_prefix = field->value != 0;

@@ -34,9 +34,9 @@ CharacterClasses::CharacterClasses() {
   for (std::size_t page = 0; page < pages_of_.size(); ++page) {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(page * kPage);
     const std::string content(begin, begin + kPage);
-    const auto [place, is_new] = known.emplace(content, static_cast<std::uint16_t>(known.size()));
+    const auto [entry, is_new] = known.emplace(content, static_cast<std::uint16_t>(known.size()));
     if (is_new) pages_.insert(pages_.end(), content.begin(), content.end());
-    pages_of_[page] = place->second;
+    pages_of_[page] = entry->second;
   }
 }
 

@@ -26,7 +26,7 @@ class Trie {
     if (!units_.empty()) std::memcpy(units_.data(), bytes.data(), units_.size() * sizeof(std::uint32_t));
   }
 
-  bool is_sound(std::size_t num_values) const {
+  bool is_valid(std::size_t num_values) const {
     if (units_.empty() || units_.size() % 256 != 0) return false;
     for (std::size_t at = 0; at < units_.size(); ++at) {
       if (is_value(at)) continue;
@@ -54,16 +54,16 @@ class Trie {
       int below = 0;
     };
     std::vector<int> nesting(units_.size(), kUnseen);
-    std::vector<Visit> way(1);
+    std::vector<Visit> path(1);
     nesting[0] = kOpen;
     while (true) {
-      Visit& here = way.back();
+      Visit& here = path.back();
       if (here.label == 256) {
         const Visit done = here;
         nesting[done.at] = done.below + (has_value(done.at) ? 1 : 0);
-        way.pop_back();
-        if (way.empty()) return done.below;
-        way.back().below = std::max(way.back().below, nesting[done.at]);
+        path.pop_back();
+        if (path.empty()) return done.below;
+        path.back().below = std::max(path.back().below, nesting[done.at]);
         continue;
       }
       const unsigned label = here.label++;
@@ -72,7 +72,7 @@ class Trie {
       if (nesting[child] == kOpen) return kMaxNestedRules + 1;
       if (nesting[child] == kUnseen) {
         nesting[child] = kOpen;
-        way.push_back({child});
+        path.push_back({child});
       } else {
         here.below = std::max(here.below, nesting[child]);
       }
@@ -100,18 +100,18 @@ void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
 
 }  // namespace
 
-bool is_sound_charsmap(std::string_view map) {
+bool is_valid_charsmap(std::string_view map) {
   if (map.empty()) return true;
   std::uint32_t trie_size = 0;
   if (map.size() < sizeof trie_size) return false;
   std::memcpy(&trie_size, map.data(), sizeof trie_size);
   map.remove_prefix(sizeof trie_size);
   if (trie_size >= map.size() || trie_size % sizeof(std::uint32_t) != 0 || map.back() != '\0') return false;
-  return Trie(map.substr(0, trie_size)).is_sound(map.size() - trie_size);
+  return Trie(map.substr(0, trie_size)).is_valid(map.size() - trie_size);
 }
 
 Charsmap::Charsmap(std::string_view map) {
-  if (map.empty() || !is_sound_charsmap(map)) {
+  if (map.empty() || !is_valid_charsmap(map)) {
     throw Error("the normalization table is damaged: it points outside itself");
   }
   std::uint32_t size = 0;

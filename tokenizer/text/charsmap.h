@@ -13,7 +13,7 @@ namespace zoo {
 /// Checks that the normalization table of a sentencepiece model stays inside itself and inside the library's
 /// buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
 /// replacements that its values point to. An empty table is valid.
-bool is_sound_charsmap(std::string_view map);
+bool is_valid_charsmap(std::string_view map);
 
 /// The rewriting rules of such a table.
 class Charsmap {

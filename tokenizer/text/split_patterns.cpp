@@ -42,12 +42,12 @@ constexpr std::uint8_t kNoSymbol = Class::kSpace | Class::kLetter | Class::kNumb
 
 // ` ?[^\s\p{L}\p{N}]+` and then any of `trailing`; `start` if there is none.
 std::size_t symbols_end(const CharacterClasses& classes, std::string_view text, std::size_t start,
-                        std::string_view behind) {
+                        std::string_view trailing) {
   const auto is_symbol = [](ClassifiedCharacter c) { return !c.is(kNoSymbol); };
   const std::size_t body = start + (text[start] == ' ' ? 1 : 0);
   std::size_t end = classes.skip_while(text, body, is_symbol);
   if (end == body) return start;
-  while (end < text.size() && behind.find(text[end]) != behind.npos) ++end;
+  while (end < text.size() && trailing.find(text[end]) != trailing.npos) ++end;
   return end;
 }
 

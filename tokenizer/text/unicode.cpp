@@ -179,8 +179,8 @@ std::size_t grapheme_end(std::string_view text, std::size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   if (first < 0x300 && lead < 0xCC) return first == '\r' && lead == '\n' ? at + 1 : at;
   // Almost all boundaries do not depend on what follows.
-  std::size_t behind = at;
-  const char32_t second = next_code_point(text, behind);
+  std::size_t after = at;
+  const char32_t second = next_code_point(text, after);
   if (break_class(first) == U_GCB_OTHER && break_class(second) == U_GCB_OTHER) return at;
   return begin + first_grapheme(text.substr(begin));
 }

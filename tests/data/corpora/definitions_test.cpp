@@ -49,7 +49,7 @@ TEST_CASE("a synset that is cut off is named with its file and line") {
   CHECK(parse_definitions("", "data.adv").empty());
 }
 
-TEST_CASE("parts of speech stand side by side, and every tenth definition is held out") {
+TEST_CASE("parts of speech are interleaved, and every tenth definition is held out") {
   Dictionary dictionary;
   dictionary[0] = {"noun", numbered("thing", 6)};
   dictionary[1] = {"verb", numbered("do", 3)};

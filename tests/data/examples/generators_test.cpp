@@ -50,7 +50,7 @@ TEST_CASE("the copy set repeats its left side") {
   check_lines("copy", [](const std::string& left) { return left; });
 }
 
-TEST_CASE("the reverse set turns its left side round") {
+TEST_CASE("the reverse set reverses its left side") {
   check_lines("reverse", [](const std::string& left) { return std::string(left.rbegin(), left.rend()); });
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("A .jsonl file holds an object a line, numbers and truth values are te
   CHECK(records[1].fields == std::vector<std::string>{"x", "true", ""});
 }
 
-TEST_CASE("What is wrong with a table is said with file and line") {
+TEST_CASE("Errors in a table name file and line") {
   CHECK_THAT(fault("a\tb\nc\td\te\n", "t.tsv"), Catch::Contains("t.tsv, line 2: expected 2 columns"));
   CHECK_THAT(fault("a\n", "t.tsv"), Catch::Contains("t.tsv, line 1: expected the columns source, target"));
   CHECK_THAT(fault("a\tb\n\tc\n", "t.tsv"), Catch::Contains("t.tsv, line 2: 'source' is missing or empty"));
@@ -67,7 +67,8 @@ TEST_CASE("Sentences end at empty lines, and their words have one label each") {
              Catch::Contains("n.jsonl, line 1: 1 tokens have 2 labels"));
 }
 
-TEST_CASE("An answer stands where the file says, counted in characters, or where the context says it first") {
+TEST_CASE(
+    "An answer is at the file's position, counted in characters, or at its first match in the context") {
   const auto found =
       parse_questions("{\"question\": \"q\", \"context\": \"\xC3\xA9 x x\", \"answer\": \"x\"}", "q.jsonl");
   CHECK(found[0].answer == zoo::ByteRange{3, 4});
@@ -79,7 +80,7 @@ TEST_CASE("An answer stands where the file says, counted in characters, or where
   const auto none = parse_questions("q\tc\t\n", "q.tsv");
   CHECK(none[0].answer == zoo::ByteRange{0, 0});
   CHECK_THAT(message_of([] { parse_questions("q\tabc\tx\n", "q.tsv"); }),
-             Catch::Contains("q.tsv, line 1: the context does not say the answer 'x'"));
+             Catch::Contains("q.tsv, line 1: the context does not contain the answer 'x'"));
   CHECK_THAT(message_of([] { parse_questions("q\tabc\tc\t1\n", "q.tsv"); }),
              Catch::Contains("at character 1"));
 }

@@ -28,7 +28,7 @@ TEST_CASE("An epoch has each example once, in another order than the next") {
   CHECK(sampler.batch(3) == std::vector<std::int64_t>(orders[0].begin() + 15, orders[0].begin() + 20));
 }
 
-TEST_CASE("A batch has examples of like length") {
+TEST_CASE("A batch has examples of similar length") {
   const auto all = lengths(310);  // ten of each length
   zoo::EpochSampler sampler(all, 10, {1, 0});
   for (std::int64_t step = 0; step < sampler.batches_per_epoch(); ++step) {
@@ -41,7 +41,7 @@ TEST_CASE("A batch has examples of like length") {
   }
 }
 
-TEST_CASE("What does not fill a batch waits, and fewer examples than a batch come several times") {
+TEST_CASE("Examples that do not fill a batch wait, and fewer examples than a batch repeat") {
   zoo::EpochSampler left_over(lengths(13), 5, {1, 0});
   CHECK(left_over.batches_per_epoch() == 2);
   zoo::EpochSampler few(lengths(2), 5, {1, 0});

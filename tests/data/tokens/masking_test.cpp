@@ -13,7 +13,7 @@
 using zoo::TokenMask;
 using Ids = std::vector<std::int64_t>;
 
-TEST_CASE("Drawn alike, tokens are masked as the collator of transformers masks them") {
+TEST_CASE("With the same draws, tokens are masked as by the collator of transformers") {
   std::ifstream file(ZOO_SOURCE_DIR "/tests/golden/masking.json");
   const auto golden = nlohmann::json::parse(file);
   for (std::size_t row = 0; row < golden["ids"].size(); ++row) {
@@ -33,7 +33,7 @@ TEST_CASE("Drawn alike, tokens are masked as the collator of transformers masks 
   }
 }
 
-TEST_CASE("Masks are drawn with their shares, never for what is no word") {
+TEST_CASE("Masks are drawn with their shares, and never for word -1") {
   const zoo::MaskingOptions options{.probability = 0.15, .mask_id = 1, .vocab_size = 100};
   std::vector<std::int32_t> words(20000);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i % 10 == 0 ? -1 : static_cast<std::int32_t>(i);

@@ -29,7 +29,7 @@ TEST_CASE("WordPiece learns from words as BERT cuts and normalises them") {
   CHECK(learn("Ab ab", {.normalizer = {.lowercase = false}}) == Tokens{"A", "a", "b", "##b"});
 }
 
-TEST_CASE("WordPiece joins pairs behind the beginning of a word with one prefix only") {
+TEST_CASE("WordPiece merges pairs inside a word under one prefix") {
   // ##b ##c occurs 6 times, a ##bc 4 and x ##bc 2.
   CHECK(learn("abc abc abc abc xbc xbc") == Tokens{"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"});
 }

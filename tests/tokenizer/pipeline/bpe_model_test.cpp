@@ -177,7 +177,7 @@ TEST_CASE("Threads share a model, and a thread uses several models") {
   CHECK(faults == std::vector<int>(4, 0));
 }
 
-TEST_CASE("A token that is asked for and missing is named") {
+TEST_CASE("A missing token that the model needs is named") {
   const std::vector<BpeToken> vocabulary = {{"a", 0}, {"b", 1}, {"ab", 2}};
   const auto fault = [&](std::vector<BpeMerge> merges, BpeOptions options) {
     return message_of([&] { BpeModel(vocabulary, merges, options); });
@@ -208,7 +208,7 @@ TEST_CASE("The alphabet for bytes is read back, and nothing else is") {
   CHECK_FALSE(byte_level_byte(0xAD).has_value());
 }
 
-TEST_CASE("The cache of words tells words apart, and forgets when it is full") {
+TEST_CASE("The word cache tells words apart and starts over when it is full") {
   WordCache cache;
   Ids ids;
   const auto known = [&](std::string_view word) {

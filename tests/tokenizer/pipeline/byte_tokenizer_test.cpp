@@ -37,7 +37,7 @@ TEST_CASE("The byte tokenizer decodes bytes that are no text, and encodes none")
         }) == "token id 256 is outside the vocabulary: expected 0 to 255");
 }
 
-TEST_CASE("Bytes without a glyph stand at U+0100 and on, the others for themselves") {
+TEST_CASE("Bytes without a glyph map to U+0100 and on, the others to themselves") {
   // From GPT-2's encoder.py: bytes_to_unicode().
   CHECK(byte_level_character(' ') == U'Ġ');
   CHECK(byte_level_character('\n') == U'Ċ');

@@ -47,7 +47,7 @@ TEST_CASE("An unknown character is named with its number, byte and line") {
   CHECK_THROWS_AS(wide.encode("\U0010FFFF"), Error);
 }
 
-TEST_CASE("The char tokenizer refuses what is not UTF-8, an empty text, and ids it has not") {
+TEST_CASE("The char tokenizer refuses invalid UTF-8, an empty text and unknown ids") {
   const CharTokenizer tokenizer = CharTokenizer::train("abc");
   CHECK(test::message_of([&] { tokenizer.encode("ab\xFF"); }) ==
         "invalid UTF-8 in the text at byte 2 (line 1)");

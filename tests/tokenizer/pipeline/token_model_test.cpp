@@ -26,7 +26,7 @@ Result encode(const TokenModel& model, std::string_view word) {
 
 }  // namespace
 
-TEST_CASE("A trie finds what was put in, and nothing else") {
+TEST_CASE("A trie finds its entries and nothing else") {
   std::mt19937 random(5);
   std::map<std::string, TokenId> expected;
   const auto word = [&random] {

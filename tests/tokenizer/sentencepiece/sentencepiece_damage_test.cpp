@@ -133,7 +133,7 @@ TEST_CASE("A normalization table that leads outside itself is refused") {
   CHECK(fault_of(small_model() + field(5, field(2, std::string("\xFF\0\0\0a\0", 6)))) == kOutside);
 }
 
-TEST_CASE("A normalization table that comes back to itself is refused") {
+TEST_CASE("A cyclic normalization table is refused") {
   std::vector<std::uint32_t> trie = one_rule(0);
   // "b" leads to itself by "b": a cycle.
   const std::uint32_t b = 1 ^ 'b';

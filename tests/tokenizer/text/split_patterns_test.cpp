@@ -47,7 +47,7 @@ TEST_CASE("Numbers are of any length, of three digits or of one") {
   CHECK(split(kO200k, " 1234") == Words{" ", "123", "4"});
 }
 
-TEST_CASE("A sign goes with the word behind it, line ends with the signs before them") {
+TEST_CASE("A sign joins the word after it, line ends join the signs before them") {
   CHECK(split(kGpt2, "(see) x!\n") == Words{"(", "see", ")", " x", "!", "\n"});
   CHECK(split(kCl100k, "(see) x!\r\n\n") == Words{"(see", ")", " x", "!\r\n\n"});
   CHECK(split(kO200k, "a//\nb") == Words{"a", "//\n", "b"});

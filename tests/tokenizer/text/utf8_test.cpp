@@ -34,7 +34,7 @@ TEST_CASE("An invalid text is named with its byte and line") {
   CHECK(test::message_of([] { require_utf8("\xC3", "x"); }) == "invalid UTF-8 in x at byte 0 (line 1)");
 }
 
-TEST_CASE("Code points are read one after the other and written back") {
+TEST_CASE("Code points are read in order and written back") {
   const std::string text = "A\u00E9\u4E16\U0001F600\u07FF\u0800\uFFFF\U00010000";
   const std::u32string expected = U"A\u00E9\u4E16\U0001F600\u07FF\u0800\uFFFF\U00010000";
   std::u32string found;

@@ -23,7 +23,7 @@ struct Encoding {
   std::size_t size() const { return ids.size(); }
 };
 
-/// Which text is cut if the whole is too long. Tokens are removed at the end.
+/// The text that is truncated if the whole is too long. Tokens are removed at its end.
 enum class Truncation {
   longest_first,  // the longer text of a pair, until both have the same length
   only_first,

@@ -43,7 +43,7 @@ void append_spaced(const std::string& digits, std::string& text) {
   }
 }
 
-// What separates question and answer.
+// The text between question and answer.
 struct Separators {
   const char *sum, *others;
 };

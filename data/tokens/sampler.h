@@ -19,7 +19,8 @@ class RandomBlockSampler {
   std::int64_t block_size() const { return block_size_; }
   std::int64_t batch_size() const { return batch_size_; }
 
-  /// Where row `row` of the batch begins: uniform in [0, tokens - block_size - 1]. step in [0, 2^48).
+  /// The position where row `row` of the batch begins: uniform in [0, tokens - block_size - 1]. step in [0,
+  /// 2^48).
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
   /// inputs and targets [B, T], row-major: targets[b, t] is the token after inputs[b, t].

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -19,34 +21,34 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // exact as a double too
 constexpr int kDigits = 15;
 
-const std::set<std::string> kKeywords{"type",
-                                      "enum",
-                                      "const",
-                                      "anyOf",
-                                      "oneOf",
-                                      "properties",
-                                      "required",
-                                      "additionalProperties",
-                                      "items",
-                                      "minItems",
-                                      "maxItems",
-                                      "minLength",
-                                      "maxLength",
-                                      "pattern",
-                                      "minimum",
-                                      "maximum",
-                                      "exclusiveMinimum",
-                                      "exclusiveMaximum",
-                                      "$ref",
-                                      "$schema",
-                                      "$id",
-                                      "$defs",
-                                      "definitions",
-                                      "title",
-                                      "description",
-                                      "default",
-                                      "examples",
-                                      "$comment"};
+constexpr std::string_view kKeywords[] = {"type",
+                                          "enum",
+                                          "const",
+                                          "anyOf",
+                                          "oneOf",
+                                          "properties",
+                                          "required",
+                                          "additionalProperties",
+                                          "items",
+                                          "minItems",
+                                          "maxItems",
+                                          "minLength",
+                                          "maxLength",
+                                          "pattern",
+                                          "minimum",
+                                          "maximum",
+                                          "exclusiveMinimum",
+                                          "exclusiveMaximum",
+                                          "$ref",
+                                          "$schema",
+                                          "$id",
+                                          "$defs",
+                                          "definitions",
+                                          "title",
+                                          "description",
+                                          "default",
+                                          "examples",
+                                          "$comment"};
 
 class SchemaReader {
  public:
@@ -113,7 +115,8 @@ PatternPtr SchemaReader::read(const Json& schema, const std::string& place) {
   if (schema.is_boolean() && schema.get<bool>()) return read(Json::object(), place);
   if (!schema.is_object()) refuse(place, "expected an object, got " + schema.dump());
   for (const auto& [key, unused] : schema.items()) {
-    if (kKeywords.count(key) == 0) refuse(place, "the keyword '" + key + "' is not supported");
+    if (std::find(std::begin(kKeywords), std::end(kKeywords), key) == std::end(kKeywords))
+      refuse(place, "the keyword '" + key + "' is not supported");
   }
   if (schema.contains("$ref")) {
     if (!schema["$ref"].is_string()) refuse(place, "'$ref' must be a text");

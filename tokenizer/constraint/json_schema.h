@@ -12,7 +12,7 @@ namespace zoo {
 ///   type (one or a list), enum, const, anyOf, and oneOf whose alternatives are of different types;
 ///   properties, required, additionalProperties (others are never written);
 ///   items, minItems, maxItems;
-///   minLength, maxLength (in characters), pattern (not beside the lengths);
+///   minLength, maxLength (in characters), pattern (not together with the lengths);
 ///   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers;
 ///   $ref to "#/$defs/…" or "#/definitions/…", not recursive;
 ///   and, without effect: $schema, $id, $defs, definitions, title, description, default, examples, $comment.

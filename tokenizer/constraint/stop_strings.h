@@ -21,7 +21,7 @@ class StopStrings {
   /// The position of the first stop string in `text`.
   std::optional<std::size_t> find(std::string_view text) const;
 
-  /// How many bytes at the end of `text` may begin a stop string and must not be shown yet.
+  /// The number of bytes at the end of `text` that may begin a stop string and must not be shown yet.
   std::size_t undecided(std::string_view text) const;
 
  private:

@@ -6,6 +6,7 @@
 #include "data/base/json_file.h"
 #include "tokenizer/files/json_section.h"
 #include "tokenizer/files/tokenizer_settings.h"
+#include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/word_piece_model.h"
 #include "tokenizer/text/utf8.h"
 
@@ -110,7 +111,8 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
   pipeline.kind = "byte_bpe";
   pipeline.vocabulary = read_vocabulary_object(path);
   try {
-    pipeline.model = make_bpe_model(pipeline.vocabulary, read_merges_txt(merges), {.byte_level = true});
+    pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, read_merges_txt(merges),
+                                                BpeOptions{.byte_level = true});
   } catch (const Error& error) {
     const std::string message = error.what();
     throw Error(message.find(merges.string()) == message.npos ? merges.string() + ": " : "", message);

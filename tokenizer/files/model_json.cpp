@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/pipeline/word_piece_model.h"
 
@@ -61,7 +62,7 @@ void read_bpe(const JsonSection& model, Pipeline& pipeline) {
   pipeline.vocabulary = read_vocabulary(model);
   const MergePairs merges = read_merges(model);
   try {
-    pipeline.model = make_bpe_model(pipeline.vocabulary, merges, options);
+    pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges, options);
   } catch (const Error& error) {
     throw Error(model.file(), ": model: ", error.what());
   }

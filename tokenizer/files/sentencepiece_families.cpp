@@ -5,6 +5,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "tokenizer/files/tokenizer_settings.h"
+#include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
@@ -125,7 +126,7 @@ Pipeline llama(const SentencePieceFile& file, const TokenizerSettings& settings)
   BpeOptions options;
   options.fuse_unk = true;
   options.byte_fallback = true;
-  pipeline.model = make_bpe_model(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
+  pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
 
   using Prepend = MetaspaceOptions::Prepend;
   const bool prepends = settings.add_prefix_space.value_or(true);

@@ -27,7 +27,7 @@ TokenId right_of(PairKey pair) {
 }
 
 /// A word of the text as its current tokens: symbols_[begin, begin + size).
-struct Word {
+struct TrainingWord {
   std::size_t begin;
   std::uint32_t size;
   std::int64_t count;
@@ -76,7 +76,7 @@ class MergeLearner {
   std::unordered_map<std::string, TokenId> ids_;
   std::set<char32_t> alphabet_;
 
-  std::vector<Word> words_;
+  std::vector<TrainingWord> words_;
   std::vector<TokenId> symbols_;
   FlatTable<std::int64_t> counts_;
 
@@ -191,7 +191,7 @@ void MergeLearner::queue_new_pairs() {
 // Only the counts of neighbouring pairs change. The pair's own count stays, as in `tokenizers`, where a pair
 // can come up again for words in which it formed later.
 void MergeLearner::merge_in(std::uint32_t word, PairKey pair, TokenId merged) {
-  Word& place = words_[word];
+  TrainingWord& place = words_[word];
   TokenId* const symbols = symbols_.data() + place.begin;
   std::uint32_t out = 0;
   for (std::uint32_t in = 0; in < place.size; ++in, ++out) {

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// How often each word occurs in a training text. The trainers need nothing else of it.
+/// The number of times each word occurs in a training text. The trainers need nothing else of it.
 class WordCounts {
  public:
   void add(std::string_view word, std::int64_t times = 1);

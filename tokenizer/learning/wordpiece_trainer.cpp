@@ -9,8 +9,8 @@
 #include "data/base/json_file.h"
 #include "tokenizer/pipeline/bert_words.h"
 #include "tokenizer/pipeline/normalizer.h"
+#include "tokenizer/pipeline/pre_tokenizer.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
-#include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -20,28 +20,10 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "##";
 
-// BERT's pre-tokenizer on a normalized text: cuts at white space and isolates punctuation.
-template <class Emit>
-void split_normalized(std::string_view text, Emit emit) {
-  std::size_t word = 0;
-  const auto end_word = [&](std::size_t end) {
-    if (end > word) emit(text.substr(word, end - word));
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t start = at;
-    const char32_t c = next_code_point(text, at);
-    const bool is_sign = is_punctuation(c);
-    if (!is_sign && !is_white_space(c)) continue;
-    end_word(start);
-    if (is_sign) emit(text.substr(start, at - start));
-    word = at;
-  }
-  end_word(text.size());
-}
-
 WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& options) {
   const BertWords bert_words(options.normalizer);
   const Normalizer normalize = bert_normalizer(options.normalizer);
+  const PreTokenizer pre_tokenize = bert_pre_tokenizer();
   WordCounts words;
   std::vector<std::string> of_line;
   for_each_training_line(text, options.on_progress, [&](std::string_view line) {
@@ -50,9 +32,11 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
       for (const std::string& word : of_line) words.add(word);
       return;
     }
-    AlignedText aligned(line, 0, /*tracks=*/false);
-    normalize(aligned);
-    split_normalized(aligned.text, [&](std::string_view word) { words.add(word); });
+    SplitText split{AlignedText(line, 0, /*tracks=*/false), {}};
+    normalize(split.text);
+    split.words = {{0, static_cast<std::uint32_t>(split.text.text.size())}};
+    pre_tokenize(split);
+    for (const Word& word : split.words) words.add(split.view(word));
   });
   return words;
 }

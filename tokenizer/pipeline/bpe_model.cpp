@@ -19,10 +19,11 @@ std::size_t character_end(std::string_view word, std::size_t at, bool byte_level
 
 }  // namespace
 
-BpeModel::BpeModel(std::span<const BpeToken> vocabulary, std::span<const BpeMerge> merges, BpeOptions options)
+BpeModel::BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges,
+                   BpeOptions options)
     : options_(std::move(options)), cache_key_(new_cache_key()) {
   vocabulary_.reserve(vocabulary.size());
-  for (const BpeToken& token : vocabulary) vocabulary_.insert_or_assign(std::string(token.text), token.id);
+  for (const auto& [text, id] : vocabulary) vocabulary_.insert_or_assign(text, id);
   if (options_.unk_token) unk_id_ = require_token(*options_.unk_token, "unk_token");
   read_merges(merges);
   read_characters(vocabulary);
@@ -41,15 +42,15 @@ std::optional<TokenId> BpeModel::token_id(std::string_view token) const {
   return found == vocabulary_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void BpeModel::read_merges(std::span<const BpeMerge> merges) {
+void BpeModel::read_merges(const MergePairs& merges) {
   const std::size_t prefix = options_.continuing_subword_prefix.size();
   std::string joined;
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto [left, right] = merges[rank];
+    const auto& [left, right] = merges[rank];
     const std::string asked_by = "merge " + std::to_string(rank);
     const TokenId left_id = require_token(left, asked_by), right_id = require_token(right, asked_by);
     joined = left;
-    joined += right.substr(std::min(prefix, right.size()));
+    joined.append(right, std::min(prefix, right.size()));
     merges_.insert(left_id, right_id, {static_cast<std::uint32_t>(rank), require_token(joined, asked_by)});
   }
 }
@@ -60,17 +61,19 @@ std::size_t BpeModel::place_in_word(bool is_first, bool is_last) const {
          (is_last && !options_.end_of_word_suffix.empty() ? 2 : 0);
 }
 
-void BpeModel::read_characters(std::span<const BpeToken> vocabulary) {
+void BpeModel::read_characters(const std::vector<VocabularyEntry>& vocabulary) {
   characters_.resize(options_.end_of_word_suffix.empty() ? 2 : 4);
   for (std::size_t place = 0; place < characters_.size(); ++place) {
     characters_[place].low.fill(kUnknown);
     std::string_view prefix, suffix;
     if (place % 2 == 1) prefix = options_.continuing_subword_prefix;
     if (place >= 2) suffix = options_.end_of_word_suffix;
-    for (const auto& [text, id] : vocabulary) {
+    for (const VocabularyEntry& entry : vocabulary) {
+      const std::string_view text = entry.text;
       if (text.size() <= prefix.size() + suffix.size()) continue;
       if (!text.starts_with(prefix) || !text.ends_with(suffix)) continue;
-      read_character(text.substr(prefix.size(), text.size() - prefix.size() - suffix.size()), id, place);
+      read_character(text.substr(prefix.size(), text.size() - prefix.size() - suffix.size()), entry.id,
+                     place);
     }
   }
 }
@@ -91,10 +94,10 @@ void BpeModel::read_character(std::string_view text, TokenId id, std::size_t pla
   }
 }
 
-void BpeModel::read_words(std::span<const BpeToken> vocabulary) {
+void BpeModel::read_words(const std::vector<VocabularyEntry>& vocabulary) {
   words_.reserve(vocabulary.size());
   for (const auto& [text, id] : vocabulary) {
-    const auto word = options_.byte_level ? from_byte_level(text) : std::string(text);
+    const auto word = options_.byte_level ? from_byte_level(text) : text;
     if (word) words_.insert_or_assign(*word, id);
   }
 }
@@ -107,24 +110,26 @@ void BpeModel::read_fallback_bytes() {
   }
 }
 
-void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
-  WordCache& cache = thread_cache(cache_key_);
-  if (cache.append(word, ids)) return;
-  thread_local std::vector<BpeSymbol> symbols;
-  symbols.clear();
-  encode_uncached(word, symbols);
+void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids,
+                      std::vector<ByteRange>* ranges) const {
+  if (ranges == nullptr && thread_cache(cache_key_).append(word, ids)) return;
+  static thread_local std::vector<BpeSymbol> symbols;
+  encode(word, symbols);
   const std::size_t before = ids.size();
-  for (const BpeSymbol& symbol : symbols) ids.push_back(symbol.id);
-  cache.insert(word, ids.data() + before, ids.size() - before);
+  // With byte fallback, the bytes of a prefix or suffix are symbols too, though they are not in the word.
+  const auto size = static_cast<std::uint32_t>(word.size());
+  std::uint32_t begin = 0;
+  for (const BpeSymbol& symbol : symbols) {
+    const std::uint32_t end = std::min(begin + symbol.length, size);
+    ids.push_back(symbol.id);
+    if (ranges != nullptr) ranges->push_back({begin, end});
+    begin = end;
+  }
+  if (ranges == nullptr) thread_cache(cache_key_).insert(word, ids.data() + before, ids.size() - before);
 }
 
 void BpeModel::encode(std::string_view word, std::vector<BpeSymbol>& symbols) const {
-  std::vector<BpeSymbol> own;
-  encode_uncached(word, own);
-  symbols.insert(symbols.end(), own.begin(), own.end());
-}
-
-void BpeModel::encode_uncached(std::string_view word, std::vector<BpeSymbol>& symbols) const {
+  symbols.clear();
   if (options_.ignore_merges) {
     if (const auto found = words_.find(word); found != words_.end()) {
       symbols.push_back({found->second, static_cast<std::uint32_t>(word.size())});

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,20 +10,9 @@
 
 #include "tokenizer/pipeline/bpe_merges.h"
 #include "tokenizer/pipeline/flat_table.h"
-#include "tokenizer/token_id.h"
+#include "tokenizer/pipeline/token_model.h"
 
 namespace zoo {
-
-/// A token of tokenizer.json's model.vocab.
-struct BpeToken {
-  std::string_view text;
-  TokenId id;
-};
-
-/// An entry of model.merges; its position in the list is its rank.
-struct BpeMerge {
-  std::string_view left, right;
-};
 
 /// The options of tokenizer.json's model of type BPE, with its names.
 struct BpeOptions {
@@ -40,17 +28,18 @@ struct BpeOptions {
 /// Byte pair encoding (Sennrich et al., 2016) of words into ids, equal to `tokenizers`' BPE without dropout.
 /// split_words cuts a text into words. Immutable; safe to share between threads, each of which caches its
 /// words.
-class BpeModel {
+class BpeModel final : public TokenModel {
  public:
-  /// The views are used only during the call. Throws Error naming a token that a merge or unk_token needs and
-  /// the vocabulary lacks.
-  BpeModel(std::span<const BpeToken> vocabulary, std::span<const BpeMerge> merges, BpeOptions options);
+  /// The rank of a merge is its position. Throws Error naming a token that a merge or unk_token needs and the
+  /// vocabulary lacks.
+  BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges, BpeOptions options);
 
   /// Appends the ids of a word: bytes if byte_level, else UTF-8.
-  void encode(std::string_view word, std::vector<TokenId>& ids) const;
+  void encode(std::string_view word, std::vector<TokenId>& ids,
+              std::vector<ByteRange>* ranges) const override;
 
-  /// The same with the number of bytes that each id covers, for offsets. No id covers a dropped character, as
-  /// in `tokenizers`.
+  /// Sets the ids of a word and the number of bytes that each covers. No id covers a dropped character, as in
+  /// `tokenizers`.
   void encode(std::string_view word, std::vector<BpeSymbol>& symbols) const;
 
   /// The id of a token as the vocabulary writes it.
@@ -72,16 +61,15 @@ class BpeModel {
   static constexpr TokenId kUnknown = -1;
 
   TokenId require_token(std::string_view token, std::string_view asked_by) const;
-  void read_merges(std::span<const BpeMerge> merges);
-  void read_characters(std::span<const BpeToken> vocabulary);
+  void read_merges(const MergePairs& merges);
+  void read_characters(const std::vector<VocabularyEntry>& vocabulary);
   void read_character(std::string_view text, TokenId id, std::size_t place);
-  void read_words(std::span<const BpeToken> vocabulary);
+  void read_words(const std::vector<VocabularyEntry>& vocabulary);
   void read_fallback_bytes();
   std::size_t place_in_word(bool is_first, bool is_last) const;
   std::string written(std::string_view character, std::size_t place) const;
   bool append_fallback(std::string_view character, std::size_t place, std::vector<BpeSymbol>& symbols) const;
   void append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const;
-  void encode_uncached(std::string_view word, std::vector<BpeSymbol>& symbols) const;
 
   BpeOptions options_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;

@@ -40,7 +40,7 @@ std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   return tokens;
 }
 
-// What ByteLevel's trimming leaves of a token: the spaces at its ends go, except one that was added before
+// The part of a token after ByteLevel's trimming, which removes spaces at its ends except one added before
 // the text.
 struct Trimmed {
   ByteRange kept;

@@ -32,7 +32,7 @@ struct SplitText {
 /// Splits or rewrites words: a pre-tokenizer of tokenizer.json. Added tokens stay unchanged.
 using PreTokenizer = std::function<void(SplitText&)>;
 
-/// What happens to text that a pattern matches.
+/// Handling of the text that a pattern matches.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct MetaspaceOptions {

@@ -43,18 +43,6 @@ std::string decode_bytes(const std::string& bytes) {
 
 TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
   return [prefix = std::move(prefix), cleanup](std::vector<std::string>& tokens) {
-    // " do not" is the decoder's own rule; the others are those of clean_up_spaces.
-    constexpr std::array<Replacement, 11> kRules = {{{" .", "."},
-                                                     {" ?", "?"},
-                                                     {" !", "!"},
-                                                     {" ,", ","},
-                                                     {" ' ", "'"},
-                                                     {" n't", "n't"},
-                                                     {" 'm", "'m"},
-                                                     {" do not", " don't"},
-                                                     {" 's", "'s"},
-                                                     {" 've", "'ve"},
-                                                     {" 're", "'re"}}};
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       std::string& token = tokens[i];
       if (i > 0 && token.starts_with(prefix)) {
@@ -63,7 +51,8 @@ TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
         token.insert(0, 1, ' ');
       }
       if (!cleanup) continue;
-      for (const auto& [from, to] : kRules) replace_all(token, from, to);
+      token = clean_up_spaces(std::move(token));
+      replace_all(token, " do not", " don't");  // a rule of this decoder only
     }
   };
 }

@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/encoding.h"
-#include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/byte_trie.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 
@@ -32,10 +31,6 @@ struct VocabularyEntry {
 ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary);
 
 using MergePairs = std::vector<std::pair<std::string, std::string>>;
-
-/// Throws Error naming a token that a merge or unk_token needs and the vocabulary lacks.
-std::unique_ptr<TokenModel> make_bpe_model(const std::vector<VocabularyEntry>& vocabulary,
-                                           const MergePairs& merges, const BpeOptions& options);
 
 /// Whole words; others become the unknown token.
 std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,

@@ -57,7 +57,7 @@ void read_trainer(std::string_view spec, const std::string& what, SentencePieceF
   }
 }
 
-// How many symbols can match at one position: the longest chain of symbols in which each is a prefix of the
+// The number of symbols that can match at one position: the longest chain in which each is a prefix of the
 // next.
 std::size_t longest_chain(std::vector<std::string_view> symbols) {
   std::sort(symbols.begin(), symbols.end());

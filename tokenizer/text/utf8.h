@@ -61,7 +61,7 @@ void append_utf8(std::string& text, char32_t code_point);
 /// A character for error messages: "'é' (U+00E9)"; a control character as "U+0009".
 std::string describe_character(char32_t code_point);
 
-/// How many bytes at the end of `text` (0 to 3) begin an incomplete character.
+/// The number of bytes at the end of `text` (0 to 3) that begin an incomplete character.
 std::size_t incomplete_utf8_tail(std::string_view text);
 
 /// U+FFFD

@@ -133,10 +133,11 @@ TEST_CASE("Byte-level ids of difficult texts are those of the tokenizers package
   for (std::size_t i = 0; i < lines.size(); ++i) {
     INFO(name << ", text " << i << ": " << lines[i]);
     Ids ids;
-    std::vector<BpeSymbol> symbols;
+    std::vector<BpeSymbol> symbols, of_word;
     split_words(pattern, lines[i], [&](std::string_view word) {
-      model.encode(word, ids);
-      model.encode(word, symbols);
+      model.encode(word, ids, nullptr);
+      model.encode(word, of_word);
+      symbols.insert(symbols.end(), of_word.begin(), of_word.end());
     });
     CHECK(ids == expected[i].get<Ids>());
     std::size_t bytes = 0;
@@ -178,8 +179,8 @@ TEST_CASE("Threads share a model, and a thread uses several models") {
 }
 
 TEST_CASE("A missing token that the model needs is named") {
-  const std::vector<BpeToken> vocabulary = {{"a", 0}, {"b", 1}, {"ab", 2}};
-  const auto fault = [&](std::vector<BpeMerge> merges, BpeOptions options) {
+  const std::vector<VocabularyEntry> vocabulary = {{"a", 0}, {"b", 1}, {"ab", 2}};
+  const auto fault = [&](MergePairs merges, BpeOptions options) {
     return message_of([&] { BpeModel(vocabulary, merges, options); });
   };
   CHECK(fault({{"a", "b"}, {"a", "x"}}, {}) ==
@@ -192,7 +193,7 @@ TEST_CASE("A missing token that the model needs is named") {
 }
 
 TEST_CASE("A token is looked up as the vocabulary writes it") {
-  const std::vector<BpeToken> vocabulary = {{"\u0120a", 7}, {"a", 3}};
+  const std::vector<VocabularyEntry> vocabulary = {{"\u0120a", 7}, {"a", 3}};
   const BpeModel model(vocabulary, {}, {.byte_level = true});
   CHECK(model.token_id("\u0120a") == 7);
   CHECK_FALSE(model.token_id(" a").has_value());

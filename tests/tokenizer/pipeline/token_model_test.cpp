@@ -2,6 +2,7 @@
 #include <random>
 
 #include "tests/tokenizer/support.h"
+#include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/byte_trie.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/pipeline/word_piece_model.h"
@@ -108,9 +109,9 @@ TEST_CASE("Unknown characters of a unigram model are one token, or bytes") {
 
 TEST_CASE("Bytes that byte fallback makes of a prefix lie inside the word") {
   // "xx" is x and then ax; the a of ax is not in the word.
-  const auto model = make_bpe_model({{"<0x61>", 0}, {"<0x78>", 1}}, {},
-                                    {.byte_fallback = true, .continuing_subword_prefix = "a"});
-  const Result result = encode(*model, "xx");
+  const BpeModel model({{"<0x61>", 0}, {"<0x78>", 1}}, {},
+                       {.byte_fallback = true, .continuing_subword_prefix = "a"});
+  const Result result = encode(model, "xx");
   CHECK(result.ids == test::Ids{1, 0, 1});
   CHECK(result.ranges == std::vector<ByteRange>{{0, 1}, {1, 2}, {2, 2}});
 }

@@ -26,7 +26,7 @@ std::string fault_of(std::string_view text, const SentencePieceOptions& options)
   return message_of([&] { SentencePieceTokenizer::train(text, options); });
 }
 
-/// What the program and the library write to stderr during `action`.
+/// Returns the text that the program and the library write to stderr during `action`.
 template <class Action>
 std::string stderr_of(Action action) {
   const test::TemporaryDirectory directory;

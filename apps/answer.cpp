@@ -11,8 +11,8 @@
 #include "apps/text_spans.h"
 #include "apps/verbs.h"
 #include "data/base/error.h"
-#include "data/text_file.h"
-#include "tokenizer/utf8.h"
+#include "data/corpora/text_file.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

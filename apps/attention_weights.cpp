@@ -5,7 +5,7 @@
 #include "apps/command/arguments.h"
 #include "data/base/error.h"
 #include "models/generation/generate.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

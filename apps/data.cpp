@@ -9,10 +9,10 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/verbs.h"
 #include "data/base/atomic_file.h"
-#include "data/corpora.h"
-#include "data/generators.h"
-#include "data/text_file.h"
-#include "data/token_dataset.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "data/examples/generators.h"
+#include "data/tokens/token_dataset.h"
 
 namespace zoo {
 namespace {

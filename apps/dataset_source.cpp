@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "data/corpora.h"
-#include "data/generators.h"
-#include "data/text_file.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "data/examples/generators.h"
 
 namespace zoo {
 namespace {

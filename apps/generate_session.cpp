@@ -7,8 +7,8 @@
 #include "apps/text_constraint.h"
 #include "apps/training/run_directory.h"
 #include "data/base/error.h"
-#include "data/text_file.h"
-#include "tokenizer/utf8.h"
+#include "data/corpora/text_file.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/generate_flags.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
-#include "tokenizer/stop_strings.h"
+#include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

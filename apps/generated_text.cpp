@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {
 namespace {

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/text_file.h"
+#include "data/corpora/text_file.h"
 #include "tokenizer/constraint/json_schema.h"
+#include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/constraint/token_automaton.h"
 
 namespace zoo {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 

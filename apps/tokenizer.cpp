@@ -12,7 +12,7 @@
 #include "apps/tokenizer_train.h"
 #include "apps/verbs.h"
 #include "data/base/error.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

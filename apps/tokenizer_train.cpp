@@ -10,13 +10,13 @@
 #include "apps/command/progress.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/atomic_file.h"
-#include "data/corpora.h"
-#include "data/text_file.h"
-#include "tokenizer/bpe_trainer.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
-#include "tokenizer/wordpiece_trainer.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "tokenizer/learning/bpe_trainer.h"
+#include "tokenizer/learning/wordpiece_trainer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {
 namespace {

@@ -6,7 +6,7 @@
 #include "apps/train_options.h"
 #include "apps/training/bag_of_words.h"
 #include "apps/training/example_batches.h"
-#include "data/token_dataset.h"
+#include "data/tokens/token_dataset.h"
 #include "models/family.h"
 #include "tokenizer/tokenizer.h"
 

@@ -9,7 +9,7 @@
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

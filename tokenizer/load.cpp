@@ -1,9 +1,10 @@
 #include <array>
 
 #include "data/base/error.h"
-#include "tokenizer/classic_files.h"
+#include "tokenizer/files/classic_files.h"
+#include "tokenizer/files/sentencepiece_families.h"
+#include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/tokenizer_json.h"
 
 namespace zoo {
 namespace {
@@ -15,7 +16,7 @@ struct Format {
   std::unique_ptr<Tokenizer> (*read)(const fs::path& path);
 };
 
-// In the order of preference, which is that of transformers.
+// In the order of preference of transformers.
 constexpr std::array<Format, 5> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_sentencepiece},
@@ -45,8 +46,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
   if (format == nullptr) {
     throw Error(directory,
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
-                "vocab.json with "
-                "merges.txt");
+                "vocab.json with merges.txt");
   }
   return format->read(directory / format->file);
 }

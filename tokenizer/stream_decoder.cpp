@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
-// More ids than any character has bytes: beyond it nothing valid can come of what is held back.
+// More ids than a character has bytes: pending bytes beyond it never become valid.
 constexpr std::size_t kMaxPending = 16;
 
-// The size of `text` without what the next ids may still change: bytes of a character that is not complete,
-// or the U+FFFD that sentencepiece has already made of them.
+// The size of `text` without the end that the next ids may change: an incomplete character, or the U+FFFD
+// that sentencepiece writes for it.
 std::size_t settled_size(std::string_view text) {
   std::size_t size = text.size() - incomplete_utf8_tail(text);
   while (text.substr(0, size).ends_with(kReplacementCharacter)) size -= kReplacementCharacter.size();
@@ -39,13 +39,13 @@ std::string StreamDecoder::push(TokenId id) {
   return result;
 }
 
-// A decoder may treat the start of a text in its own way (sentencepiece drops the space there), so new ids
-// are always decoded behind a context that has a text of its own: the ids shown last, or, if they alone show
-// nothing (a space that would be at the start, a control token), the ones before.
+// A decoder may treat the start of a text differently (sentencepiece drops its space), so new ids are decoded
+// after a context that has text: the ids shown last or, if they show nothing by themselves (a space at the
+// start, a control token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
   const std::vector<TokenId> pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
   if (context_ == 0 && shown_ == 0) {
-    // Nothing to show since the beginning: all of it is context to come, each id once.
+    // Nothing was shown so far: all ids become the context, each once.
     const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;
     if (repeated) window_.pop_back();
     return;

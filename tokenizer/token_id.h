@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+
 #include "data/base/error.h"
-#include "tokenizer/tokenizer.h"
 
 namespace zoo {
+
+using TokenId = std::int32_t;
 
 /// Throws Error naming an id outside [0, vocab_size).
 inline void require_id(TokenId id, std::int64_t vocab_size) {

@@ -13,59 +13,58 @@
 
 namespace zoo {
 
-/// What a special token is for.
+/// Role of a special token.
 enum class SpecialToken { bos, eos, unk, sep, pad, cls, mask };
 
-/// Text to ids and back. Ids lie in [0, vocab_size()). Immutable once made: safe to share between threads.
+/// Text to ids and back. Ids lie in [0, vocab_size()). Immutable; safe to share between threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// "char", "byte", "sentencepiece", …: what `--tokenizer` calls it.
+  /// "char", "byte", "sentencepiece", …, as in `--tokenizer`.
   virtual std::string_view kind() const = 0;
   virtual std::int64_t vocab_size() const = 0;
 
-  /// The ids of the text and nothing else: no special token is added.
-  /// Throws Error if text is not UTF-8 or holds a character the vocabulary cannot express; says where.
+  /// The ids of the text without special tokens. Throws Error with the position if the text is not UTF-8 or
+  /// has a character that the vocabulary cannot express.
   virtual std::vector<TokenId> encode(std::string_view text) const = 0;
 
-  /// With the special tokens that Hugging Face adds, cut to a length, with offsets. Throws as encode(text)
+  /// Adds the special tokens that Hugging Face adds, truncates and computes offsets. Throws as encode(text)
   /// does, and if max_length has no room for the special tokens.
   Encoding encode(std::string_view text, const EncodeOptions& options) const;
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const;
 
-  /// The bytes that the ids stand for; special tokens stand for nothing. Throws Error naming an id outside
-  /// the vocabulary. The result may end inside a UTF-8 character (see StreamDecoder).
+  /// The text of the ids; special tokens are skipped. Throws Error naming an id outside the vocabulary. The
+  /// result may end inside a UTF-8 character (see StreamDecoder).
   virtual std::string decode(std::span<const TokenId> ids) const = 0;
 
-  /// The same with the special tokens written out, such as "</s>".
+  /// The same including special tokens, such as "</s>".
   virtual std::string decode_with_special_tokens(std::span<const TokenId> ids) const { return decode(ids); }
 
-  /// How the vocabulary writes an id: "##ing", "Ġthe". Throws Error for an id outside it.
+  /// The token of an id as the vocabulary writes it: "##ing", "Ġthe". Throws Error for an id outside it.
   virtual std::string token_text(TokenId id) const;
 
-  /// The id with a role, where the tokenizer has one.
+  /// The id of a role, if the tokenizer has one.
   virtual std::optional<TokenId> special_id(SpecialToken) const { return std::nullopt; }
 
-  /// The id that ends a text, where the vocabulary has one.
+  /// The id that ends a text, if the vocabulary has one.
   std::optional<TokenId> eos_id() const { return special_id(SpecialToken::eos); }
 
   /// Writes the files that load_tokenizer and Hugging Face read into an existing directory.
   virtual void save(const std::filesystem::path& directory) const = 0;
 
  protected:
-  /// Fills in ids, and offsets and words if they are asked for and known.
+  /// Fills in ids and, if requested and known, offsets and words.
   virtual Encoding tokenize(std::string_view text, bool with_offsets) const;
 
   virtual const EncodingTemplate& encoding_template() const { return plain_template(); }
 };
 
-/// True if the directory holds a tokenizer file of a kind that load_tokenizer knows.
+/// True if the directory holds a tokenizer file that load_tokenizer knows.
 bool has_tokenizer(const std::filesystem::path& directory);
 
-/// Reads tokenizer.json, or else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt;
-/// what tokenizer_config.json says is added to them as Hugging Face does it. Throws Error naming the file and
-/// what it expected.
+/// Reads tokenizer.json, else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt, and
+/// applies tokenizer_config.json as Hugging Face does. Throws Error naming the file and what was expected.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace zoo

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "apps/command/flags.h"
 #include "data/base/near_match.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

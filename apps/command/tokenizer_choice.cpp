@@ -3,11 +3,11 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
-#include "tokenizer/bpe_trainer.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
-#include "tokenizer/wordpiece_trainer.h"
+#include "tokenizer/learning/bpe_trainer.h"
+#include "tokenizer/learning/wordpiece_trainer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {
 namespace {

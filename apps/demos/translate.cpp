@@ -12,7 +12,7 @@
 #include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "data/translations.h"
+#include "data/examples/translations.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"
 

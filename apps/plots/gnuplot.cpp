@@ -7,7 +7,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/child_process.h"
+#include "data/corpora/child_process.h"
 
 namespace zoo {
 namespace {

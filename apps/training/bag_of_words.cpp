@@ -7,7 +7,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "data/random_stream.h"
+#include "data/random/random_stream.h"
 
 namespace zoo {
 namespace {

@@ -3,10 +3,10 @@
 #include <array>
 
 #include "apps/training/batches.h"
-#include "data/masking.h"
-#include "data/sampler.h"
-#include "data/span_corruption.h"
-#include "data/token_dataset.h"
+#include "data/tokens/masking.h"
+#include "data/tokens/sampler.h"
+#include "data/tokens/span_corruption.h"
+#include "data/tokens/token_dataset.h"
 
 namespace zoo {
 

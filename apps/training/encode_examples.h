@@ -1,9 +1,9 @@
 #pragma once
 
 #include "apps/training/example_batches.h"
-#include "data/question_file.h"
-#include "data/record_file.h"
-#include "data/tagged_file.h"
+#include "data/examples/question_file.h"
+#include "data/examples/record_file.h"
+#include "data/examples/tagged_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "apps/training/batches.h"
-#include "data/epoch_sampler.h"
-#include "data/masking.h"
+#include "data/tokens/epoch_sampler.h"
+#include "data/tokens/masking.h"
 
 namespace zoo {
 

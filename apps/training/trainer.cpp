@@ -10,7 +10,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/trainer_state.h"
 #include "data/base/error.h"
-#include "data/philox.h"
+#include "data/random/philox.h"
 
 namespace zoo {
 

@@ -30,11 +30,11 @@ fs::path parent_of(const fs::path& path) {
 }
 
 fs::file_type type_of(const fs::path& path) {
-  std::error_code ignored;  // what cannot be examined fails when it is opened, with a better message
+  std::error_code ignored;  // opening it fails later, with a better message
   return fs::status(path, ignored).type();
 }
 
-// A rename would take the place of whatever has the name: of /dev/null too.
+// A rename would replace whatever has the name, even /dev/null.
 bool is_other_than(fs::file_type wanted, const fs::path& path) {
   const fs::file_type type = type_of(path);
   return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;

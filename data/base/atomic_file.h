@@ -7,40 +7,39 @@
 
 namespace zoo {
 
-/// A file that appears under its name whole or not at all: written beside it under a temporary name, synced,
-/// and renamed by commit(). Without commit() the destructor removes what was written and an older file stays
-/// as it was.
+/// A file that appears under its name completely or not at all: written under a temporary name in the same
+/// folder, synced, and renamed by commit(). Without commit() the destructor removes it and an older file
+/// stays unchanged.
 class AtomicFile {
  public:
-  /// Throws Error naming the path if the folder cannot be written.
+  /// Throws Error naming the path if the folder is not writable.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Throws Error naming the path, for example when the disk is full.
+  /// Throws Error naming the path, for example if the disk is full.
   void write(const void* bytes, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
   void commit();
 
  private:
   void flush();
-  void write_through(const char* bytes, std::size_t size);  // past the buffer
+  void write_through(const char* bytes, std::size_t size);  // bypasses the buffer
 
   std::filesystem::path path_, temporary_;
   std::string buffer_;
   int descriptor_ = -1;
 };
 
-/// The whole of `text` under `path`, atomically.
+/// Writes `text` to `path` atomically.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// The content of a small text file. Throws Error naming the path.
 std::string read_file(const std::filesystem::path& path);
 
-/// A directory that appears whole or not at all: fill path(), then commit() puts it in the place of target,
-/// exchanging it for an older one in one step. A kill at any instant leaves either the old or the new
-/// directory under the name.
+/// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
+/// in one step. A kill at any instant leaves either the old or the new directory under the name.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);

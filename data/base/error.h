@@ -6,8 +6,8 @@
 
 namespace zoo {
 
-/// What is thrown for a fault in what came from outside: a file, a flag, a text. The message names the file,
-/// key or flag and what was expected; its parts are written one after the other.
+/// An error in external input: a file, a flag, a text. The message names the file, key or flag and what was
+/// expected; its parts are concatenated.
 class Error : public std::runtime_error {
  public:
   template <class... Parts>

@@ -23,7 +23,7 @@ nlohmann::json read_json(const std::filesystem::path& path) {
     const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
     const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
     throw Error(path, ": not valid JSON at line ", line, ", column ", column);
-  } catch (const nlohmann::json::exception& error) {  // a number that no double holds
+  } catch (const nlohmann::json::exception& error) {  // a number too large for a double
     throw Error(path, ": ", error.what());
   }
 }

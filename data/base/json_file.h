@@ -6,10 +6,10 @@
 
 namespace zoo {
 
-/// The JSON object in a file. Throws Error naming the file, and line and column of a syntax error.
+/// Reads a JSON object from a file. Throws Error naming the file, and the line and column of a syntax error.
 nlohmann::json read_json(const std::filesystem::path& path);
 
-/// Writes `value` indented by two, atomically, with a newline at the end.
+/// Writes `value` atomically, indented by two and with a final newline.
 void write_json(const std::filesystem::path& path, const nlohmann::json& value);
 
 }  // namespace zoo

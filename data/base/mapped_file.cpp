@@ -16,7 +16,7 @@
 namespace zoo {
 namespace {
 
-// Where files are mapped: first byte and size.
+// The mapped files: address and size.
 struct Mappings {
   std::mutex mutex;
   std::map<std::uintptr_t, std::size_t> sizes;
@@ -34,7 +34,7 @@ std::uintptr_t address_of(const void* data) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  // O_NONBLOCK: a named pipe without a writer is refused below instead of waited for.
+  // O_NONBLOCK: open() does not wait for a writer of a named pipe, which is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw Error("cannot open ", path, ": ", std::strerror(errno));
   struct stat status {};

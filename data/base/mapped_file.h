@@ -7,11 +7,11 @@
 
 namespace zoo {
 
-/// A whole file mapped into memory: pages are read when they are touched and shared with the page cache.
+/// A file mapped into memory: pages are read on first access and shared with the page cache.
 class MappedFile {
  public:
-  /// Throws Error naming the path if it cannot be opened or is not a regular file. An empty file is an empty
-  /// span.
+  /// Throws Error naming the path if it cannot be opened or is not a regular file. An empty file gives an
+  /// empty span.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -19,12 +19,12 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  /// The same bytes, writable: a page that is written becomes this process's own, the file never changes.
+  /// The same bytes, writable. A written page becomes private to this process; the file never changes.
   std::byte* data() const { return data_; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Lets go of the pages that lie within these bytes, if a mapped file holds them: they cost no memory until
-  /// they are read again, from the file, so that what was written to them is lost. Does nothing elsewhere.
+  /// Releases the pages inside these bytes if they belong to a mapped file: they use no memory until the next
+  /// access reads them from the file again, so that changes are lost. Does nothing for other memory.
   static void give_back(const void* data, std::size_t size);
 
  private:

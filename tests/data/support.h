@@ -12,7 +12,7 @@
 
 namespace zoo::test {
 
-/// Writes the bytes as they are, without the code under test.
+/// Writes the bytes without the code under test.
 inline std::filesystem::path write_bytes(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
@@ -23,14 +23,14 @@ inline std::string read_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// How many names a folder holds, hidden ones included.
+/// Number of entries in a folder, hidden ones included.
 inline std::size_t count_entries(const std::filesystem::path& directory) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) count += entry.exists() ? 1 : 0;
   return count;
 }
 
-/// Sets (or, without a value, unsets) an environment variable until the end of the scope.
+/// Sets (or, without a value, unsets) an environment variable for the scope.
 class ScopedVariable {
  public:
   ScopedVariable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
@@ -53,7 +53,7 @@ class ScopedVariable {
   std::optional<std::string> old_;
 };
 
-/// An executable shell script, found by the code under test through PATH.
+/// Writes an executable shell script, to be found on PATH.
 inline void write_program(const std::filesystem::path& path, const std::string& script) {
   write_bytes(path, "#!/bin/sh\n" + script + "\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);

@@ -56,7 +56,7 @@ def main():
     parts = [
         "#pragma once",
         f"// Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0).",
-        '#include "tokenizer/character_class.h"\n',
+        '#include "tokenizer/text/character_class.h"\n',
         "namespace zoo {\n",
         "// clang-format off",
     ]

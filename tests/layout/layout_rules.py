@@ -4,11 +4,26 @@ import re
 
 TOP_LEVEL = {"CMakeLists.txt", "README.md", "LICENSE", "apps", "data", "models", "tests", "third_party", "tokenizer"}
 
-# Folder -> the folders whose headers it may include. The longest folder that a path begins with decides;
+# The interface of tokenizer/, below the folders that implement it; load.cpp and stream_decoder lie above them.
+TOKENIZER = [f"tokenizer/{name}" for name in ("encoding.h", "token_id.h", "tokenizer.h")]
+PIPELINE = ["tokenizer/pipeline", "tokenizer/text", *TOKENIZER]
+
+# Folder or file -> the folders or files whose headers it may include. The longest that a path begins with decides;
 # data/base may be included by everybody. tests/ is free.
 MAY_INCLUDE = {
     "data/base": [],
+    "tokenizer/text": ["tokenizer/text"],
+    **dict.fromkeys(TOKENIZER + ["tokenizer/encoding.cpp", "tokenizer/tokenizer.cpp"], ["tokenizer/text", *TOKENIZER]),
+    "tokenizer/constraint": ["tokenizer/constraint", "tokenizer/text", *TOKENIZER],
+    "tokenizer/pipeline": PIPELINE,
+    "tokenizer/sentencepiece": ["tokenizer/sentencepiece", *PIPELINE],
+    "tokenizer/learning": ["tokenizer/learning", *PIPELINE],
+    "tokenizer/files": ["tokenizer/files", "tokenizer/sentencepiece", *PIPELINE],
     "tokenizer": ["tokenizer"],
+    "data/random": ["data/random"],
+    "data/corpora": ["data/corpora", "tokenizer"],
+    "data/examples": ["data/examples", "data/random", "tokenizer"],
+    "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
     "models": ["models"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
@@ -53,7 +68,7 @@ def own_include_problem(path, included):
         return None
     allowed = MAY_INCLUDE[folder] + ["data/base"]
     if not any(within(included, f) for f in allowed):
-        return f"{folder}/ may include only {', '.join(f + '/' for f in allowed)}"
+        return f"{folder}/ may include only {', '.join(f if f.endswith('.h') else f + '/' for f in allowed)}"
     if within(included, "models/families") and not within(path, "models/families"):
         return "families are reached through models/registry.h"
     if within(path, "models"):

@@ -1,14 +1,14 @@
-// Special tokens around texts, cutting to a length, and where tokens come from in the original text.
+// Special tokens around texts, truncation and offsets.
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
 
 using namespace zoo;
 
 namespace {
 
-/// Bytes, with 300 before a text and 301 behind it.
+/// Bytes, with 300 before a text and 301 after it.
 class Framed final : public Tokenizer {
  public:
   using Tokenizer::encode;
@@ -26,7 +26,7 @@ class Framed final : public Tokenizer {
   EncodingTemplate template_ = bert_template(300, 301);
 };
 
-/// A BERT directory with these words for a vocabulary, after the special tokens: their ids begin at 5.
+/// A BERT directory with these words after the special tokens: their ids begin at 5.
 class BertDirectory {
  public:
   explicit BertDirectory(const std::string& words, const std::string& config = "{}") {
@@ -69,7 +69,7 @@ TEST_CASE("A text is cut to a length that counts the special tokens") {
         "max_length 1 has no room for the 2 special tokens");
 }
 
-TEST_CASE("Of a pair the longer text is cut first, and then both alike") {
+TEST_CASE("The longer text of a pair is cut first, then both equally") {
   const auto cut = [](std::string first, std::string second, std::size_t max_length) {
     const Encoding encoding = Framed().encode_pair(first, second, {.max_length = max_length});
     return std::pair(std::count(encoding.texts.begin(), encoding.texts.end(), 0),
@@ -79,7 +79,7 @@ TEST_CASE("Of a pair the longer text is cut first, and then both alike") {
   CHECK(cut("abcdefgh", "xy", 10) == Sizes{5, 2});
   CHECK(cut("ab", "stuvwxyz", 10) == Sizes{2, 5});
   CHECK(cut("abcdefgh", "stuvwxyz", 10) ==
-        Sizes{3, 4});  // an odd room: the second of two equal ones keeps more
+        Sizes{3, 4});  // an odd room: the second of equal texts keeps one more
   CHECK(cut("abcdefghi", "stuvwxyz", 10) == Sizes{4, 3});
   CHECK(cut("abcd", "wxyz", 11) == Sizes{4, 4});
 }
@@ -101,8 +101,8 @@ TEST_CASE("Offsets stay right where cleaning changes the length of a text") {
   const std::string text = "Ｃafé\u0301  \u0130s\u200b中ﬁ!";
   const BertDirectory bert("cafe is 中 ﬁ ! ｃafe i ##s");
   const Encoding encoding = bert.load()->encode(text, EncodeOptions{});
-  // İ is i with a dot that is stripped; marks and the zero-width space go, and belong to no token; the
-  // ligature stays, as NFD leaves it.
+  // İ is i with a dot that is stripped. Marks and the zero-width space are removed and belong to no token.
+  // NFD keeps the ligature.
   CHECK(encoding.ids == test::Ids{2, 10, 6, 7, 8, 9, 3});
   CHECK(sources(text, encoding) == std::vector<std::string>{"", "Ｃafé", "\u0130s", "中", "ﬁ", "!", ""});
   CHECK(encoding.words == std::vector<std::int32_t>{-1, 0, 1, 2, 3, 4, -1});
@@ -122,7 +122,7 @@ TEST_CASE("Settings of vocab.txt directories are those of transformers") {
   CHECK_THAT(
       test::message_of([&] { ids(R"({"do_lower_case": 3})", ""); }),
       Catch::Contains("tokenizer_config.json") && Catch::Contains("do_lower_case is number: expected true"));
-  // A token that the settings name and the vocabulary lacks is added behind it.
+  // A token that the settings name and the vocabulary lacks gets the next id.
   CHECK(BertDirectory(words, R"({"cls_token": "[BOS]"})").load()->encode("the", EncodeOptions{}).ids ==
         test::Ids{12, 5, 3});
 }
@@ -168,7 +168,7 @@ TEST_CASE("RoBERTa's offsets leave out the space before a word, but not a letter
   CHECK(sources(text, encoding) == std::vector<std::string>{"the", "cat", "</s>", "the", "", "cat", ""});
 }
 
-TEST_CASE("The offsets of characters and bytes are where they stand") {
+TEST_CASE("Char and byte tokenizers give the offsets of each character and byte") {
   const std::string text = "aé中";
   const Encoding characters = CharTokenizer::train(text).encode(text, EncodeOptions{});
   CHECK(sources(text, characters) == std::vector<std::string>{"a", "é", "中"});

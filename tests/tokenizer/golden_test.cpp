@@ -1,4 +1,4 @@
-// Against ids and files of the `tokenizers` and `sentencepiece` Python packages
+// Compares with ids and files of the `tokenizers` and `sentencepiece` Python packages
 // (tests/golden/make_tokenizers.py).
 #include <nlohmann/json.hpp>
 

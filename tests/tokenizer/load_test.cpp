@@ -1,6 +1,6 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/byte_tokenizer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace zoo;
@@ -26,7 +26,7 @@ TEST_CASE("Every file name that holds a tokenizer is found") {
   CHECK(load_tokenizer(test::golden("bpe"))->kind() == "sentencepiece");
 }
 
-TEST_CASE("A tokenizer.json goes before the model that it was converted from, as in transformers") {
+TEST_CASE("A tokenizer.json is preferred to the model it was converted from, as in transformers") {
   const test::TemporaryDirectory directory;
   std::filesystem::copy(test::golden("unigram/spiece.model"), directory.path());
   CHECK(load_tokenizer(directory.path())->kind() == "sentencepiece");

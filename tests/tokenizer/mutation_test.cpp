@@ -1,12 +1,12 @@
-// Damaged files: thousands of them, each either refused with an Error or good enough to work with. A crash,
-// another exception or (under the sanitizers) a stray read fails the test.
+// Thousands of damaged files: each is refused with an Error or loads and works. A crash, another exception or
+// (under the sanitizers) an invalid read fails the test.
 #include <random>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/stream_decoder.h"
 
 using namespace zoo;
@@ -68,7 +68,7 @@ namespace {
 
 constexpr int kDamages = 250;
 
-/// A JSON file in which another value stands in the place of one of the settings; the vocabulary stays.
+/// Replaces the value of one setting in a JSON file; the vocabulary stays.
 std::string with_value_exchanged(std::string bytes, std::mt19937& random) {
   static const std::vector<json> kValues = {nullptr,        0,       -1,  7,          1e99,     true,
                                             false,          "",      "a", "Sequence", "\u2581", json::array(),
@@ -91,7 +91,7 @@ std::filesystem::path pipeline_golden(const std::string& name) {
   return std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "tokenizer_pipelines" / name;
 }
 
-/// The files of a folder, of which one is damaged in many ways.
+/// Loads a folder with one file damaged in many ways.
 Outcome load_damaged_folder(const std::string& name, const std::string& damaged,
                             std::string (*damage)(std::string, std::mt19937&)) {
   const test::TemporaryDirectory directory;

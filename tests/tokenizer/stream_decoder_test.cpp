@@ -3,10 +3,10 @@
 #include <random>
 
 #include "tests/tokenizer/support.h"
-#include "tokenizer/byte_tokenizer.h"
-#include "tokenizer/char_tokenizer.h"
-#include "tokenizer/sentencepiece_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+#include "tokenizer/text/utf8.h"
 
 using namespace zoo;
 using test::Ids;
@@ -33,7 +33,7 @@ Ids random_ids(std::mt19937& random, std::int64_t vocab_size, std::size_t count)
   return ids;
 }
 
-/// Counts how many ids are decoded in all.
+/// Counts the decoded ids.
 class CountingTokenizer final : public Tokenizer {
  public:
   explicit CountingTokenizer(const Tokenizer& inner) : inner_(inner) {}
@@ -81,7 +81,7 @@ TEST_CASE("Random bytes stream to the text with U+FFFD for what is invalid") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     Ids ids = random_ids(random, 256, 60);
-    // Many bytes that begin or continue a character, so that there are whole and half ones.
+    // Mostly bytes that begin or continue a character, so that complete and incomplete ones occur.
     for (TokenId& id : ids)
       id = random() % 2 == 0 ? 0x80 + id % 64 : (random() % 2 == 0 ? 0xC0 + id % 64 : id);
     CHECK(joined(pushes(tokenizer, ids)) == replace_invalid_utf8(tokenizer.decode(ids)));
@@ -110,7 +110,7 @@ TEST_CASE("A character of byte tokens between pieces is shown whole") {
   const auto tokenizer = SentencePieceTokenizer::load(test::golden("bpe/tokenizer.model"));
   const auto byte = [](int value) {
     return static_cast<TokenId>(value + 4);
-  };  // behind <unk> <s> </s> and "\n"
+  };  // after <unk> <s> </s> and "\n"
   REQUIRE(tokenizer.piece(byte(0xE4)) == "<0xE4>");
   const TokenId the = tokenizer.encode("the")[0];
   CHECK(pushes(tokenizer, {the, byte(0xE4), byte(0xB8), byte(0x96), the}) ==
@@ -149,7 +149,7 @@ TEST_CASE("A stream that shows nothing, or no character, does not grow") {
   CHECK(decoded_for(bytes, 'a') <= kPerToken * 5000);
   CHECK(decoded_for(bytes, 0xE4) <= kPerToken * 5000);
   CHECK(decoded_for(bpe, 2) <= kPerToken * 5000);         // </s>
-  CHECK(decoded_for(bpe, 4 + 0x80) <= kPerToken * 5000);  // a byte that begins nothing
+  CHECK(decoded_for(bpe, 4 + 0x80) <= kPerToken * 5000);  // a byte that begins no character
   CHECK(decoded_for(bpe, bpe.encode(" ")[0]) <= kPerToken * 5000);
 }
 

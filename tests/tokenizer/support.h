@@ -9,8 +9,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
+#include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/utf8.h"
 
 namespace zoo::test {
 
@@ -27,17 +27,17 @@ inline std::string read_bytes(const std::filesystem::path& path) {
 }
 
 inline void write_bytes(const std::filesystem::path& path, std::string_view bytes) {
-  // A new file: some file systems sync one that is written over.
+  // Creates a new file: some file systems sync an overwritten one.
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// The text with U+FFFD for what is no UTF-8, as Python shows bytes.
+/// The text with U+FFFD for invalid UTF-8, as Python shows bytes.
 inline std::string replaced(std::string_view text) {
   return replace_invalid_utf8(text);
 }
 
-/// Texts that a careless tokenizer changes.
+/// Texts that are easily changed by mistake.
 inline std::vector<std::string> difficult_texts() {
   return {
       "",

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "data/base/error.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
 
 [[noreturn]] void refuse_size() {
-  throw Error("the constraint needs too large an automaton: lower its counts, or leave some of it out");
+  throw Error("the constraint's automaton is too large: lower its counts or simplify it");
 }
 
-// A node of the automaton that is not deterministic yet: it goes on freely, or by a byte.
+// A node of the nondeterministic automaton: free edges consume no byte.
 struct Node {
   std::vector<std::int32_t> free;
   struct Edge {
@@ -25,7 +25,7 @@ struct Node {
   std::vector<Edge> edges;
 };
 
-// Thompson's construction (1968): each part goes from a node to another.
+// Thompson's construction (1968): each part leads from one node to another.
 class Builder {
  public:
   std::int32_t add_node() {
@@ -36,7 +36,7 @@ class Builder {
 
   void join(std::int32_t from, std::int32_t to) { at(from).free.push_back(to); }
 
-  /// The node behind the pattern, which begins at `from`.
+  /// Adds the pattern from node `from`; returns the node where it ends.
   std::int32_t add(const Pattern& pattern, std::int32_t from) {
     switch (pattern.kind) {
       case Pattern::Kind::kCharacters: {
@@ -85,7 +85,7 @@ class Builder {
     return to;
   }
 
-  // Code points of one size in UTF-8 whose bytes, each by itself, are ranges.
+  // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is a range of its own.
   void add_range(char32_t first, char32_t last, std::int32_t from, std::int32_t to) {
     for (const char32_t end : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
       if (first > end || last <= end) continue;
@@ -116,7 +116,7 @@ class Builder {
   }
 };
 
-// True for each node from which `end` can be reached.
+// True for each node that can reach `end`.
 std::vector<bool> leading_to(const std::vector<Node>& nodes, std::int32_t end) {
   std::vector<std::vector<std::int32_t>> back(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -140,9 +140,9 @@ std::vector<bool> leading_to(const std::vector<Node>& nodes, std::int32_t end) {
   return leads;
 }
 
-using NodeSet = std::vector<std::int32_t>;  // in order, each once
+using NodeSet = std::vector<std::int32_t>;  // sorted, without repeats
 
-// Finds what nodes reach freely. What only joined others, or leads nowhere, is left out.
+// Epsilon closure. Leaves out nodes that only join others and nodes that cannot reach the end.
 class Closure {
  public:
   Closure(const std::vector<Node>& nodes, std::int32_t end)
@@ -169,7 +169,7 @@ class Closure {
   const std::vector<Node>& nodes_;
   std::int32_t end_;
   std::vector<bool> leads_;
-  std::vector<std::int64_t> seen_;  // in which round
+  std::vector<std::int64_t> seen_;  // the round in which each node was seen
   std::int64_t round_ = 0;
 };
 
@@ -184,10 +184,10 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
   std::vector<const NodeSet*> sets;
   const auto state_of = [&](const NodeSet& set) {
     if (set.empty()) return kDead;
-    const auto [place, is_new] = known.emplace(set, static_cast<State>(sets.size()));
-    if (is_new) sets.push_back(&place->first);
+    const auto [entry, is_new] = known.emplace(set, static_cast<State>(sets.size()));
+    if (is_new) sets.push_back(&entry->first);
     if (sets.size() > kMostStates) refuse_size();
-    return place->second;
+    return entry->second;
   };
   if (state_of(closure.of({begin})) == kDead) throw Error("no text fits the constraint: it can never end");
   for (std::size_t i = 0; i < sets.size(); ++i) {

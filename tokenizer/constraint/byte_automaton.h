@@ -9,13 +9,14 @@
 
 namespace zoo {
 
-/// A pattern as a deterministic automaton over the bytes of UTF-8. Every state but kDead leads to an end.
+/// A pattern as a deterministic automaton over UTF-8 bytes. The end can be reached from every state but
+/// kDead.
 class ByteAutomaton {
  public:
   using State = std::int32_t;
   static constexpr State kDead = -1;
 
-  /// Throws Error where no text fits the pattern, and where the automaton would be too large.
+  /// Throws Error if no text fits the pattern or the automaton would be too large.
   explicit ByteAutomaton(const PatternPtr& pattern);
 
   State begin() const { return 0; }

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "tokenizer/constraint/json_values.h"
+#include "tokenizer/constraint/regular_expression.h"
 
 namespace zoo {
 namespace {
@@ -17,34 +21,34 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // exact as a double too
 constexpr int kDigits = 15;
 
-const std::set<std::string> kKeywords{"type",
-                                      "enum",
-                                      "const",
-                                      "anyOf",
-                                      "oneOf",
-                                      "properties",
-                                      "required",
-                                      "additionalProperties",
-                                      "items",
-                                      "minItems",
-                                      "maxItems",
-                                      "minLength",
-                                      "maxLength",
-                                      "pattern",
-                                      "minimum",
-                                      "maximum",
-                                      "exclusiveMinimum",
-                                      "exclusiveMaximum",
-                                      "$ref",
-                                      "$schema",
-                                      "$id",
-                                      "$defs",
-                                      "definitions",
-                                      "title",
-                                      "description",
-                                      "default",
-                                      "examples",
-                                      "$comment"};
+constexpr std::string_view kKeywords[] = {"type",
+                                          "enum",
+                                          "const",
+                                          "anyOf",
+                                          "oneOf",
+                                          "properties",
+                                          "required",
+                                          "additionalProperties",
+                                          "items",
+                                          "minItems",
+                                          "maxItems",
+                                          "minLength",
+                                          "maxLength",
+                                          "pattern",
+                                          "minimum",
+                                          "maximum",
+                                          "exclusiveMinimum",
+                                          "exclusiveMaximum",
+                                          "$ref",
+                                          "$schema",
+                                          "$id",
+                                          "$defs",
+                                          "definitions",
+                                          "title",
+                                          "description",
+                                          "default",
+                                          "examples",
+                                          "$comment"};
 
 class SchemaReader {
  public:
@@ -71,7 +75,7 @@ class SchemaReader {
   PatternPtr object(const Json& schema, const std::string& place);
 
   const Json& root_;
-  std::vector<std::string> open_;  // the references that are being followed
+  std::vector<std::string> open_;  // references that are being resolved
 };
 
 bool is_of_type(const Json& value, const std::string& type) {
@@ -92,7 +96,7 @@ std::vector<std::string> types_of(const Json& schema, const std::string& place) 
     const Json list = type.is_array() ? type : Json::array({type});
     for (const Json& one : list) {
       if (!one.is_string() || known.count(one.get<std::string>()) == 0)
-        throw Error("the JSON schema at ", place, ": 'type' is ", one.dump(), ", which is no type");
+        throw Error("the JSON schema at ", place, ": 'type' is ", one.dump(), ", which is not a type");
       types.push_back(one.get<std::string>());
     }
   } else if (schema.contains("properties") || schema.contains("required")) {
@@ -111,7 +115,8 @@ PatternPtr SchemaReader::read(const Json& schema, const std::string& place) {
   if (schema.is_boolean() && schema.get<bool>()) return read(Json::object(), place);
   if (!schema.is_object()) refuse(place, "expected an object, got " + schema.dump());
   for (const auto& [key, unused] : schema.items()) {
-    if (kKeywords.count(key) == 0) refuse(place, "the keyword '" + key + "' is not supported");
+    if (std::find(std::begin(kKeywords), std::end(kKeywords), key) == std::end(kKeywords))
+      refuse(place, "the keyword '" + key + "' is not supported");
   }
   if (schema.contains("$ref")) {
     if (!schema["$ref"].is_string()) refuse(place, "'$ref' must be a text");
@@ -254,19 +259,18 @@ PatternPtr SchemaReader::object(const Json& schema, const std::string& place) {
       refuse(place, "'required' names " + name.dump() + ", which is not in 'properties'");
     required.insert(name.get<std::string>());
   }
-  // From the last property to the first: what may follow where a property was written before, and where none
-  // was.
-  PatternPtr behind = literal(""), first = literal("");
+  // From the last property to the first: what may follow if a property was written before, and if none was.
+  PatternPtr rest = literal(""), first = literal("");
   const Json properties = schema.value("properties", Json::object());
   for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
     const std::string key = property.key();
     const PatternPtr written =
         sequence({literal(Json(key).dump() + ":"), read(property.value(), place + "/properties/" + key)});
-    const PatternPtr begun = sequence({written, behind});
+    const PatternPtr begun = sequence({written, rest});
     const bool needed = required.count(key) > 0;
     first = needed ? begun : choice({begun, first});
     const PatternPtr next = sequence({literal(","), written});
-    behind = sequence({needed ? next : optional(next), behind});
+    rest = sequence({needed ? next : optional(next), rest});
   }
   return sequence({literal("{"), first, literal("}")});
 }

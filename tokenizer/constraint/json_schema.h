@@ -1,32 +1,24 @@
 #pragma once
 
-#include <cstdint>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "tokenizer/constraint/pattern.h"
 
 namespace zoo {
 
-/// The JSON texts that a schema allows, written without spaces and with an object's properties in the order
-/// of the schema, as a pattern. Of JSON Schema (2020-12) it knows:
+/// A pattern of the JSON texts that a schema allows, written without spaces and with properties in the order
+/// of the schema. Supports this part of JSON Schema (2020-12):
 ///
 ///   type (one or a list), enum, const, anyOf, and oneOf whose alternatives are of different types;
 ///   properties, required, additionalProperties (others are never written);
 ///   items, minItems, maxItems;
-///   minLength, maxLength (in characters), pattern (not beside the lengths);
+///   minLength, maxLength (in characters), pattern (not together with the lengths);
 ///   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers;
-///   $ref to "#/$defs/…" or "#/definitions/…" that does not lead back to itself; and what says nothing about
-///   validity: $schema, $id, $defs, definitions, title, description, default, examples, $comment.
+///   $ref to "#/$defs/…" or "#/definitions/…", not recursive;
+///   and, without effect: $schema, $id, $defs, definitions, title, description, default, examples, $comment.
 ///
-/// Integers have at most 15 digits, and so have the two parts of a number. Where nothing is said, a value is
-/// a string, number, boolean or null. Throws Error naming any other keyword, and where it stands.
+/// Integers have at most 15 digits, as have the two parts of a number. An unrestricted value is a string,
+/// number, boolean or null. Throws Error naming any other keyword and its path.
 PatternPtr json_schema_pattern(const nlohmann::ordered_json& schema);
-
-/// A string in quotes whose characters fit the expression, as JSON writes them.
-PatternPtr json_string_of(const PatternPtr& characters);
-
-/// Integers in [least, most], written as JSON writes them.
-PatternPtr integers_between(std::int64_t least, std::int64_t most);
 
 }  // namespace zoo

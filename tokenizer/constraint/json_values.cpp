@@ -1,6 +1,6 @@
-#include <string>
+#include "tokenizer/constraint/json_values.h"
 
-#include "tokenizer/constraint/json_schema.h"
+#include <string>
 
 namespace zoo {
 namespace {
@@ -13,7 +13,7 @@ PatternPtr digits(std::size_t count) {
   return repeat(digit('0', '9'), static_cast<int>(count), static_cast<int>(count));
 }
 
-// Numbers between two of the same number of digits.
+// Numbers from least to most, which have the same number of digits.
 PatternPtr between(const std::string& least, const std::string& most) {
   if (least.empty()) return literal("");
   if (least.find_first_not_of('0') == std::string::npos && most.find_first_not_of('9') == std::string::npos)
@@ -42,7 +42,7 @@ PatternPtr positive_between(std::int64_t least, std::int64_t most) {
   return choice(std::move(parts));
 }
 
-// A character of a string as JSON writes it: plain, or behind a backslash.
+// A character of a JSON string: plain or escaped.
 PatternPtr written_character(const Pattern::Ranges& wanted) {
   Pattern::Ranges not_plain = complement(wanted);
   not_plain.insert(not_plain.end(), {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});

@@ -1,15 +1,16 @@
+#include "tokenizer/constraint/regular_expression.h"
+
 #include <optional>
 
 #include "data/base/error.h"
-#include "tokenizer/constraint/pattern.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
 using Ranges = Pattern::Ranges;
 
-// More would only make the automaton too large.
+// Larger counts only make the automaton too large.
 constexpr int kLargestCount = 10000;
 constexpr int kDeepestGroup = 200;
 
@@ -65,11 +66,11 @@ class Parser {
       } else {
         return part;
       }
-      take('?');  // as few as possible: the same texts
+      take('?');  // lazy: matches the same texts
     }
   }
 
-  // {m} {m,} {m,n}; anything else is a brace by itself.
+  // {m} {m,} {m,n}; anything else is a literal brace.
   bool counts() {
     const std::size_t begin = at_++;
     const auto least = number();
@@ -110,7 +111,7 @@ class Parser {
   }
 
   Ranges escape() {
-    if (at_ == text_.size()) refuse("a \\ with nothing behind it");
+    if (at_ == text_.size()) refuse("a \\ at the end");
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
     switch (letter) {
@@ -165,7 +166,7 @@ class Parser {
       value = value * 16 + static_cast<char32_t>(place < 16 ? place : place - 6);
       ++at_;
     }
-    if (value >= 0xD800 && value <= 0xDFFF) refuse("a surrogate, which is no character,");
+    if (value >= 0xD800 && value <= 0xDFFF) refuse("a surrogate, which is not a character,");
     return {{value, value}};
   }
 
@@ -188,7 +189,7 @@ class Parser {
       ranges.emplace_back(begin[0].first, end[0].first);
     }
     take(']');
-    // Without the surrogates that a range may go over.
+    // Removes the surrogates that a range may include.
     return inverted ? complement(ranges) : complement(complement(ranges));
   }
 

@@ -6,16 +6,16 @@
 #include <numeric>
 
 #include "data/base/error.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
 constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
-// States times tokens, up to which every token is tried in every state: seconds.
+// States times tokens. Up to here every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
 
-// From the ends backwards, one step after the other. forward[s] are the states behind s.
+// Breadth-first search from the ends. forward[s] are the successors of s.
 std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
                                            const std::vector<std::vector<std::int32_t>>& forward) {
   std::vector<std::vector<std::int32_t>> back(forward.size());
@@ -67,14 +67,14 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     throw Error("the tokens of the vocabulary can write no text that fits the constraint");
 }
 
-// Calls visit(id, next) for each token that leads to a state of the bytes' automaton.
+// Calls visit(id, next) for each token that the byte automaton accepts in this state.
 template <class Visit>
 void TokenAutomaton::visit_steps(State state, Visit visit) const {
-  std::vector<State> path{state};  // behind each byte of the token
+  std::vector<State> path{state};  // the states after each byte of the token
   for (std::size_t i = 0; i < sorted_.size(); ++i) {
     const std::string& token = tokens_[static_cast<std::size_t>(sorted_[i])];
     if (path.size() > shared_[i] + 1) path.resize(shared_[i] + 1);
-    if (path.back() == kDead) continue;  // a beginning that it shares with tokens before it
+    if (path.back() == kDead) continue;  // a prefix shared with the tokens before it
     while (path.size() <= token.size() && path.back() != kDead)
       path.push_back(bytes_.next(path.back(), static_cast<unsigned char>(token[path.size() - 1])));
     if (path.size() == token.size() + 1 && path.back() != kDead) visit(sorted_[i], path.back());
@@ -134,7 +134,7 @@ TokenAutomaton::State TokenAutomaton::next(State state, TokenId id) const {
 
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   const auto count = static_cast<TokenId>(tokenizer.vocab_size());
-  // Behind another token, since some tokenizers leave out a space at the beginning of a text.
+  // Decodes each token after another one, because some tokenizers drop a space at the beginning of a text.
   TokenId before = 0;
   for (TokenId id = 0; id < count; ++id) {
     const std::string text = tokenizer.decode(std::vector<TokenId>{id});

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// What tokens may follow one another so that together they are a text that fits a pattern.
+/// The sequences of tokens whose text fits a pattern.
 class TokenAutomaton {
  public:
   using State = ByteAutomaton::State;
@@ -19,21 +19,21 @@ class TokenAutomaton {
     State next;
   };
 
-  /// `tokens`[id] are the bytes that the token adds to a text; one without bytes is never taken. Throws Error
-  /// where no text fits the pattern or these tokens can write none that does.
+  /// `tokens`[id] are the bytes that a token adds to a text; a token without bytes is never allowed. Throws
+  /// Error if no text fits the pattern or these tokens cannot write one that does.
   TokenAutomaton(const PatternPtr& pattern, std::vector<std::string> tokens);
 
   State begin() const { return bytes_.begin(); }
   bool accepts(State state) const { return state != kDead && bytes_.accepts(state); }
 
-  /// The tokens that may follow: behind each of them a text that fits can still be written.
+  /// The tokens allowed in this state: the text can still be completed after each of them.
   std::vector<Step> steps(State state) const;
 
-  /// How many more tokens it takes to the end of a text that fits, at most: 0 where there is one. Exact, but
-  /// for very large automata.
+  /// An upper bound for the number of tokens to the end of a text that fits; 0 if this is one. Exact unless
+  /// the automaton is very large.
   std::int64_t distance(State state) const { return distances_[static_cast<std::size_t>(state)]; }
 
-  /// kDead if the token may not follow.
+  /// kDead if the token is not allowed.
   State next(State state, TokenId id) const;
 
  private:
@@ -44,14 +44,14 @@ class TokenAutomaton {
 
   ByteAutomaton bytes_;
   std::vector<std::string> tokens_;
-  // Ids of the tokens that have bytes, in the order of these, and how many bytes each begins with that the
-  // one before it begins with too.
+  // Ids of the tokens with bytes, sorted by these bytes, and how many bytes each shares with the one before
+  // it.
   std::vector<TokenId> sorted_;
   std::vector<std::size_t> shared_;
-  std::vector<std::int64_t> distances_;  // kUnreachable where no tokens lead to an end
+  std::vector<std::int64_t> distances_;  // kUnreachable if no tokens lead to an end
 };
 
-/// The bytes that each token adds inside of a text; none for special tokens.
+/// The bytes that each token adds inside a text; none for special tokens.
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer);
 
 }  // namespace zoo

@@ -8,7 +8,7 @@
 #include "zoo/training/adamw.h"
 #include "zoo/models/generation/generate.h"
 #include "zoo/models/registry.h"
-#include "zoo/tokenizer/char_tokenizer.h"
+#include "zoo/tokenizer/pipeline/char_tokenizer.h"
 
 int main() {
   const std::string text = "to be, or not to be, that is the question";

@@ -1,0 +1,55 @@
+#include "data/base/lines.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+
+namespace zoo {
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines;
+  for (std::int64_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back({number, line});
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  while (!lines.empty() && lines.back().text.empty()) lines.pop_back();
+  return lines;
+}
+
+std::vector<std::string_view> split_tabs(std::string_view line) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = line.find('\t');
+    parts.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    line.remove_prefix(end + 1);
+  }
+}
+
+std::string joined(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) text.append(i == 0 ? "" : separator).append(parts[i]);
+  return text;
+}
+
+nlohmann::json parse_object(const Line& line, const std::string& name) {
+  nlohmann::json object = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) throw Error(name, ", line ", line.number, ": expected a JSON object");
+  return object;
+}
+
+std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line,
+                       const std::string& name) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_number() || found->is_boolean()) return found->dump();
+  throw Error(name, ", line ", line.number, ": '", key, "' must be a text, found ", found->type_name());
+}
+
+}  // namespace zoo

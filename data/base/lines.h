@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace zoo {
+
+/// A line of a file without its line end, "\n" or "\r\n".
+struct Line {
+  std::int64_t number;  // counted from 1
+  std::string_view text;
+};
+
+/// The lines of a text, without empty ones at its end.
+std::vector<Line> lines_of(std::string_view text);
+
+/// The parts between tabs: at least one.
+std::vector<std::string_view> split_tabs(std::string_view line);
+
+/// The parts with `separator` between them.
+std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
+
+/// The object in a line of a .jsonl file. Throws Error naming file and line.
+nlohmann::json parse_object(const Line& line, const std::string& name);
+
+/// The text, number or boolean of a key as text; "" if the key is absent or null. Throws Error naming file,
+/// line and key for other types.
+std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line,
+                       const std::string& name);
+
+}  // namespace zoo

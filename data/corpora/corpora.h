@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zoo {
+
+/// A text or table with a name; the SHA-256 fixes its bytes.
+struct Corpus {
+  std::string name, file, description, licence;  // `file`: its name in data_directory()
+  std::size_t bytes;
+  std::string sha256;      // of the text that get_corpus gives
+  std::string url;         // "" if it is not downloaded
+  std::string package;     // the Debian package it comes from; "" if downloaded
+  std::string how_to_get;  // one line for `tzoo data list`
+};
+
+const std::vector<Corpus>& corpora();
+std::vector<std::string> corpus_names();
+
+/// The folder of the corpora: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo. Throws Error if
+/// none of them is set.
+std::filesystem::path data_directory();
+
+/// The path of a corpus in data_directory(). On first use it is created: from `file` if given, else from the
+/// installed package or the URL. The SHA-256 is checked before the file gets its name and at every use.
+/// Throws Error for an unknown name, a missing package, a failed download or a wrong hash.
+std::filesystem::path get_corpus(const std::string& name,
+                                 const std::optional<std::filesystem::path>& file = std::nullopt);
+
+/// The file of `--dataset`: a corpus (see get_corpus), else a text file. "./NAME" is a file even if a corpus
+/// has that name. Throws Error if it is neither.
+std::filesystem::path resolve_dataset(const std::string& name_or_path);
+
+}  // namespace zoo

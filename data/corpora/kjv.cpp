@@ -1,0 +1,85 @@
+#include "data/corpora/kjv.h"
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "data/corpora/child_process.h"
+
+namespace zoo {
+namespace {
+
+constexpr const char* kInstall = "install it with: apt-get install bible-kjv";
+
+constexpr int kHeldOutEvery = 10;
+
+struct Group {
+  std::string_view first_chapter, name;
+};
+
+constexpr Group kGroups[] = {{"Genesis 1", "law"},     {"Joshua 1", "history"},       {"Job 1", "poetry"},
+                             {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
+                             {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
+
+// Separates words by one space: the source has three stray blanks.
+void append_words(std::string_view text, std::string& out) {
+  const std::size_t start = out.size();
+  for (const char c : text) {
+    const bool repeated = c == ' ' && (out.size() == start || out.back() == ' ');
+    if (!repeated) out += c;
+  }
+  if (out.size() > start && out.back() == ' ') out.pop_back();
+  out += '\n';
+}
+
+}  // namespace
+
+std::string lay_out_kjv(std::string_view printed) {
+  std::string text;
+  for (const auto& [number, line] : lines_of(printed)) {
+    if (line.empty()) continue;
+    if (line[0] != ' ') {
+      if (!text.empty()) text += '\n';
+      append_words(line, text);
+      text += '\n';
+    } else {
+      const std::size_t words = line.find_first_not_of(" 0123456789");
+      if (words != std::string_view::npos) append_words(line.substr(words), text);
+    }
+  }
+  return text;
+}
+
+std::string extract_kjv() {
+  // -l: longer than every verse, so that COLUMNS has no effect; -p: not the data file of the current folder.
+  const auto result = run_program({"bible", "-p", "/usr/lib/", "-l", "1000000", "gen1:1-rev22:21"});
+  if (!result) throw Error("the corpus kjv needs the program 'bible', which is not installed; ", kInstall);
+  if (result->exit_code != 0) {
+    throw Error("the corpus kjv: the program 'bible' failed: ", result->reason(), "; ", kInstall);
+  }
+  return lay_out_kjv(result->output);
+}
+
+std::string label_kjv(std::string_view text, ChapterSet set) {
+  std::string table = "text\tlabel\n";
+  std::string_view group;
+  int chapter = 0;
+  bool heading_next = true, after_heading = false;
+  for (const auto& [number, line] : lines_of(text)) {
+    if (line.empty()) {
+      // Empty lines follow a heading and the last verse of a chapter.
+      heading_next = !after_heading;
+      after_heading = false;
+    } else if (heading_next) {
+      for (const Group& candidate : kGroups) {
+        if (line == candidate.first_chapter) group = candidate.name;
+      }
+      ++chapter;
+      heading_next = false;
+      after_heading = true;
+    } else if ((chapter % kHeldOutEvery == 0) == (set == ChapterSet::kHeldOut)) {
+      table.append(line).append("\t").append(group).append("\n");
+    }
+  }
+  return table;
+}
+
+}  // namespace zoo

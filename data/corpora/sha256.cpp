@@ -1,0 +1,25 @@
+#include "data/corpora/sha256.h"
+
+#include <array>
+
+#include <openssl/evp.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, 32> digest{};
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
+    throw Error("libcrypto cannot compute SHA-256");
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace zoo

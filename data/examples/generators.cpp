@@ -1,0 +1,190 @@
+#include "data/examples/generators.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "data/base/near_match.h"
+#include "data/examples/translations.h"
+#include "data/random/philox.h"
+#include "data/random/random_stream.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kMostLines = 10'000'000;
+constexpr std::uint64_t kMostDigits = 8, kAddendsBelow = 100;
+
+/// The random numbers of one line. std::uniform_int_distribution differs between standard libraries.
+class LineRandom {
+ public:
+  LineRandom(std::uint64_t seed, std::int64_t line)
+      : key_(philox_key(seed)), line_(static_cast<std::uint32_t>(line)) {}
+
+  std::uint64_t below(std::uint64_t range) { return uniform_below(range, {draw_++, 0, line_, 0}, key_); }
+
+ private:
+  PhiloxKey key_;
+  std::uint32_t line_, draw_ = 0;
+};
+
+std::string random_digits(LineRandom& random) {
+  std::string digits(1 + random.below(kMostDigits), '0');
+  for (char& digit : digits) digit = static_cast<char>('0' + random.below(10));
+  return digits;
+}
+
+void append_spaced(const std::string& digits, std::string& text) {
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0) text += ' ';
+    text += digits[i];
+  }
+}
+
+// The text between question and answer.
+struct Separators {
+  const char *sum, *others;
+};
+
+void append_line(const std::string& name, const Separators& between, LineRandom random, std::string& text) {
+  if (name == "addition") {
+    const std::uint64_t a = random.below(kAddendsBelow), b = random.below(kAddendsBelow);
+    text += std::to_string(a) + "+" + std::to_string(b) + between.sum + std::to_string(a + b) + "\n";
+    return;
+  }
+  std::string digits = random_digits(random);
+  append_spaced(digits, text);
+  text += between.others;
+  if (name == "reverse") std::reverse(digits.begin(), digits.end());
+  if (name == "sort") std::sort(digits.begin(), digits.end());
+  append_spaced(digits, text);
+  text += '\n';
+}
+
+using Words = std::span<const std::string_view>;
+
+constexpr std::string_view kThings[] = {"film", "book", "meal", "song", "play", "room", "trip", "show"};
+constexpr std::string_view kPraise[] = {"lovely", "fine", "great", "splendid", "warm", "clever"};
+constexpr std::string_view kBlame[] = {"dull", "poor", "awful", "cold", "boring", "stale"};
+constexpr std::string_view kPeople[] = {"Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo"};
+constexpr std::string_view kFamilies[] = {"Stone", "Rivers", "Hill", "Woods", "Field", "Marsh"};
+constexpr std::string_view kPlaces[] = {"Rome", "Oslo", "Paris", "Kyoto", "Lima", "Cairo"};
+constexpr std::string_view kNewPlaces[] = {"York", "Delhi", "Haven", "Castle"};
+constexpr std::string_view kWork[] = {"paints", "teaches", "bakes", "sings", "writes", "builds"};
+
+std::string pick(Words words, RandomStream& random) {
+  return std::string(words[random.below(words.size())]);
+}
+
+std::string review(RandomStream& random) {
+  const bool good = random.below(2) == 1;
+  const Words mine = good ? Words(kPraise) : Words(kBlame), others = good ? Words(kBlame) : Words(kPraise);
+  std::string text = "the " + pick(kThings, random) + " was " + pick(mine, random);
+  // A negated word of the other label.
+  if (random.below(3) == 0) text += " and not " + pick(others, random);
+  return text + (good ? "\tpositive\n" : "\tnegative\n");
+}
+
+std::string named_sentence(RandomStream& random) {
+  std::string text = pick(kPeople, random) + "\tB-PER\n";
+  if (random.below(2) == 1) text += pick(kFamilies, random) + "\tI-PER\n";
+  text += pick(kWork, random) + "\tO\nin\tO\n";
+  if (random.below(2) == 1) {
+    text += "New\tB-LOC\n" + pick(kNewPlaces, random) + "\tI-LOC\n";
+  } else {
+    text += pick(kPlaces, random) + "\tB-LOC\n";
+  }
+  return text + ".\tO\n\n";
+}
+
+std::string question(RandomStream& random) {
+  const std::string person = pick(kPeople, random), place = pick(kPlaces, random), work = pick(kWork, random);
+  const std::string context = person + " " + work + " every day in " + place + " .";
+  switch (random.below(3)) {
+    case 0:
+      return "Where does she work ?\t" + context + "\t" + place + "\n";
+    case 1:
+      return "Who works there ?\t" + context + "\t" + person + "\n";
+    default:
+      return "What happens every day ?\t" + context + "\t" + work + "\n";
+  }
+}
+
+// Small grammars for the tasks that label texts, words and answers.
+std::string make_sentences(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  std::string text;
+  for (std::int64_t line = 0; line < count; ++line) {
+    RandomStream random(seed, {.step = line});
+    text += name == "reviews" ? review(random) : name == "names" ? named_sentence(random) : question(random);
+  }
+  return text;
+}
+
+}  // namespace
+
+const std::vector<ToySet>& toy_sets() {
+  static const std::vector<ToySet> kToySets = {
+      {"copy", "1 to 8 digits and the same again", "3 1 2 > 3 1 2"},
+      {"reverse", "1 to 8 digits and the same backwards", "3 1 2 > 2 1 3"},
+      {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
+      {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
+      {"reviews", "a sentence and whether it praises, for --task classification",
+       "the film was fine\tpositive"},
+      {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
+      {"questions", "question, text and answer, for --task question_answering",
+       "Who works there ?\tAnna sings every day in Rome .\tAnna"},
+      {"translation", "an English phrase and its Spanish, for --task seq2seq",
+       "the dog sleeps\tel perro duerme", 100000},
+      {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
+  };
+  return kToySets;
+}
+
+std::vector<std::string> toy_set_names() {
+  std::vector<std::string> names;
+  for (const ToySet& set : toy_sets()) names.push_back(set.name);
+  return names;
+}
+
+namespace {
+
+std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
+                       std::uint64_t seed) {
+  static_cast<void>(find_toy_set(name));
+  if (count < 1 || count > kMostLines) {
+    throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
+  }
+  if (name == "translation") return make_translations(PhraseSet::kTraining, count, seed);
+  if (name == "translation-held-out") return make_translations(PhraseSet::kHeldOut, count, seed);
+  if (name == "reviews" || name == "names" || name == "questions") return make_sentences(name, count, seed);
+  std::string text;
+  for (std::int64_t line = 0; line < count; ++line) append_line(name, between, LineRandom(seed, line), text);
+  return text;
+}
+
+}  // namespace
+
+const ToySet& find_toy_set(const std::string& name) {
+  for (const ToySet& set : toy_sets()) {
+    if (set.name == name) return set;
+  }
+  throw Error("unknown toy set '", name, "'; the toy sets are ", joined(toy_set_names()),
+              did_you_mean(name, toy_set_names()));
+}
+
+bool is_toy_set(const std::string& name) {
+  const std::vector<std::string> names = toy_set_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  return make_lines(name, {.sum = "=", .others = " > "}, count, seed);
+}
+
+std::string make_toy_pairs(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  return make_lines(name, {.sum = "\t", .others = "\t"}, count, seed);
+}
+
+}  // namespace zoo

@@ -1,0 +1,106 @@
+#include "data/examples/question_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "data/examples/record_file.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+struct RawAnswer {
+  std::string text;
+  std::optional<std::int64_t> start;  // in characters
+};
+
+std::optional<std::size_t> byte_of(std::string_view text, std::int64_t character) {
+  std::size_t at = 0;
+  for (; character > 0 && at < text.size(); --character) next_code_point(text, at);
+  return character == 0 ? std::optional<std::size_t>(at) : std::nullopt;
+}
+
+void place_answer(const RawAnswer& answer, const std::string& name, Question& question) {
+  if (answer.text.empty()) return;
+  std::size_t begin = question.context.find(answer.text);
+  if (answer.start) {
+    const auto byte = byte_of(question.context, *answer.start);
+    begin = byte && question.context.compare(*byte, answer.text.size(), answer.text) == 0 ? *byte
+                                                                                          : std::string::npos;
+  }
+  if (begin == std::string::npos) {
+    throw Error(name, ", line ", question.line, ": the context does not contain the answer '", answer.text,
+                "'", answer.start ? " at character " + std::to_string(*answer.start) : "");
+  }
+  question.answer = {static_cast<std::uint32_t>(begin),
+                     static_cast<std::uint32_t>(begin + answer.text.size())};
+}
+
+std::optional<std::int64_t> number_of(const std::string& text, std::int64_t line, const std::string& name) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+    throw Error(name, ", line ", line, ": 'answer_start' must be a number of characters, found '", text, "'");
+  }
+  return number;
+}
+
+RawAnswer read_answers(const nlohmann::json& answers, const Line& line, const std::string& name) {
+  const bool lists = answers.is_object() && answers.contains("text") && answers["text"].is_array();
+  if (!lists) throw Error(name, ", line ", line.number, ": 'answers' must hold a list under 'text'");
+  if (answers["text"].empty()) return {};
+  const auto starts = answers.find("answer_start");
+  const bool good = answers["text"][0].is_string() && starts != answers.end() && starts->is_array() &&
+                    !starts->empty() && (*starts)[0].is_number_unsigned();
+  if (!good) {
+    throw Error(name, ", line ", line.number,
+                ": 'answers' must hold texts, and as many numbers under 'answer_start'");
+  }
+  return {answers["text"][0].get<std::string>(), (*starts)[0].get<std::int64_t>()};
+}
+
+Question read_question(const Line& line, const std::string& name) {
+  const nlohmann::json object = parse_object(line, name);
+  Question question{
+      line.number, text_under(object, "question", line, name), text_under(object, "context", line, name), {}};
+  for (const auto* part : {&question.question, &question.context}) {
+    if (part->empty()) {
+      throw Error(name, ", line ", line.number, ": '", part == &question.context ? "context" : "question",
+                  "' is missing or empty");
+    }
+  }
+  const auto answers = object.find("answers");
+  if (answers != object.end()) {
+    place_answer(read_answers(*answers, line, name), name, question);
+  } else {
+    const std::string start = text_under(object, "answer_start", line, name);
+    place_answer({text_under(object, "answer", line, name), number_of(start, line.number, name)}, name,
+                 question);
+  }
+  return question;
+}
+
+}  // namespace
+
+std::vector<Question> parse_questions(std::string_view text, const std::string& name) {
+  std::vector<Question> questions;
+  if (name.ends_with(".jsonl")) {
+    for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name));
+    if (questions.empty()) throw Error(name, ": holds no question");
+    return questions;
+  }
+  for (Record& record : parse_records(text, name, {{"question", "context"}, {"answer", "answer_start"}})) {
+    Question question{record.line, std::move(record.fields[0]), std::move(record.fields[1]), {}};
+    place_answer({record.fields[2], number_of(record.fields[3], record.line, name)}, name, question);
+    questions.push_back(std::move(question));
+  }
+  return questions;
+}
+
+}  // namespace zoo

@@ -1,0 +1,90 @@
+#include "data/examples/record_file.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+
+namespace zoo {
+namespace {
+
+std::vector<std::string> all_names(const Columns& columns) {
+  std::vector<std::string> names = columns.required;
+  names.insert(names.end(), columns.optional.begin(), columns.optional.end());
+  return names;
+}
+
+void require_fields(const Record& record, const Columns& columns, const std::string& name) {
+  for (std::size_t i = 0; i < columns.required.size(); ++i) {
+    if (!record.fields[i].empty()) continue;
+    throw Error(name, ", line ", record.line, ": '", columns.required[i], "' is missing or empty");
+  }
+}
+
+Record read_record(const Line& line, const std::string& name, const Columns& columns) {
+  const nlohmann::json object = parse_object(line, name);
+  Record record{line.number, {}};
+  for (const std::string& key : all_names(columns))
+    record.fields.push_back(text_under(object, key, line, name));
+  return record;
+}
+
+// The index of each column in a line; -1: absent.
+struct Places {
+  std::vector<std::int64_t> of_column;
+  std::size_t width = 0;
+  bool has_header = false;
+};
+
+Places find_places(const Line& first, const std::string& name, const Columns& columns) {
+  const std::vector<std::string_view> parts = split_tabs(first.text);
+  const std::vector<std::string> names = all_names(columns);
+  Places places{.width = parts.size()};
+  for (const std::string& column : names) {
+    const auto found = std::find(parts.begin(), parts.end(), column);
+    places.of_column.push_back(found == parts.end() ? -1 : found - parts.begin());
+  }
+  const auto required = places.of_column.begin() + static_cast<std::ptrdiff_t>(columns.required.size());
+  places.has_header = std::find(places.of_column.begin(), required, -1) == required;
+  if (places.has_header) return places;
+  if (parts.size() < columns.required.size() || parts.size() > names.size()) {
+    throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
+                " with tabs between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    places.of_column[i] = i < parts.size() ? static_cast<std::int64_t>(i) : -1;
+  return places;
+}
+
+Record read_columns(const Line& line, const std::string& name, const Places& places) {
+  const std::vector<std::string_view> parts = split_tabs(line.text);
+  if (parts.size() != places.width) {
+    throw Error(name, ", line ", line.number, ": expected ", places.width,
+                " columns as in the first line, found ", parts.size());
+  }
+  Record record{line.number, {}};
+  for (const std::int64_t place : places.of_column)
+    record.fields.emplace_back(place < 0 ? std::string_view() : parts[static_cast<std::size_t>(place)]);
+  return record;
+}
+
+}  // namespace
+
+std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns) {
+  const std::vector<Line> lines = lines_of(text);
+  const bool objects = name.ends_with(".jsonl");
+  std::vector<Record> records;
+  Places places;
+  if (!objects && !lines.empty()) places = find_places(lines.front(), name, columns);
+  for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
+    records.push_back(objects ? read_record(lines[i], name, columns) : read_columns(lines[i], name, places));
+    require_fields(records.back(), columns, name);
+  }
+  if (records.empty())
+    throw Error(name, ": holds no example; expected lines of ", joined(all_names(columns)));
+  return records;
+}
+
+}  // namespace zoo

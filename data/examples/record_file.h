@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zoo {
+
+/// The fields of an example and its line.
+struct Record {
+  std::int64_t line = 0;            // counted from 1
+  std::vector<std::string> fields;  // in the order of Columns: required, then optional
+};
+
+/// The columns of a file. A missing optional field is "".
+struct Columns {
+  std::vector<std::string> required, optional = {};
+};
+
+/// Reads the records of a text. If `name` ends in .jsonl, a line is an object with the columns as keys and
+/// texts, numbers or booleans as values. Otherwise a line is tab-separated columns, in the order of a header
+/// line that names all required ones or, without a header, in the order of `columns`. Empty lines at the end
+/// are ignored. Throws Error naming file and line: no record, a line of another width than the first, a
+/// missing or empty field, invalid JSON.
+std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns);
+
+}  // namespace zoo

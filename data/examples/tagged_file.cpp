@@ -1,0 +1,68 @@
+#include "data/examples/tagged_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+
+namespace zoo {
+namespace {
+
+std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
+                                     const std::string& name) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array() || found->empty()) {
+    throw Error(name, ", line ", line.number, ": '", key, "' must be a list of texts, and not an empty one");
+  }
+  std::vector<std::string> texts;
+  for (const auto& item : *found) {
+    if (!item.is_string() || item.get_ref<const std::string&>().empty())
+      throw Error(name, ", line ", line.number, ": '", key, "' holds what is not a text: ", item.dump());
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+TaggedSentence read_sentence(const Line& line, const std::string& name) {
+  const nlohmann::json object = parse_object(line, name);
+  TaggedSentence sentence{
+      texts_under(object, "tokens", line, name), texts_under(object, "labels", line, name), {}};
+  if (sentence.words.size() != sentence.tags.size()) {
+    throw Error(name, ", line ", line.number, ": ", sentence.words.size(), " tokens have ",
+                sentence.tags.size(), " labels");
+  }
+  sentence.lines.assign(sentence.words.size(), line.number);
+  return sentence;
+}
+
+void read_word(const Line& line, const std::string& name, TaggedSentence& sentence) {
+  const std::vector<std::string_view> parts = split_tabs(line.text);
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+    throw Error(name, ", line ", line.number, ": expected a word, a tab and its label, found ", parts.size(),
+                parts.size() == 1 ? " column" : " columns");
+  }
+  sentence.words.emplace_back(parts[0]);
+  sentence.tags.emplace_back(parts[1]);
+  sentence.lines.push_back(line.number);
+}
+
+}  // namespace
+
+std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name) {
+  std::vector<TaggedSentence> sentences;
+  const bool objects = name.ends_with(".jsonl");
+  bool inside = false;
+  for (const Line& line : lines_of(text)) {
+    if (objects) {
+      sentences.push_back(read_sentence(line, name));
+      continue;
+    }
+    if (!line.text.empty() && !inside) sentences.emplace_back();
+    inside = !line.text.empty();
+    if (inside) read_word(line, name, sentences.back());
+  }
+  if (sentences.empty()) throw Error(name, ": holds no sentence");
+  return sentences;
+}
+
+}  // namespace zoo

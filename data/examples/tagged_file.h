@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zoo {
+
+/// A sentence with a label for each word.
+struct TaggedSentence {
+  std::vector<std::string> words, tags;  // of equal length, at least one
+  std::vector<std::int64_t> lines;       // the line of each word
+};
+
+/// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts,
+/// "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line ends a sentence
+/// (CoNLL-2003's layout with its first and last column). Throws Error naming file and line.
+std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name);
+
+}  // namespace zoo

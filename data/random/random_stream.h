@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/random/philox.h"
+
+namespace zoo {
+
+/// Selects a sequence of batches. Samplers with different seeds or streams never repeat one another (for
+/// example training, evaluation, or a data-parallel rank).
+struct SamplerSeed {
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+};
+
+/// A sequence of random numbers that is a pure function of its place: the numbers for row 3 of step 7 do not
+/// depend on earlier draws. The same on every platform.
+class RandomStream {
+ public:
+  struct Place {
+    std::uint32_t stream = 0;
+    std::int64_t step = 0;  // in [0, 2^48)
+    std::uint32_t row = 0;
+  };
+
+  RandomStream(std::uint64_t seed, const Place& place);
+
+  /// Uniform in [0, range), range > 0.
+  std::uint64_t below(std::uint64_t range) { return uniform_below(range, {draw_++, 0, 0, 0}, key_); }
+
+  /// Uniform in [0, 1), a multiple of 2^-53.
+  double uniform() { return static_cast<double>(below(std::uint64_t{1} << 53)) * 0x1p-53; }
+
+  /// A permutation of 0 … count - 1, uniform over all (Fisher and Yates, 1938).
+  std::vector<std::int64_t> permutation(std::int64_t count);
+
+ private:
+  PhiloxKey key_;
+  std::uint32_t draw_ = 0;
+};
+
+}  // namespace zoo

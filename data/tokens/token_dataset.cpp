@@ -1,0 +1,133 @@
+#include "data/tokens/token_dataset.h"
+
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "data/corpora/sha256.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kFormatVersion = 1;
+
+// The byte at which the validation split begins.
+std::size_t split_position(std::string_view text) {
+  // In double precision, as Python's int(n * 0.9).
+  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!continues_character(text[i]) && left-- == 0) return i;
+  }
+  return text.size();
+}
+
+/// The content of meta.json; every value is checked on reading.
+class Meta {
+ public:
+  explicit Meta(fs::path path) : path_(std::move(path)), values_(read_json(path_)) {}
+
+  std::int64_t integer(const char* key, std::int64_t least, std::int64_t most) const {
+    const nlohmann::json& value = at(key);
+    const bool fits = value.is_number_unsigned() &&
+                      value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most) &&
+                      value.get<std::int64_t>() >= least;
+    if (!fits) {
+      throw Error(path_, ": ", key, " must be an integer from ", least, " to ", most, ", found ",
+                  value.dump());
+    }
+    return value.get<std::int64_t>();
+  }
+
+  std::string text(const char* key) const {
+    const nlohmann::json& value = at(key);
+    if (!value.is_string()) throw Error(path_, ": ", key, " must be a string, found ", value.dump());
+    return value.get<std::string>();
+  }
+
+  TokenWidth width() const {
+    const std::string dtype = text("dtype");
+    if (dtype == "uint16") return TokenWidth::kUint16;
+    if (dtype == "uint32") return TokenWidth::kUint32;
+    throw Error(path_, ": dtype must be uint16 or uint32, found '", dtype, "'");
+  }
+
+ private:
+  const nlohmann::json& at(const char* key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) throw Error(path_, ": the key ", key, " is missing");
+    return *found;
+  }
+
+  fs::path path_;
+  nlohmann::json values_;
+};
+
+TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_key, std::int64_t vocab_size) {
+  TokenFile tokens(path, meta.width());
+  const auto count = meta.integer(count_key, 0, std::numeric_limits<std::int64_t>::max());
+  if (tokens.size() != static_cast<std::size_t>(count)) {
+    throw Error(path, ": expected ", count, " tokens of ", meta.text("dtype"), " (", count_key,
+                " in meta.json), the file has ", tokens.size());
+  }
+  tokens.require_ids_below(vocab_size);
+  return tokens;
+}
+
+}  // namespace
+
+TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer) {
+  require_utf8(text, "the text of the dataset");
+  const std::size_t position = split_position(text);
+  TokenDataset dataset{.train = TokenFile(tokenizer.encode(text.substr(0, position)), "the training split"),
+                       .val = TokenFile(tokenizer.encode(text.substr(position)), "the validation split"),
+                       .vocab_size = tokenizer.vocab_size(),
+                       .tokenizer = std::string(tokenizer.kind()),
+                       .source_sha256 = sha256(text)};
+  dataset.train.require_ids_below(*dataset.vocab_size);
+  dataset.val.require_ids_below(*dataset.vocab_size);
+  return dataset;
+}
+
+void write_token_dataset(const fs::path& directory, const TokenDataset& dataset) {
+  if (!dataset.vocab_size) throw Error("cannot write ", directory, ": the dataset's vocab_size is unknown");
+  const TokenWidth width = token_width(*dataset.vocab_size);
+  make_directories(directory);
+  dataset.train.write(directory / "train.bin", width);
+  dataset.val.write(directory / "val.bin", width);
+  write_json(directory / "meta.json", {{"format_version", kFormatVersion},
+                                       {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
+                                       {"vocab_size", *dataset.vocab_size},
+                                       {"tokenizer", dataset.tokenizer},
+                                       {"train_tokens", dataset.train.size()},
+                                       {"val_tokens", dataset.val.size()},
+                                       {"source_sha256", dataset.source_sha256}});
+}
+
+bool is_token_dataset(const fs::path& directory) {
+  std::error_code error;
+  return fs::exists(directory / "train.bin", error);
+}
+
+TokenDataset load_token_dataset(const fs::path& directory) {
+  const fs::path train = directory / "train.bin", val = directory / "val.bin";
+  std::error_code error;
+  if (!fs::exists(directory / "meta.json", error)) {
+    return {.train = TokenFile(train, TokenWidth::kUint16), .val = TokenFile(val, TokenWidth::kUint16)};
+  }
+  const Meta meta(directory / "meta.json");
+  meta.integer("format_version", kFormatVersion, kFormatVersion);
+  const std::int64_t vocab_size = meta.integer("vocab_size", 1, std::numeric_limits<TokenId>::max());
+  return {.train = load_split(train, meta, "train_tokens", vocab_size),
+          .val = load_split(val, meta, "val_tokens", vocab_size),
+          .vocab_size = vocab_size,
+          .tokenizer = meta.text("tokenizer"),
+          .source_sha256 = meta.text("source_sha256")};
+}
+
+}  // namespace zoo

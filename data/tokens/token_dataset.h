@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/tokens/token_file.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// The two splits of a text as ids. The optional members are unknown for a directory that nanoGPT wrote.
+struct TokenDataset {
+  TokenFile train, val;
+  std::optional<std::int64_t> vocab_size = std::nullopt;
+  std::string tokenizer = "";      // its kind, for example "char"
+  std::string source_sha256 = "";  // of the text
+};
+
+/// Encodes a UTF-8 text. The last tenth of its characters (not bytes) is the validation split, exactly as in
+/// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws Error if the tokenizer
+/// does.
+TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
+
+/// Writes train.bin, val.bin and finally meta.json into `directory`, each file atomically; creates the
+/// directory. Use an AtomicDirectory's path() to change all three in one step. Needs dataset.vocab_size.
+void write_token_dataset(const std::filesystem::path& directory, const TokenDataset& dataset);
+
+/// True if `directory` holds a train.bin.
+bool is_token_dataset(const std::filesystem::path& directory);
+
+/// Maps a directory of write_token_dataset, or one of nanoGPT: train.bin and val.bin of uint16 without
+/// meta.json. Checks sizes against meta.json and all ids against vocab_size (if that is unknown, call
+/// require_ids_below). Throws Error naming the file and key.
+TokenDataset load_token_dataset(const std::filesystem::path& directory);
+
+}  // namespace zoo

@@ -1,0 +1,87 @@
+#include "data/tokens/token_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/mapped_file.h"
+
+namespace zoo {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "token files are little-endian and mapped as they are");
+
+template <class T>
+void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::string& name) {
+  if (ids.empty()) return;
+  // Computes the maximum first: the compiler vectorises a loop without an early exit.
+  T largest = 0;
+  for (const T id : ids) largest = std::max(largest, id);
+  if (static_cast<std::int64_t>(largest) < vocab_size) return;
+  const auto first =
+      std::find_if(ids.begin(), ids.end(), [=](T id) { return static_cast<std::int64_t>(id) >= vocab_size; });
+  throw Error(name, ": the id ", *first, " at position ", first - ids.begin(), " is not below vocab_size ",
+              vocab_size);
+}
+
+}  // namespace
+
+TokenWidth token_width(std::int64_t vocab_size) {
+  return vocab_size <= 65536 ? TokenWidth::kUint16 : TokenWidth::kUint32;
+}
+
+TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width) : name_(path.string()) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  const std::size_t bytes = file->bytes().size(), each = static_cast<std::size_t>(width);
+  if (bytes % each != 0) {
+    throw Error(path, ": expected ids of ", each, " bytes each, the file has ", bytes, " bytes");
+  }
+  size_ = bytes / each;
+  if (width == TokenWidth::kUint16) {
+    narrow_ = reinterpret_cast<const std::uint16_t*>(file->data());
+  } else {
+    wide_ = reinterpret_cast<const std::uint32_t*>(file->data());
+  }
+  owner_ = file;
+}
+
+TokenFile::TokenFile(std::vector<TokenId> tokens, std::string name)
+    : size_(tokens.size()), name_(std::move(name)) {
+  const auto owned = std::make_shared<const std::vector<TokenId>>(std::move(tokens));
+  wide_ = reinterpret_cast<const std::uint32_t*>(owned->data());
+  owner_ = owned;
+}
+
+void TokenFile::copy(std::size_t begin, std::span<std::int64_t> out) const {
+  if (out.size() > size_ || begin > size_ - out.size()) {
+    throw std::out_of_range(name_ + ": tokens are read past the end");
+  }
+  if (narrow_ != nullptr) {
+    std::copy_n(narrow_ + begin, out.size(), out.begin());
+  } else {
+    std::copy_n(wide_ + begin, out.size(), out.begin());
+  }
+}
+
+void TokenFile::require_ids_below(std::int64_t vocab_size) const {
+  if (narrow_ != nullptr) {
+    require_below(std::span(narrow_, size_), vocab_size, name_);
+  } else {
+    require_below(std::span(wide_, size_), vocab_size, name_);
+  }
+}
+
+void TokenFile::write(const std::filesystem::path& path, TokenWidth width) const {
+  AtomicFile file(path);
+  for (std::size_t i = 0; i < size_; ++i) {
+    const auto id = static_cast<std::uint32_t>((*this)[i]);
+    file.write(&id, static_cast<std::size_t>(width));  // little-endian: the low bytes come first
+  }
+  file.commit();
+}
+
+}  // namespace zoo

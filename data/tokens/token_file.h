@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// The integer type of a token file's ids, little-endian.
+enum class TokenWidth : std::size_t { kUint16 = 2, kUint32 = 4 };
+
+/// uint16 if every id fits (vocab_size <= 65536), else uint32.
+TokenWidth token_width(std::int64_t vocab_size);
+
+/// A sequence of token ids: a mapped file (nanoGPT's train.bin) or ids in memory. Copies share the ids;
+/// concurrent reads are safe.
+class TokenFile {
+ public:
+  /// Maps a file. Throws Error naming it if its size is not a multiple of the width.
+  TokenFile(const std::filesystem::path& path, TokenWidth width);
+
+  /// Ids in memory; error messages call them `name`.
+  TokenFile(std::vector<TokenId> tokens, std::string name);
+
+  std::size_t size() const { return size_; }
+  const std::string& name() const { return name_; }
+
+  /// The id at `index` in [0, size()), unchecked.
+  TokenId operator[](std::size_t index) const {
+    return narrow_ != nullptr ? narrow_[index] : static_cast<TokenId>(wide_[index]);
+  }
+
+  /// Copies the ids [begin, begin + out.size()) into `out`. Throws std::out_of_range past the end.
+  void copy(std::size_t begin, std::span<std::int64_t> out) const;
+
+  /// Throws Error naming the file and the position of the first id >= vocab_size. Reads all ids.
+  void require_ids_below(std::int64_t vocab_size) const;
+
+  /// Writes the ids to `path` atomically. Every id must fit the width.
+  void write(const std::filesystem::path& path, TokenWidth width) const;
+
+ private:
+  std::shared_ptr<const void> owner_;  // owner of the ids
+  const std::uint16_t* narrow_ = nullptr;
+  const std::uint32_t* wide_ = nullptr;
+  std::size_t size_ = 0;
+  std::string name_;
+};
+
+}  // namespace zoo

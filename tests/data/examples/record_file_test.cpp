@@ -1,0 +1,86 @@
+#include "data/examples/record_file.h"
+
+#include "data/examples/question_file.h"
+#include "data/examples/tagged_file.h"
+#include "tests/support/catch.h"
+#include "tests/support/message_of.h"
+
+using zoo::parse_questions;
+using zoo::parse_records;
+using zoo::parse_tagged;
+using zoo::test::message_of;
+
+namespace {
+
+const zoo::Columns kPairs{{"source", "target"}, {"note"}};
+
+std::string fault(const std::string& text, const std::string& name) {
+  return message_of([&] { parse_records(text, name, kPairs); });
+}
+
+}  // namespace
+
+TEST_CASE("A table without a header has its columns in their order, one with a header in the header's") {
+  const auto plain = parse_records("a\tb\r\nc\td\n\n", "t.tsv", kPairs);
+  REQUIRE(plain.size() == 2);
+  CHECK(plain[1].line == 2);
+  CHECK(plain[0].fields == std::vector<std::string>{"a", "b", ""});
+  const auto named = parse_records("target\tid\tsource\nb\t7\ta\n", "t.tsv", kPairs);
+  REQUIRE(named.size() == 1);
+  CHECK(named[0].line == 2);
+  CHECK(named[0].fields == std::vector<std::string>{"a", "b", ""});
+}
+
+TEST_CASE("A .jsonl file holds an object a line, numbers and truth values are texts there") {
+  const auto records = parse_records(
+      "{\"source\": \"a\\tb\", \"target\": 3}\n{\"target\": true, \"source\": \"x\", \"note\": null}",
+      "t.jsonl", kPairs);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].fields == std::vector<std::string>{"a\tb", "3", ""});
+  CHECK(records[1].fields == std::vector<std::string>{"x", "true", ""});
+}
+
+TEST_CASE("Errors in a table name file and line") {
+  CHECK_THAT(fault("a\tb\nc\td\te\n", "t.tsv"), Catch::Contains("t.tsv, line 2: expected 2 columns"));
+  CHECK_THAT(fault("a\n", "t.tsv"), Catch::Contains("t.tsv, line 1: expected the columns source, target"));
+  CHECK_THAT(fault("a\tb\n\tc\n", "t.tsv"), Catch::Contains("t.tsv, line 2: 'source' is missing or empty"));
+  CHECK_THAT(fault("source\ttarget\n", "t.tsv"), Catch::Contains("t.tsv: holds no example"));
+  CHECK_THAT(fault("\n\n", "t.tsv"), Catch::Contains("t.tsv: holds no example"));
+  CHECK_THAT(fault("{\"source\": \"a\", \"target\": \"b\"}\n{\"source\"\n", "t.jsonl"),
+             Catch::Contains("t.jsonl, line 2: expected a JSON object"));
+  CHECK_THAT(fault("{\"source\": [1], \"target\": \"b\"}", "t.jsonl"),
+             Catch::Contains("'source' must be a text"));
+  CHECK_THAT(fault("{\"source\": \"a\"}", "t.jsonl"), Catch::Contains("line 1: 'target' is missing"));
+}
+
+TEST_CASE("Sentences end at empty lines, and their words have one label each") {
+  const auto sentences = parse_tagged("\nAnna\tB-PER\nruns\tO\n\n\nhome\tO\n", "n.tsv");
+  REQUIRE(sentences.size() == 2);
+  CHECK(sentences[0].words == std::vector<std::string>{"Anna", "runs"});
+  CHECK(sentences[0].tags == std::vector<std::string>{"B-PER", "O"});
+  CHECK(sentences[1].lines == std::vector<std::int64_t>{6});
+  const auto objects = parse_tagged("{\"tokens\": [\"a\"], \"labels\": [\"X\"]}", "n.jsonl");
+  CHECK(objects[0].tags == std::vector<std::string>{"X"});
+  CHECK_THAT(message_of([] { parse_tagged("a\tX\nb\n", "n.tsv"); }),
+             Catch::Contains("n.tsv, line 2: expected a word"));
+  CHECK_THAT(message_of([] { parse_tagged("{\"tokens\": [\"a\"], \"labels\": [\"X\", \"Y\"]}", "n.jsonl"); }),
+             Catch::Contains("n.jsonl, line 1: 1 tokens have 2 labels"));
+}
+
+TEST_CASE(
+    "An answer is at the file's position, counted in characters, or at its first match in the context") {
+  const auto found =
+      parse_questions("{\"question\": \"q\", \"context\": \"\xC3\xA9 x x\", \"answer\": \"x\"}", "q.jsonl");
+  CHECK(found[0].answer == zoo::ByteRange{3, 4});
+  const auto placed = parse_questions(
+      "{\"question\": \"q\", \"context\": \"\xC3\xA9 x x\", \"answers\": {\"text\": [\"x\"], "
+      "\"answer_start\": [4]}}",
+      "q.jsonl");
+  CHECK(placed[0].answer == zoo::ByteRange{5, 6});
+  const auto none = parse_questions("q\tc\t\n", "q.tsv");
+  CHECK(none[0].answer == zoo::ByteRange{0, 0});
+  CHECK_THAT(message_of([] { parse_questions("q\tabc\tx\n", "q.tsv"); }),
+             Catch::Contains("q.tsv, line 1: the context does not contain the answer 'x'"));
+  CHECK_THAT(message_of([] { parse_questions("q\tabc\tc\t1\n", "q.tsv"); }),
+             Catch::Contains("at character 1"));
+}

@@ -1,0 +1,187 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+#include "tests/support/message_of.h"
+#include "tokenizer/constraint/byte_automaton.h"
+#include "tokenizer/constraint/json_schema.h"
+#include "tokenizer/constraint/json_values.h"
+#include "tokenizer/constraint/regular_expression.h"
+#include "tokenizer/constraint/stop_strings.h"
+#include "tokenizer/constraint/token_automaton.h"
+
+using namespace zoo;
+using Catch::Contains;
+
+namespace {
+
+bool fits(const PatternPtr& pattern, const std::string& text) {
+  const ByteAutomaton automaton(pattern);
+  ByteAutomaton::State state = automaton.begin();
+  for (const char byte : text) {
+    if (state == ByteAutomaton::kDead) return false;
+    state = automaton.next(state, static_cast<unsigned char>(byte));
+  }
+  return state != ByteAutomaton::kDead && automaton.accepts(state);
+}
+
+bool matches(const std::string& expression, const std::string& text) {
+  return fits(parse_regular_expression(expression).pattern, text);
+}
+
+bool allows(const std::string& schema, const std::string& text) {
+  return fits(json_schema_pattern(nlohmann::ordered_json::parse(schema)), text);
+}
+
+std::string refusal_of_expression(const std::string& text) {
+  return test::message_of([&] { parse_regular_expression(text); });
+}
+
+std::string refusal_of_schema(const std::string& text) {
+  return test::message_of([&] { json_schema_pattern(nlohmann::ordered_json::parse(text)); });
+}
+
+}  // namespace
+
+TEST_CASE("A regular expression fits whole texts") {
+  CHECK(matches("ab*c", "ac"));
+  CHECK(matches("ab*c", "abbbc"));
+  CHECK_FALSE(matches("ab*c", "abb"));
+  CHECK_FALSE(matches("ab*c", "xac"));
+  CHECK(matches("(?:a|bc){2,3}", "abca"));
+  CHECK_FALSE(matches("(?:a|bc){2,3}", "abcaa"));
+  CHECK_FALSE(matches("a{2}", "a"));
+  CHECK(matches("a{2,}", "aaaaa"));
+  CHECK(matches("a{,2}", "a{,2}"));  // not a count
+  CHECK(matches("[^a-y]+?", "zé"));
+  CHECK_FALSE(matches("[^a-y]+", "zb"));
+  CHECK(matches(R"([\d\-\]]+\.)", "1-]."));
+  CHECK(matches(R"(\x41\u00e9\n)", "Aé\n"));
+  CHECK(matches("^a.$", "a😀"));
+  CHECK_FALSE(matches("a.", "a\n"));
+  CHECK(matches("", ""));
+  CHECK(matches("|a", ""));
+}
+
+TEST_CASE("Ranges of characters are those of UTF-8") {
+  // The ends of each UTF-8 size, and characters outside the range.
+  CHECK(matches(R"([\u0070-\uffff]*)",
+                "p\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"));
+  CHECK_FALSE(matches(R"([\u0070-\uffff])", "o"));
+  CHECK_FALSE(matches(R"([\u0070-\uffff])", "\xf0\x90\x80\x80"));
+  CHECK_FALSE(matches(R"([\u0070-\uffff])", "\xed\xa0\x80"));  // a surrogate
+  CHECK(matches(R"([^\u0000-\uffff])", "\xf4\x8f\xbf\xbf"));
+  CHECK_FALSE(matches(R"([^\u0000-\uffff])", "\xf4\x90\x80\x80"));
+  CHECK_FALSE(matches(".", "\xc3"));
+}
+
+TEST_CASE("Unsupported parts of a regular expression are named with their position") {
+  CHECK_THAT(refusal_of_expression("a(b"), Contains("byte 3"));
+  CHECK_THAT(refusal_of_expression("a)b"), Contains("byte 1"));
+  CHECK_THAT(refusal_of_expression("*a"), Contains("repetition of nothing"));
+  CHECK_THAT(refusal_of_expression("(?=a)"), Contains("lookaround"));
+  CHECK_THAT(refusal_of_expression(R"((a)\1)"), Contains("\\1"));
+  CHECK_THAT(refusal_of_expression("a^b"), Contains("anchor"));
+  CHECK_THAT(refusal_of_expression("[b-a]"), Contains("range"));
+  CHECK_THAT(refusal_of_expression("[ab"), Contains("without its ]"));
+  CHECK_THAT(refusal_of_expression("a{3,2}"), Contains("count"));
+  CHECK_THAT(refusal_of_expression("a\\"), Contains("at the end"));
+  CHECK_THAT(refusal_of_expression("a{99999}"), Contains("count above"));
+  CHECK_THAT(refusal_of_expression("\xff"), Contains("UTF-8"));
+  CHECK_THAT(test::message_of([] { ByteAutomaton(parse_regular_expression("(.{1000}){1000}").pattern); }),
+             Contains("too large"));
+}
+
+TEST_CASE("Integers between two bounds are written without a gap") {
+  for (const auto& [least, most] : {std::pair<int, int>{-12, 105}, {3, 3}, {-7, -2}, {0, 9}, {95, 1203}}) {
+    const PatternPtr pattern = integers_between(least, most);
+    const ByteAutomaton automaton(pattern);
+    for (int value = -130; value < 1300; value += 1) {
+      INFO(value << " in " << least << " to " << most);
+      CHECK(fits(pattern, std::to_string(value)) == (value >= least && value <= most));
+    }
+    CHECK_FALSE(fits(pattern, "05"));
+    CHECK_FALSE(fits(pattern, "-0"));
+  }
+}
+
+TEST_CASE("A schema allows the JSON that it should") {
+  const std::string person = R"({"type": "object", "properties": {"b": {"type": "boolean"},
+    "a": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}, "c": {"type": "null"}},
+    "required": ["a"]})";
+  CHECK(allows(person, R"({"a":[1]})"));
+  CHECK(allows(person, R"({"b":true,"a":[1,-20],"c":null})"));
+  CHECK_FALSE(allows(person, R"({"b":true})"));
+  CHECK_FALSE(allows(person, R"({"a":[1],"b":true})"));  // in another order than the schema's
+  CHECK_FALSE(allows(person, R"({"a":[]})"));
+  CHECK_FALSE(allows(person, R"({"a":[1,2,3]})"));
+  CHECK_FALSE(allows(person, R"({,"a":[1]})"));
+  CHECK_FALSE(allows(person, R"({"a":[1],})"));
+  CHECK(allows(R"({"properties": {"x": {}}})", "{}"));
+  CHECK(allows(R"({"type": "string", "maxLength": 2})", R"("\"é")"));
+  CHECK_FALSE(allows(R"({"type": "string", "maxLength": 2})", R"("abc")"));
+  CHECK_FALSE(allows(R"({"type": "string"})", "\"a\nb\""));
+  CHECK(allows(R"({"type": "string", "pattern": "b+$"})", R"("a\\bb")"));
+  CHECK_FALSE(allows(R"({"type": "string", "pattern": "b+$"})", R"("abba")"));
+  CHECK(allows(R"({"enum": ["é", 1, {"k": [null]}]})", R"({"k":[null]})"));
+  CHECK_FALSE(allows(R"({"enum": ["é", 1], "type": "string"})", "1"));
+  CHECK(allows(R"({"type": "number"})", "-12.50"));
+  CHECK_FALSE(allows(R"({"type": "number"})", "1."));
+  CHECK(allows(R"({"oneOf": [{"type": "null"}, {"type": "integer", "exclusiveMinimum": 3}]})", "4"));
+  CHECK_FALSE(allows(R"({"oneOf": [{"type": "null"}, {"type": "integer", "exclusiveMinimum": 3}]})", "3"));
+  CHECK(allows(R"({"$ref": "#/definitions/a", "definitions": {"a": {"const": true}}})", "true"));
+}
+
+TEST_CASE("Unsupported keywords of a schema are named with their path") {
+  CHECK_THAT(refusal_of_schema(R"({"properties": {"a": {"format": "date"}}})"),
+             Contains("'format'") && Contains("#/properties/a"));
+  CHECK_THAT(refusal_of_schema(R"({"type": "text"})"), Contains("\"text\""));
+  CHECK_THAT(refusal_of_schema(R"({"required": ["a"], "properties": {}})"), Contains("\"a\""));
+  CHECK_THAT(refusal_of_schema(R"({"$ref": "#/$defs/b", "$defs": {"b": {"$ref": "#/$defs/b"}}})"),
+             Contains("leads back"));
+  CHECK_THAT(refusal_of_schema(R"({"$ref": "other.json"})"), Contains("other.json"));
+  CHECK_THAT(refusal_of_schema(R"({"type": "number", "minimum": 0})"), Contains("'minimum'"));
+  CHECK_THAT(refusal_of_schema(R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})"), Contains("anyOf"));
+  CHECK_THAT(refusal_of_schema("false"), Contains("object"));
+  CHECK_THAT(refusal_of_schema(R"({"type": "array", "minItems": 3, "maxItems": 2})"), Contains("maxItems"));
+}
+
+TEST_CASE("Tokens may follow where they leave a way to an end") {
+  // After 'ad' the text could not continue: no token writes the e.
+  const TokenAutomaton automaton(parse_regular_expression("a(bc|de)c*").pattern,
+                                 {"a", "ab", "ad", "c", "", "bcc", "b", "x"});
+  const auto ids = [&](TokenAutomaton::State state) {
+    std::vector<TokenId> found;
+    for (const auto& step : automaton.steps(state)) found.push_back(step.id);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  CHECK(ids(automaton.begin()) == std::vector<TokenId>{0, 1});
+  CHECK(automaton.distance(automaton.begin()) == 2);
+  const auto behind_a = automaton.next(automaton.begin(), 0);
+  CHECK(ids(behind_a) == std::vector<TokenId>{5, 6});
+  CHECK(automaton.distance(behind_a) == 1);
+  CHECK(automaton.next(automaton.begin(), 2) == TokenAutomaton::kDead);
+  CHECK(automaton.next(automaton.begin(), 4) == TokenAutomaton::kDead);
+  const auto end = automaton.next(behind_a, 5);
+  CHECK(automaton.accepts(end));
+  CHECK(automaton.distance(end) == 0);
+  CHECK(ids(end) == std::vector<TokenId>{3});
+  CHECK_THAT(test::message_of([] {
+               TokenAutomaton(parse_regular_expression("ab").pattern, {"a", "c"});
+             }),
+             Contains("vocabulary"));
+  CHECK_THAT(test::message_of([] { TokenAutomaton(choice({}), {"a"}); }), Contains("no text fits"));
+}
+
+TEST_CASE("Stop strings are found, and what may become one is held back") {
+  const StopStrings stop({"end", "né"});
+  CHECK(stop.find("the end") == 4);
+  CHECK(stop.find("né end") == 0);
+  CHECK_FALSE(stop.find("en d"));
+  CHECK(stop.undecided("the en") == 2);
+  CHECK(stop.undecided("abc") == 0);
+  CHECK(stop.undecided("abn\xc3") == 2);  // the first byte of é
+  CHECK(stop.undecided("e") == 1);
+  CHECK(stop.longest() == 3);
+  CHECK_THAT(test::message_of([] { StopStrings({"a", ""}); }), Contains("empty"));
+}

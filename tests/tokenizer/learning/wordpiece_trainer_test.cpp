@@ -1,0 +1,65 @@
+#include "tokenizer/learning/wordpiece_trainer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_directory.h"
+#include "tests/tokenizer/support.h"
+
+using namespace zoo;
+using nlohmann::json;
+using test::message_of;
+
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+/// The tokens after the five special ones.
+Tokens learn(std::string_view text, WordPieceTrainerOptions options = {}) {
+  const Tokens tokens = train_wordpiece(text, options);
+  REQUIRE(Tokens(tokens.begin(), tokens.begin() + 5) == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
+  return {tokens.begin() + 5, tokens.end()};
+}
+
+}  // namespace
+
+TEST_CASE("WordPiece learns from words as BERT cuts and normalises them") {
+  // Words: ab (3 times, once with an accent), "!" and an ideograph, each by itself.
+  CHECK(learn("Ab \xC3\x81"
+              "B!\nab\u4E2Dc") == Tokens{"!", "a", "b", "c", "\u4E2D", "##b", "ab"});
+  CHECK(learn("Ab ab", {.normalizer = {.lowercase = false}}) == Tokens{"A", "a", "b", "##b"});
+}
+
+TEST_CASE("WordPiece merges pairs inside a word under one prefix") {
+  // ##b ##c occurs 6 times, a ##bc 4 and x ##bc 2.
+  CHECK(learn("abc abc abc abc xbc xbc") == Tokens{"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"});
+}
+
+TEST_CASE("WordPiece keeps the most frequent characters, at most as many as it may") {
+  CHECK(learn("aab", {.limit_alphabet = 1}) == Tokens{"a", "##a"});
+}
+
+TEST_CASE("WordPiece needs its special tokens and room for the characters") {
+  CHECK(message_of([] {
+          train_wordpiece("a", {.special_tokens = {"[UNK]", "[CLS]"}});
+        }) == "the special tokens of a WordPiece vocabulary lack [SEP]");
+  CHECK(message_of([] { train_wordpiece("ab", {.vocab_size = 7}); }) ==
+        "vocab_size 7 has no room for the 5 special tokens and 2 characters: expected 8 or more");
+  CHECK(message_of([] { train_wordpiece("a\n\xC3", {}); }) ==
+        "invalid UTF-8 in the training text at byte 2 (line 2)");
+}
+
+TEST_CASE("The files of WordPiece say the same to all that read them") {
+  const test::TemporaryDirectory directory;
+  const WordPieceTrainerOptions options{.normalizer = {.lowercase = false}};
+  save_wordpiece(train_wordpiece("ab ab", options), options, directory.path());
+  CHECK(test::read_bytes(directory / "vocab.txt") == "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\nab\n");
+  const json tokenizer = json::parse(test::read_bytes(directory / "tokenizer.json"));
+  CHECK(tokenizer.at("model").at("vocab").at("ab") == 8);
+  CHECK(tokenizer.at("model").at("vocab").size() == 9);
+  CHECK(tokenizer.at("normalizer").at("lowercase") == false);
+  CHECK(tokenizer.at("added_tokens").size() == 5);
+  CHECK(tokenizer.at("post_processor").at("special_tokens").at("[SEP]").at("ids") == json::array({3}));
+  const json config = json::parse(test::read_bytes(directory / "tokenizer_config.json"));
+  CHECK(config.at("do_lower_case") == false);
+  CHECK(config.at("mask_token") == "[MASK]");
+}

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "tokenizer/constraint/pattern.h"
+
+namespace zoo {
+
+struct RegularExpression {
+  PatternPtr pattern;
+  bool begins = false, ends = false;  // it has the anchors ^ and $
+};
+
+/// Reads a regular expression: characters, . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \xHH \uHHHH,
+/// groups (…) and (?:…), a|b, * + ? {m} {m,} {m,n} (a lazy ? after them changes nothing), and the anchors ^
+/// and $ at the ends. \d \w \s are ASCII's. Throws Error with the position of anything else, such as
+/// backreferences and lookaround.
+RegularExpression parse_regular_expression(std::string_view text);
+
+}  // namespace zoo

@@ -1,0 +1,120 @@
+#include "tokenizer/encoding.h"
+
+#include <algorithm>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+using Piece = EncodingTemplate::Piece;
+
+std::size_t num_special_tokens(std::span<const Piece> pieces) {
+  std::size_t count = 0;
+  for (const Piece& piece : pieces) count += piece.ids.size();
+  return count;
+}
+
+void cut(Encoding& encoding, std::size_t size) {
+  const auto shorten = [size](auto& values) {
+    if (values.size() > size) values.resize(size);
+  };
+  shorten(encoding.ids);
+  shorten(encoding.offsets);
+  shorten(encoding.words);
+}
+
+// Cuts the longer text first, until both have `room` tokens together. If both are cut, the longer one keeps
+// the odd token.
+void cut_longest(Encoding& first, Encoding& second, std::size_t room) {
+  const bool swapped = first.size() > second.size();
+  Encoding& shorter = swapped ? second : first;
+  Encoding& longer = swapped ? first : second;
+  const std::size_t kept = std::min(shorter.size(), room / 2);
+  cut(shorter, kept);
+  cut(longer, room - kept);
+}
+
+void truncate(Encoding& first, Encoding* second, std::size_t room, Truncation how) {
+  const std::size_t size = first.size() + (second != nullptr ? second->size() : 0);
+  if (size <= room) return;
+  if (second == nullptr) {
+    if (how == Truncation::only_second) throw Error("there is no second text to truncate");
+    cut(first, room);
+    return;
+  }
+  if (how == Truncation::longest_first) {
+    cut_longest(first, *second, room);
+    return;
+  }
+  Encoding& cut_one = how == Truncation::only_first ? first : *second;
+  const std::size_t excess = size - room;
+  if (excess >= cut_one.size()) {
+    throw Error("a text of ", cut_one.size(), " tokens cannot be cut by ", excess,
+                " so that the pair fits max_length");
+  }
+  cut(cut_one, cut_one.size() - excess);
+}
+
+void append(Encoding& whole, const Encoding& part, std::int32_t type_id, std::int8_t text) {
+  const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(whole.ids, part.ids);
+  add(whole.offsets, part.offsets);
+  add(whole.words, part.words);
+  whole.type_ids.resize(whole.ids.size(), type_id);
+  whole.texts.resize(whole.ids.size(), text);
+}
+
+Encoding special_tokens(const std::vector<TokenId>& ids, bool with_offsets) {
+  Encoding part{.ids = ids};
+  if (with_offsets) {
+    part.offsets.resize(ids.size());
+    part.words.resize(ids.size(), -1);
+  }
+  return part;
+}
+
+}  // namespace
+
+const EncodingTemplate& plain_template() {
+  static const EncodingTemplate plain = {
+      .single = {{Piece::Kind::first_text, 0, {}}},
+      .pair = {{Piece::Kind::first_text, 0, {}}, {Piece::Kind::second_text, 1, {}}}};
+  return plain;
+}
+
+EncodingTemplate bert_template(TokenId cls, TokenId sep) {
+  const Piece begin = {Piece::Kind::special, 0, {cls}};
+  const Piece end = {Piece::Kind::special, 0, {sep}}, second_end = {Piece::Kind::special, 1, {sep}};
+  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 1, {}};
+  return {{begin, first, end}, {begin, first, end, second, second_end}};
+}
+
+EncodingTemplate roberta_template(TokenId cls, TokenId sep) {
+  const Piece first_special = {Piece::Kind::special, 0, {cls}}, special = {Piece::Kind::special, 0, {sep}};
+  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 0, {}};
+  return {{first_special, first, special}, {first_special, first, special, special, second, special}};
+}
+
+Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* second,
+                  const EncodeOptions& options) {
+  const std::size_t added = options.add_special_tokens ? num_special_tokens(pieces) : 0;
+  if (options.max_length) {
+    if (*options.max_length < added) {
+      throw Error("max_length ", *options.max_length, " has no room for the ", added, " special tokens");
+    }
+    truncate(first, second, *options.max_length - added, options.truncation);
+  }
+  const bool has_offsets = first.offsets.size() == first.size() && options.with_offsets;
+  Encoding whole;
+  for (const Piece& piece : pieces) {
+    if (piece.kind == Piece::Kind::first_text) append(whole, first, piece.type_id, 0);
+    if (piece.kind == Piece::Kind::second_text && second != nullptr) append(whole, *second, piece.type_id, 1);
+    if (piece.kind == Piece::Kind::special && options.add_special_tokens) {
+      append(whole, special_tokens(piece.ids, has_offsets), piece.type_id, -1);
+    }
+  }
+  return whole;
+}
+
+}  // namespace zoo

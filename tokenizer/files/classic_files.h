@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// Tokenizers in the older files without tokenizer.json, built as transformers builds them for the class that
+/// tokenizer_config.json (else config.json) names. All functions throw Error naming the file and what was
+/// expected.
+
+/// vocab.txt, one token a line: BERT.
+std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path);
+
+/// vocab.json with merges.txt: GPT-2 or RoBERTa.
+std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path);
+
+}  // namespace zoo

@@ -1,0 +1,47 @@
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/files/tokenizer_json.h"
+
+namespace zoo {
+namespace {
+
+TokenDecoder read_metaspace_decoder(const JsonSection& section) {
+  const bool prepends =
+      section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never") != "never";
+  return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
+}
+
+TokenDecoder read(const JsonSection& section, bool is_last) {
+  const std::string type = section.text("type");
+  if (type == "WordPiece")
+    return word_piece_decoder(section.text("prefix", "##"), section.flag("cleanup", true));
+  if (type == "ByteLevel") return byte_level_decoder(is_last);
+  if (type == "Metaspace") return read_metaspace_decoder(section);
+  if (type == "BPEDecoder") return bpe_decoder(section.text("suffix", "</w>"));
+  if (type == "ByteFallback") return byte_fallback_decoder();
+  if (type == "Fuse") return fuse_decoder();
+  if (type == "Replace") return replace_decoder(read_pattern(section, "pattern"), section.text("content"));
+  if (type == "Strip") {
+    return strip_decoder(section.character("content", ' '),
+                         static_cast<std::size_t>(section.count("start", 0)),
+                         static_cast<std::size_t>(section.count("stop", 0)));
+  }
+  if (type == "Sequence") {
+    std::vector<TokenDecoder> decoders;
+    const std::vector<JsonSection> parts = section.sections("decoders");
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      decoders.push_back(read(parts[i], is_last && i + 1 == parts.size()));
+    return decoder_sequence(std::move(decoders));
+  }
+  fail_unknown_type(
+      section, "decoder",
+      "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Replace, Strip, Sequence");
+}
+
+}  // namespace
+
+void read_decoder(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("decoder") != nullptr) pipeline.decoder = read(root.section("decoder"), true);
+}
+
+}  // namespace zoo

@@ -1,0 +1,100 @@
+#include <cstdint>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/files/tokenizer_json.h"
+
+namespace zoo {
+namespace {
+
+BertNormalizerOptions read_bert(const JsonSection& section) {
+  BertNormalizerOptions options;
+  options.clean_text = section.flag("clean_text", true);
+  options.handle_chinese_chars = section.flag("handle_chinese_chars", true);
+  if (section.find("strip_accents") != nullptr) options.strip_accents = section.flag("strip_accents", false);
+  options.lowercase = section.flag("lowercase", true);
+  return options;
+}
+
+int base64_digit(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+// Decodes base64 (RFC 4648, padded). Returns nothing if the text is not base64.
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && text.ends_with('=')) {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const int value = base64_digit(c);
+    if (value < 0) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) bytes += static_cast<char>(bits >> (count -= 8) & 0xFF);
+  }
+  return bytes;
+}
+
+Normalizer read_precompiled(const JsonSection& section) {
+  const char* key = "precompiled_charsmap";
+  const auto map = decode_base64(section.text(key, ""));
+  if (!map) section.fail(key, "is not base64");
+  try {
+    return precompiled_normalizer(*map);
+  } catch (const Error& error) {
+    section.fail(key, "cannot be used: ", error.what());
+  }
+}
+
+bool is_bert(std::string_view type) {
+  return type == "BertNormalizer" || type == "Bert";
+}
+
+Normalizer read(const JsonSection& section) {
+  const std::string type = section.text("type");
+  if (is_bert(type)) return bert_normalizer(read_bert(section));
+  if (type == "NFC") return normal_form(NormalForm::nfc);
+  if (type == "NFD") return normal_form(NormalForm::nfd);
+  if (type == "NFKC") return normal_form(NormalForm::nfkc);
+  if (type == "NFKD") return normal_form(NormalForm::nfkd);
+  if (type == "Lowercase") return lowercase_normalizer();
+  if (type == "StripAccents") return strip_accents_normalizer();
+  if (type == "Strip")
+    return strip_normalizer(section.flag("strip_left", true), section.flag("strip_right", true));
+  if (type == "Replace") return replace_normalizer(read_pattern(section, "pattern"), section.text("content"));
+  if (type == "Prepend") return prepend_normalizer(section.text("prepend"));
+  if (type == "Nmt") return nmt_normalizer();
+  if (type == "ByteLevel") return byte_level_normalizer();
+  if (type == "Precompiled") return read_precompiled(section);
+  if (type == "Sequence") {
+    std::vector<Normalizer> normalizers;
+    for (const JsonSection& part : section.sections("normalizers")) normalizers.push_back(read(part));
+    return normalizer_sequence(std::move(normalizers));
+  }
+  fail_unknown_type(
+      section, "normalizer",
+      "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, "
+      "ByteLevel, Precompiled, Sequence");
+}
+
+}  // namespace
+
+void read_normalizer(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("normalizer") == nullptr) return;
+  const JsonSection section = root.section("normalizer");
+  pipeline.normalizer = read(section);
+  if (is_bert(section.text("type"))) pipeline.bert = read_bert(section);
+}
+
+}  // namespace zoo

@@ -1,0 +1,135 @@
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/files/tokenizer_json.h"
+
+namespace zoo {
+namespace {
+
+SplitBehavior read_behavior(const JsonSection& section, const char* key, const char* if_absent) {
+  const std::string name = section.text(key, if_absent);
+  if (name == "Removed") return SplitBehavior::removed;
+  if (name == "Isolated") return SplitBehavior::isolated;
+  if (name == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
+  if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
+  if (name == "Contiguous") return SplitBehavior::contiguous;
+  section.fail(key, "is ", name,
+               ": expected Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+}
+
+MetaspaceOptions read_metaspace(const JsonSection& section) {
+  using Prepend = MetaspaceOptions::Prepend;
+  MetaspaceOptions options;
+  options.replacement = section.character("replacement", options.replacement);
+  options.split = section.flag("split", true);
+  // Older files have add_prefix_space instead of prepend_scheme.
+  const std::string scheme =
+      section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never");
+  if (scheme != "always" && scheme != "never" && scheme != "first") {
+    section.fail("prepend_scheme", "is ", scheme, ": expected always, never or first");
+  }
+  options.prepend = scheme == "always"  ? Prepend::always
+                    : scheme == "never" ? Prepend::never
+                                        : Prepend::first;
+  return options;
+}
+
+class PreTokenizerReader {
+ public:
+  PreTokenizerReader(const JsonSection& root, Pipeline& pipeline) : pipeline_(pipeline) {
+    const JsonSection section = root.section("pre_tokenizer");
+    flatten(section);
+    std::vector<PreTokenizer> parts;
+    for (std::size_t i = 0; i < sections_.size(); ++i)
+      parts.push_back(read(sections_[i], i + 1 == sections_.size()));
+    pipeline.pre_tokenizer =
+        parts.size() == 1 ? std::move(parts[0]) : pre_tokenizer_sequence(std::move(parts));
+    if (section.text("type") != "BertPreTokenizer") pipeline.bert.reset();
+    if (!only_splits_) pipeline.only_splits.reset();
+  }
+
+ private:
+  void flatten(const JsonSection& section) {
+    if (section.text("type") != "Sequence") {
+      sections_.push_back(section);
+      return;
+    }
+    for (const JsonSection& part : section.sections("pretokenizers")) flatten(part);
+  }
+
+  PreTokenizer read(const JsonSection& section, bool is_last) {
+    const std::string type = section.text("type");
+    if (type == "Split") return read_split(section);
+    if (type == "ByteLevel") return read_byte_level(section, is_last);
+    only_splits_ = false;
+    if (type == "BertPreTokenizer") return bert_pre_tokenizer();
+    if (type == "Whitespace") return whitespace_pre_tokenizer();
+    if (type == "WhitespaceSplit") return whitespace_split_pre_tokenizer();
+    if (type == "Punctuation")
+      return punctuation_pre_tokenizer(read_behavior(section, "behavior", "Isolated"));
+    if (type == "Digits") return digits_pre_tokenizer(section.flag("individual_digits", false));
+    if (type == "Metaspace") {
+      const MetaspaceOptions options = read_metaspace(section);
+      pipeline_.needs_source = pipeline_.needs_source || options.prepend == MetaspaceOptions::Prepend::first;
+      return metaspace_pre_tokenizer(options);
+    }
+    if (type == "CharDelimiterSplit") {
+      std::string delimiter = section.text("delimiter");
+      return split_pre_tokenizer(TextPattern::literal(std::move(delimiter)), SplitBehavior::removed, false);
+    }
+    fail_unknown_type(
+        section, "pre-tokenizer",
+        "BertPreTokenizer, Whitespace, WhitespaceSplit, ByteLevel, Metaspace, Punctuation, Digits, Split, "
+        "CharDelimiterSplit, Sequence");
+  }
+
+  void set_split(SplitPattern pattern) {
+    only_splits_ = only_splits_ && !pipeline_.only_splits;
+    pipeline_.only_splits = pattern;
+  }
+
+  PreTokenizer read_split(const JsonSection& section) {
+    const SplitBehavior behavior = read_behavior(section, "behavior", "");
+    const bool invert = section.flag("invert", false);
+    const JsonSection pattern = section.section("pattern");
+    const auto known = split_pattern_of(pattern.text("Regex", ""));
+    // The known patterns match every part of a text: nothing lies between two matches.
+    const bool keeps_matches = invert
+                                   ? behavior == SplitBehavior::removed || behavior == SplitBehavior::isolated
+                                   : behavior == SplitBehavior::isolated;
+    if (known && keeps_matches) {
+      set_split(*known);
+      return split_pre_tokenizer(*known);
+    }
+    only_splits_ = false;
+    return split_pre_tokenizer(read_pattern(section, "pattern"), behavior, invert);
+  }
+
+  PreTokenizer read_byte_level(const JsonSection& section, bool is_last) {
+    ByteLevelOptions options;
+    options.add_prefix_space = section.flag("add_prefix_space", true);
+    options.use_regex = section.flag("use_regex", true);
+    if (options.use_regex) set_split(SplitPattern::gpt2);
+    if (options.add_prefix_space || !is_last) only_splits_ = false;
+    pipeline_.model_reads_bytes = is_last && pipeline_.kind == "bpe";
+    options.maps_bytes = !pipeline_.model_reads_bytes;
+    if (options.maps_bytes) only_splits_ = false;
+    return byte_level_pre_tokenizer(options);
+  }
+
+  Pipeline& pipeline_;
+  std::vector<JsonSection> sections_;
+  bool only_splits_ = true;
+};
+
+}  // namespace
+
+void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("pre_tokenizer") == nullptr) {
+    pipeline.bert.reset();
+  } else {
+    PreTokenizerReader(root, pipeline);
+  }
+  if (pipeline.normalizer) pipeline.only_splits.reset();
+}
+
+}  // namespace zoo

@@ -1,0 +1,183 @@
+#include "tokenizer/files/tokenizer_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "tokenizer/files/tokenizer_settings.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/pipeline_tokenizer.h"
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+// The vocabulary as pieces[id]. Throws Error unless the ids are 0 to n - 1 without repeats.
+std::vector<std::string> read_texts_by_id(const JsonSection& model) {
+  const json& vocabulary = model.require("vocab", JsonType::object);
+  if (vocabulary.empty()) model.fail("vocab", "is empty");
+  std::vector<const std::string*> pieces(vocabulary.size(), nullptr);
+  for (const auto& [piece, id] : vocabulary.items()) {
+    const std::string key = "vocab[" + json(piece).dump() + "]";
+    const bool in_range = id.is_number_unsigned() && id.get<std::uint64_t>() < pieces.size();
+    if (!in_range) {
+      model.fail(key, "is ", id.is_structured() ? id.type_name() : id.dump(),
+                 ": expected an integer from 0 to ", pieces.size() - 1, ", as there are ", pieces.size(),
+                 " entries");
+    }
+    const std::string*& place = pieces[id.get<std::size_t>()];
+    if (place != nullptr)
+      model.fail(key, "is ", id.dump(), ", which is also the id of ", json(*place).dump());
+    place = &vocabulary.find(piece).key();
+  }
+  std::vector<std::string> result;
+  for (const std::string* piece : pieces) result.push_back(*piece);
+  return result;
+}
+
+bool is_empty_text(const JsonSection& section, const char* key) {
+  const json* value = section.find(key);
+  return value == nullptr || *value == "";
+}
+
+// BPE without merges, where no other part changes the text or adds ids.
+bool is_plain_vocabulary(const JsonSection& root) {
+  if (kind_of_model(root) != "bpe") return false;
+  const JsonSection model = root.section("model");
+  const json* dropout = model.find("dropout");
+  const bool has_added =
+      root.find("added_tokens") != nullptr && !root.require("added_tokens", JsonType::array).empty();
+  return model.require("merges", JsonType::array).empty() && !model.flag("byte_fallback", false) &&
+         is_empty_text(model, "unk_token") && is_empty_text(model, "continuing_subword_prefix") &&
+         is_empty_text(model, "end_of_word_suffix") && (dropout == nullptr || *dropout == 0) && !has_added &&
+         root.find("normalizer") == nullptr;
+}
+
+bool is_char(const JsonSection& root) {
+  return is_plain_vocabulary(root) && root.type_of("pre_tokenizer") == "none" &&
+         root.type_of("post_processor") == "none" && root.type_of("decoder") == "Fuse";
+}
+
+std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
+  const JsonSection model = root.section("model");
+  std::vector<char32_t> characters;
+  for (const std::string& piece : read_texts_by_id(model)) {
+    std::size_t end = 0;
+    const char32_t c = piece.empty() ? 0 : next_code_point(piece, end);
+    if (piece.empty() || end != piece.size()) {
+      model.fail("vocab[" + json(piece).dump() + "]",
+                 "is not one character, and there are no merges to build it");
+    }
+    characters.push_back(c);
+  }
+  return std::make_unique<CharTokenizer>(std::move(characters));
+}
+
+// True if each of the 256 bytes has its value as its id.
+bool is_byte_vocabulary(const json& vocabulary) {
+  if (vocabulary.size() != 256) return false;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::string character;
+    append_utf8(character, byte_level_character(static_cast<unsigned char>(byte)));
+    const auto found = vocabulary.find(character);
+    if (found == vocabulary.end() || *found != byte) return false;
+  }
+  return true;
+}
+
+bool is_byte(const JsonSection& root) {
+  if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
+  const JsonSection pre_tokenizer = root.section("pre_tokenizer");
+  pre_tokenizer.flag("use_regex", true);
+  // A ByteLevel post-processor only moves offsets, and without merges it does not matter where use_regex
+  // cuts.
+  const std::string post_processor = root.type_of("post_processor");
+  return (post_processor == "none" || post_processor == "ByteLevel") &&
+         root.type_of("decoder") == "ByteLevel" && !pre_tokenizer.flag("add_prefix_space", true) &&
+         is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
+}
+
+std::unique_ptr<Tokenizer> read_any(const JsonSection& root) {
+  if (root.find("version") != nullptr) {
+    const json& version = root.require("version", JsonType::string);
+    if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
+  }
+  if (is_char(root)) return read_char(root);
+  if (is_byte(root)) return std::make_unique<ByteTokenizer>();
+  const std::filesystem::path directory = root.file().parent_path();
+  Pipeline pipeline = read_pipeline(root);
+  TokenizerSettings settings = TokenizerSettings::read(directory);
+  apply_class(settings, pipeline);
+  apply_settings(settings, pipeline);
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
+                                             read_tokenizer_files(directory, {"tokenizer.json"}));
+}
+
+}  // namespace
+
+Pipeline read_pipeline(const JsonSection& root) {
+  Pipeline pipeline;
+  pipeline.kind = kind_of_model(root);
+  read_normalizer(root, pipeline);
+  read_pre_tokenizer(root, pipeline);
+  read_model(root, pipeline);
+  read_added_tokens(root, pipeline);
+  read_post_processor(root, pipeline);
+  read_decoder(root, pipeline);
+  return pipeline;
+}
+
+std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path) {
+  try {
+    const json root = read_json(path);
+    return read_any(JsonSection(path, "", root));
+  } catch (const json::exception& error) {
+    throw Error(path, ": ", error.what());
+  }
+}
+
+void fail_unknown_type(const JsonSection& section, std::string_view what, std::string_view known) {
+  section.fail("type", "is ", section.text("type"), ", a ", what, " that is not supported: expected one of ",
+               known);
+}
+
+TextPattern read_pattern(const JsonSection& section, const char* key) {
+  // Some older files have plain text here.
+  if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string()) {
+    return TextPattern::literal(plain->get<std::string>());
+  }
+  const JsonSection pattern = section.section(key);
+  if (pattern.find("String") != nullptr) return TextPattern::literal(pattern.text("String"));
+  const std::string expression = pattern.text("Regex");
+  try {
+    return TextPattern::regex(expression);
+  } catch (const Error& error) {
+    pattern.fail("Regex", "is ", error.what());
+  }
+}
+
+AddedToken read_added_token(const JsonSection& section) {
+  AddedToken token;
+  token.content = section.text("content");
+  token.special = section.flag("special", false);
+  token.single_word = section.flag("single_word", false);
+  token.lstrip = section.flag("lstrip", false);
+  token.rstrip = section.flag("rstrip", false);
+  token.normalized = section.flag("normalized", !token.special);
+  return token;
+}
+
+void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("added_tokens") == nullptr) return;
+  TokenRegistry registry(pipeline);
+  for (const JsonSection& section : root.sections("added_tokens")) {
+    AddedToken token = read_added_token(section);
+    if (!token.content.empty()) registry.add(std::move(token));
+  }
+}
+
+}  // namespace zoo

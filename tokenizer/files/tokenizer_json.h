@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "tokenizer/files/json_section.h"
+#include "tokenizer/pipeline/pipeline.h"
+
+namespace zoo {
+
+/// Reads a tokenizer.json of Hugging Face's `tokenizers`. Throws Error naming the file and the key that is
+/// missing, has the wrong type or asks for something unsupported.
+std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path);
+
+/// Reads all parts; ignores truncation and padding, which callers choose. Throws Error naming the file, the
+/// key and the unknown type.
+Pipeline read_pipeline(const JsonSection& root);
+
+/// The sections, in the order in which they are read. kind_of_model returns the Tokenizer::kind of a model
+/// type and throws Error if the type is unknown.
+std::string kind_of_model(const JsonSection& root);
+void read_normalizer(const JsonSection& root, Pipeline& pipeline);
+void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline);
+void read_model(const JsonSection& root, Pipeline& pipeline);
+void read_added_tokens(const JsonSection& root, Pipeline& pipeline);
+void read_post_processor(const JsonSection& root, Pipeline& pipeline);
+void read_decoder(const JsonSection& root, Pipeline& pipeline);
+
+/// {"String": "…"} or {"Regex": "…"} under `key`.
+TextPattern read_pattern(const JsonSection& section, const char* key);
+
+/// An entry of added_tokens or of tokenizer_config.json.
+AddedToken read_added_token(const JsonSection& section);
+
+/// Throws Error: SECTION.type is TYPE, which is not among `known`.
+[[noreturn]] void fail_unknown_type(const JsonSection& section, std::string_view what,
+                                    std::string_view known);
+
+}  // namespace zoo

@@ -1,0 +1,307 @@
+#include "tokenizer/files/tokenizer_settings.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/json_file.h"
+#include "tokenizer/files/tokenizer_json.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct RoleKey {
+  SpecialToken role;
+  const char* key;
+};
+
+// In the order in which transformers adds them.
+constexpr std::array<RoleKey, 7> kRoles = {{{SpecialToken::bos, "bos_token"},
+                                            {SpecialToken::eos, "eos_token"},
+                                            {SpecialToken::unk, "unk_token"},
+                                            {SpecialToken::sep, "sep_token"},
+                                            {SpecialToken::pad, "pad_token"},
+                                            {SpecialToken::cls, "cls_token"},
+                                            {SpecialToken::mask, "mask_token"}}};
+
+struct ClassDefault {
+  const char* tokenizer_class;
+  SpecialToken role;
+  const char* token;
+};
+
+constexpr std::array kDefaults{
+    ClassDefault{"BertTokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"BertTokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"BertTokenizer", SpecialToken::pad, "[PAD]"},
+    ClassDefault{"BertTokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"BertTokenizer", SpecialToken::mask, "[MASK]"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::bos, "<|endoftext|>"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::bos, "[CLS]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::eos, "[SEP]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
+};
+
+// The class of a model type, used if no tokenizer_config.json names one.
+std::string class_of_model(std::string_view model_type) {
+  if (model_type == "bert" || model_type == "distilbert") return "BertTokenizer";
+  if (model_type == "gpt2") return "GPT2Tokenizer";
+  if (model_type == "roberta") return "RobertaTokenizer";
+  if (model_type == "t5" || model_type == "mt5") return "T5Tokenizer";
+  if (model_type == "llama") return "LlamaTokenizer";
+  if (model_type == "albert") return "AlbertTokenizer";
+  return "";
+}
+
+std::string canonical_class(std::string name) {
+  if (name.ends_with("Fast")) name.erase(name.size() - 4);
+  return name == "DistilBertTokenizer" ? "BertTokenizer" : name;
+}
+
+AddedToken special_token(std::string content) {
+  AddedToken token;
+  token.content = std::move(content);
+  token.special = true;
+  token.normalized = false;
+  return token;
+}
+
+// "[CLS]", or {"content": "[CLS]", "lstrip": false, …}
+AddedToken read_token(const JsonSection& section, const std::string& key, const json& value) {
+  if (value.is_string()) return special_token(value.get<std::string>());
+  if (!value.is_object()) section.fail(key, "is ", value.type_name(), ": expected a text or an object");
+  AddedToken token = read_added_token(JsonSection(section.file(), key, value));
+  token.special = true;
+  return token;
+}
+
+void read_roles(const JsonSection& section, TokenizerSettings& settings) {
+  for (const auto& [role, key] : kRoles) {
+    const json* value = section.find(key);
+    if (value == nullptr || settings.roles.contains(role)) continue;
+    settings.roles[role] = read_token(section, key, *value);
+    settings.named.push_back(role);
+  }
+}
+
+void read_additional(const JsonSection& section, TokenizerSettings& settings) {
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const json* tokens = section.find(key);
+    if (tokens == nullptr || !tokens->is_structured()) continue;
+    for (const json& token : *tokens)
+      settings.additional_special_tokens.push_back(read_token(section, key, token));
+  }
+}
+
+void read_decoder_table(const JsonSection& section, TokenizerSettings& settings) {
+  if (section.find("added_tokens_decoder") == nullptr) return;
+  const JsonSection table = section.section("added_tokens_decoder");
+  for (const auto& [id, token] : table.object().items()) {
+    const bool is_number = !id.empty() && id.size() < 9 &&
+                           std::all_of(id.begin(), id.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number) table.fail(id, "is not an id");
+    settings.added_tokens_decoder[std::stoi(id)] = read_added_token(table.section(id.c_str()));
+  }
+}
+
+void read_flags(const JsonSection& section, TokenizerSettings& settings) {
+  const auto read = [&section](const char* key, std::optional<bool>& flag) {
+    if (section.find(key) != nullptr) flag = section.flag(key, false);
+  };
+  read("add_bos_token", settings.add_bos_token);
+  read("add_eos_token", settings.add_eos_token);
+  read("add_prefix_space", settings.add_prefix_space);
+  read("do_lower_case", settings.do_lower_case);
+  read("strip_accents", settings.strip_accents);
+  read("tokenize_chinese_chars", settings.tokenize_chinese_chars);
+  read("keep_accents", settings.keep_accents);
+  read("legacy", settings.legacy);
+  read("trim_offsets", settings.trim_offsets);
+  read("clean_up_tokenization_spaces", settings.clean_up_tokenization_spaces);
+  if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
+}
+
+template <class Read>
+void read_if_there(const fs::path& file, Read read) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;
+  try {
+    const json root = read_json(file);
+    read(JsonSection(file, "", root));
+  } catch (const json::exception& error) {
+    throw Error(file, ": ", error.what());
+  }
+}
+
+using Piece = EncodingTemplate::Piece;
+
+EncodingTemplate bos_eos_template(std::optional<TokenId> bos, std::optional<TokenId> eos) {
+  EncodingTemplate result;
+  const auto add = [&](std::vector<Piece>& pieces, Piece::Kind kind, std::int32_t type_id) {
+    if (bos) pieces.push_back({Piece::Kind::special, type_id, {*bos}});
+    pieces.push_back({kind, type_id, {}});
+    if (eos) pieces.push_back({Piece::Kind::special, type_id, {*eos}});
+  };
+  add(result.single, Piece::Kind::first_text, 0);
+  add(result.pair, Piece::Kind::first_text, 0);
+  add(result.pair, Piece::Kind::second_text, 1);
+  return result;
+}
+
+// A known token keeps its matching rules (lstrip, single_word, …).
+TokenId add_special(AddedToken token, const Pipeline& pipeline, TokenRegistry& registry) {
+  for (const AddedToken& known : pipeline.added_tokens) {
+    if (known.content == token.content) token = known;
+  }
+  token.special = true;
+  return registry.add(std::move(token));
+}
+
+// Common special tokens and their roles, used if no file names roles.
+constexpr std::array kCommonNames{
+    ClassDefault{"", SpecialToken::cls, "[CLS]"},         ClassDefault{"", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"", SpecialToken::pad, "[PAD]"},         ClassDefault{"", SpecialToken::pad, "<pad>"},
+    ClassDefault{"", SpecialToken::mask, "[MASK]"},       ClassDefault{"", SpecialToken::mask, "<mask>"},
+    ClassDefault{"", SpecialToken::unk, "[UNK]"},         ClassDefault{"", SpecialToken::unk, "<unk>"},
+    ClassDefault{"", SpecialToken::bos, "<s>"},           ClassDefault{"", SpecialToken::eos, "</s>"},
+    ClassDefault{"", SpecialToken::eos, "<|endoftext|>"},
+};
+
+void guess_roles(Pipeline& pipeline) {
+  for (const ClassDefault& known : kCommonNames) {
+    for (const AddedToken& token : pipeline.added_tokens) {
+      if (token.special && token.content == known.token) pipeline.roles.try_emplace(known.role, token.id);
+    }
+  }
+}
+
+}  // namespace
+
+TokenizerSettings TokenizerSettings::read(const fs::path& directory) {
+  TokenizerSettings settings;
+  read_if_there(directory / "tokenizer_config.json", [&](const JsonSection& section) {
+    settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
+    settings.names_class = !settings.tokenizer_class.empty();
+    read_roles(section, settings);
+    read_additional(section, settings);
+    read_decoder_table(section, settings);
+    read_flags(section, settings);
+  });
+  read_if_there(directory / "special_tokens_map.json", [&](const JsonSection& section) {
+    read_roles(section, settings);
+    if (settings.additional_special_tokens.empty()) read_additional(section, settings);
+  });
+  if (settings.tokenizer_class.empty()) {
+    read_if_there(directory / "config.json", [&](const JsonSection& section) {
+      settings.tokenizer_class = class_of_model(section.text("model_type", ""));
+    });
+  }
+  settings.use_class(settings.tokenizer_class);
+  return settings;
+}
+
+void TokenizerSettings::use_class(std::string name) {
+  tokenizer_class = std::move(name);
+  for (const ClassDefault& known : kDefaults) {
+    if (known.tokenizer_class == tokenizer_class && !roles.contains(known.role)) {
+      roles[known.role] = special_token(known.token);
+    }
+  }
+}
+
+void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
+  TokenRegistry registry(pipeline);
+  for (const auto& [id, token] : settings.added_tokens_decoder) {
+    if (!token.content.empty()) registry.add(token);
+  }
+  for (const auto& [role, key] : kRoles) {
+    const auto found = settings.roles.find(role);
+    if (found == settings.roles.end() || found->second.content.empty()) continue;
+    // A default of the class is not added if the vocabulary lacks it.
+    const bool is_named =
+        std::find(settings.named.begin(), settings.named.end(), role) != settings.named.end();
+    if (!is_named && !registry.find(found->second.content)) continue;
+    pipeline.roles[role] = add_special(found->second, pipeline, registry);
+  }
+  for (const AddedToken& token : settings.additional_special_tokens) {
+    if (!token.content.empty()) add_special(token, pipeline, registry);
+  }
+  if (settings.add_bos_token || settings.add_eos_token) {
+    const auto id = [&](std::optional<bool> wanted, SpecialToken role) {
+      const auto found = pipeline.roles.find(role);
+      return wanted.value_or(false) && found != pipeline.roles.end() ? std::optional(found->second)
+                                                                     : std::nullopt;
+    };
+    pipeline.encoding_template = bos_eos_template(id(settings.add_bos_token, SpecialToken::bos),
+                                                  id(settings.add_eos_token, SpecialToken::eos));
+  }
+  if (settings.roles.empty()) guess_roles(pipeline);
+  const bool is_bpe = pipeline.kind.ends_with("bpe");
+  pipeline.cleans_up_spaces = settings.clean_up_tokenization_spaces.value_or(false) && !is_bpe;
+}
+
+BertNormalizerOptions TokenizerSettings::bert_cleaning() const {
+  BertNormalizerOptions cleaning;
+  cleaning.handle_chinese_chars = tokenize_chinese_chars.value_or(true);
+  cleaning.strip_accents = strip_accents;
+  cleaning.lowercase = do_lower_case.value_or(true);
+  return cleaning;
+}
+
+void TokenizerSettings::add_sentinels() {
+  for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i) {
+    additional_special_tokens.push_back(special_token("<extra_id_" + std::to_string(i) + ">"));
+  }
+}
+
+void apply_class(TokenizerSettings& settings, Pipeline& pipeline) {
+  settings.add_bos_token = settings.add_eos_token = std::nullopt;
+  if (!settings.names_class) return;
+  const std::string& name = settings.tokenizer_class;
+  if (name == "BertTokenizer" && pipeline.bert) {
+    pipeline.bert = settings.bert_cleaning();
+    pipeline.normalizer = bert_normalizer(*pipeline.bert);
+  }
+  if ((name == "GPT2Tokenizer" || name == "RobertaTokenizer") && pipeline.model_reads_bytes) {
+    const bool prefix = settings.add_prefix_space.value_or(false);
+    pipeline.pre_tokenizer = byte_level_pre_tokenizer({.add_prefix_space = prefix, .maps_bytes = false});
+    pipeline.only_splits = prefix || pipeline.normalizer ? std::nullopt : std::optional(SplitPattern::gpt2);
+  }
+  if (name == "T5Tokenizer") settings.add_sentinels();
+}
+
+PipelineTokenizer::Files read_tokenizer_files(const fs::path& directory, std::vector<std::string> names) {
+  PipelineTokenizer::Files files;
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) names.push_back(name);
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (fs::exists(directory / name, ignored)) files[name] = read_file(directory / name);
+  }
+  return files;
+}
+
+}  // namespace zoo

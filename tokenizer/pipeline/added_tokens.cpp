@@ -1,0 +1,112 @@
+#include "tokenizer/pipeline/added_tokens.h"
+
+#include <algorithm>
+
+#include "tokenizer/text/unicode.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+// The character that ends before text[end].
+char32_t character_before(std::string_view text, std::size_t end) {
+  std::size_t at = end - 1;
+  while (continues_character(text[at])) --at;
+  return next_code_point(text, at);
+}
+
+bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
+  std::size_t at = end;
+  return (begin == 0 || !is_word_character(character_before(text, begin))) &&
+         (end == text.size() || !is_word_character(next_code_point(text, at)));
+}
+
+std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
+  while (at > 0) {
+    const char32_t c = character_before(text, at);
+    if (!is_white_space(c)) break;
+    do --at;
+    while (continues_character(text[at]));
+  }
+  return at;
+}
+
+std::size_t skip_spaces(std::string_view text, std::size_t at) {
+  for (std::size_t next = at; next < text.size() && is_white_space(next_code_point(text, next));) at = next;
+  return at;
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  std::vector<ByteTrie::Entry> entries;
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    const std::string& content = tokens_[i].content;
+    if (content.empty()) continue;
+    entries.push_back({content, static_cast<TokenId>(i)});
+    begins_[static_cast<unsigned char>(content[0])] = true;
+  }
+  trie_ = ByteTrie(entries);
+}
+
+bool AddedTokenFinder::may_find(std::string_view text) const {
+  return !empty() && std::any_of(text.begin(), text.end(),
+                                 [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
+}
+
+const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_t at,
+                                               std::size_t& end) const {
+  const AddedToken* longest = nullptr;
+  ByteTrie::Node node = ByteTrie::kRoot;
+  while (at < text.size()) {
+    node = trie_.child(node, static_cast<unsigned char>(text[at++]));
+    if (node == ByteTrie::kNoNode) break;
+    if (trie_.id(node) == ByteTrie::kNoId) continue;
+    longest = &tokens_[static_cast<std::size_t>(trie_.id(node))];
+    end = at;
+  }
+  return longest;
+}
+
+void AddedTokenFinder::split_word(std::string_view text, std::uint32_t offset,
+                                  std::vector<Word>& words) const {
+  const auto push = [&](std::size_t begin, std::size_t end, TokenId id) {
+    if (begin < end)
+      words.push_back(
+          {offset + static_cast<std::uint32_t>(begin), offset + static_cast<std::uint32_t>(end), id});
+  };
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = 0;
+    const bool begins = begins_[static_cast<unsigned char>(text[at])];
+    const AddedToken* token = begins ? longest_at(text, at, end) : nullptr;
+    if (token == nullptr) {
+      ++at;
+      continue;
+    }
+    if (!token->single_word || is_whole_word(text, at, end)) {
+      const std::size_t from = token->lstrip ? std::max(skip_spaces_back(text, at), done) : at;
+      const std::size_t to = token->rstrip ? skip_spaces(text, end) : end;
+      push(done, from, -1);
+      push(from, to, token->id);
+      done = to;
+    }
+    at = end;
+  }
+  push(done, text.size(), -1);
+}
+
+void AddedTokenFinder::split(SplitText& text) const {
+  if (empty()) return;
+  std::vector<Word> words;
+  for (const Word& word : text.words) {
+    if (word.is_token()) {
+      words.push_back(word);
+    } else {
+      split_word(text.view(word), word.begin, words);
+    }
+  }
+  text.words = std::move(words);
+}
+
+}  // namespace zoo

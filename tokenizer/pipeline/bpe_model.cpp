@@ -1,0 +1,190 @@
+#include "tokenizer/pipeline/bpe_model.h"
+
+#include <algorithm>
+
+#include "data/base/error.h"
+#include "tokenizer/pipeline/word_cache.h"
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+// The end of the character at `at`: one byte in a byte-level word, else UTF-8.
+std::size_t character_end(std::string_view word, std::size_t at, bool byte_level) {
+  if (byte_level) return at + 1;
+  next_code_point(word, at);
+  return at;
+}
+
+}  // namespace
+
+BpeModel::BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges,
+                   BpeOptions options)
+    : options_(std::move(options)), cache_key_(new_cache_key()) {
+  vocabulary_.reserve(vocabulary.size());
+  for (const auto& [text, id] : vocabulary) vocabulary_.insert_or_assign(text, id);
+  if (options_.unk_token) unk_id_ = require_token(*options_.unk_token, "unk_token");
+  read_merges(merges);
+  read_characters(vocabulary);
+  read_fallback_bytes();
+  if (options_.ignore_merges) read_words(vocabulary);
+}
+
+TokenId BpeModel::require_token(std::string_view token, std::string_view asked_by) const {
+  const auto id = token_id(token);
+  if (!id) throw Error(asked_by, " needs the token \"", token, "\", which is not in the vocabulary");
+  return *id;
+}
+
+std::optional<TokenId> BpeModel::token_id(std::string_view token) const {
+  const auto found = vocabulary_.find(token);
+  return found == vocabulary_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void BpeModel::read_merges(const MergePairs& merges) {
+  const std::size_t prefix = options_.continuing_subword_prefix.size();
+  std::string joined;
+  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+    const auto& [left, right] = merges[rank];
+    const std::string asked_by = "merge " + std::to_string(rank);
+    const TokenId left_id = require_token(left, asked_by), right_id = require_token(right, asked_by);
+    joined = left;
+    joined.append(right, std::min(prefix, right.size()));
+    merges_.insert(left_id, right_id, {static_cast<std::uint32_t>(rank), require_token(joined, asked_by)});
+  }
+}
+
+// There are four places: affixes change the first and last character of a word.
+std::size_t BpeModel::place_in_word(bool is_first, bool is_last) const {
+  return (is_first || options_.continuing_subword_prefix.empty() ? 0 : 1) +
+         (is_last && !options_.end_of_word_suffix.empty() ? 2 : 0);
+}
+
+void BpeModel::read_characters(const std::vector<VocabularyEntry>& vocabulary) {
+  characters_.resize(options_.end_of_word_suffix.empty() ? 2 : 4);
+  for (std::size_t place = 0; place < characters_.size(); ++place) {
+    characters_[place].low.fill(kUnknown);
+    std::string_view prefix, suffix;
+    if (place % 2 == 1) prefix = options_.continuing_subword_prefix;
+    if (place >= 2) suffix = options_.end_of_word_suffix;
+    for (const VocabularyEntry& entry : vocabulary) {
+      const std::string_view text = entry.text;
+      if (text.size() <= prefix.size() + suffix.size()) continue;
+      if (!text.starts_with(prefix) || !text.ends_with(suffix)) continue;
+      read_character(text.substr(prefix.size(), text.size() - prefix.size() - suffix.size()), entry.id,
+                     place);
+    }
+  }
+}
+
+void BpeModel::read_character(std::string_view text, TokenId id, std::size_t place) {
+  std::size_t end = 0;
+  char32_t character = next_code_point(text, end);
+  if (end != text.size()) return;
+  if (options_.byte_level) {
+    const auto byte = byte_level_byte(character);
+    if (!byte) return;
+    character = *byte;
+  }
+  if (character < 256) {
+    characters_[place].low[character] = id;
+  } else {
+    characters_[place].high.insert(character, id);
+  }
+}
+
+void BpeModel::read_words(const std::vector<VocabularyEntry>& vocabulary) {
+  words_.reserve(vocabulary.size());
+  for (const auto& [text, id] : vocabulary) {
+    const auto word = options_.byte_level ? from_byte_level(text) : text;
+    if (word) words_.insert_or_assign(*word, id);
+  }
+}
+
+void BpeModel::read_fallback_bytes() {
+  fallback_bytes_.fill(kUnknown);
+  if (!options_.byte_fallback) return;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    fallback_bytes_[byte] = token_id(fallback_token(static_cast<unsigned char>(byte))).value_or(kUnknown);
+  }
+}
+
+void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids,
+                      std::vector<ByteRange>* ranges) const {
+  if (ranges == nullptr && thread_cache(cache_key_).append(word, ids)) return;
+  static thread_local std::vector<BpeSymbol> symbols;
+  encode(word, symbols);
+  const std::size_t before = ids.size();
+  // With byte fallback, the bytes of a prefix or suffix are symbols too, though they are not in the word.
+  const auto size = static_cast<std::uint32_t>(word.size());
+  std::uint32_t begin = 0;
+  for (const BpeSymbol& symbol : symbols) {
+    const std::uint32_t end = std::min(begin + symbol.length, size);
+    ids.push_back(symbol.id);
+    if (ranges != nullptr) ranges->push_back({begin, end});
+    begin = end;
+  }
+  if (ranges == nullptr) thread_cache(cache_key_).insert(word, ids.data() + before, ids.size() - before);
+}
+
+void BpeModel::encode(std::string_view word, std::vector<BpeSymbol>& symbols) const {
+  symbols.clear();
+  if (options_.ignore_merges) {
+    if (const auto found = words_.find(word); found != words_.end()) {
+      symbols.push_back({found->second, static_cast<std::uint32_t>(word.size())});
+      return;
+    }
+  }
+  append_characters(word, symbols);
+  merges_.apply(symbols);
+}
+
+void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const {
+  std::optional<std::uint32_t> unknown;  // bytes of unknown characters not yet covered by an id
+  const auto flush = [&] {
+    if (unknown) symbols.push_back({*unk_id_, *unknown});
+    unknown.reset();
+  };
+  for (std::size_t at = 0, end = 0; at < word.size(); at = end) {
+    end = character_end(word, at, options_.byte_level);
+    const auto size = static_cast<std::uint32_t>(end - at);
+    const std::size_t place = place_in_word(at == 0, end == word.size());
+    const Characters& characters = characters_[place];
+    std::size_t begin = at;
+    const char32_t character =
+        options_.byte_level ? static_cast<unsigned char>(word[at]) : next_code_point(word, begin);
+    const TokenId* high = character < 256 ? nullptr : characters.high.find(character);
+    const TokenId id = character < 256 ? characters.low[character] : high == nullptr ? kUnknown : *high;
+    if (id != kUnknown) {
+      flush();
+      symbols.push_back({id, size});
+    } else if (append_fallback(word.substr(at, size), place, symbols)) {
+      continue;  // a preceding unknown character stays open, as in `tokenizers`
+    } else if (unk_id_) {
+      if (!options_.fuse_unk) flush();
+      unknown = unknown.value_or(0) + size;
+    }
+  }
+  flush();
+}
+
+// Appends the bytes of a character if each is a token.
+bool BpeModel::append_fallback(std::string_view character, std::size_t place,
+                               std::vector<BpeSymbol>& symbols) const {
+  if (!options_.byte_fallback) return false;
+  const std::string text = written(character, place);
+  const auto id_of = [this](char byte) { return fallback_bytes_[static_cast<unsigned char>(byte)]; };
+  if (std::any_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) == kUnknown; })) return false;
+  for (const char byte : text) symbols.push_back({id_of(byte), 1});
+  return true;
+}
+
+// A character as the vocabulary writes it at that place.
+std::string BpeModel::written(std::string_view character, std::size_t place) const {
+  std::string text = place % 2 == 1 ? options_.continuing_subword_prefix : "";
+  text += options_.byte_level ? to_byte_level(character) : std::string(character);
+  return place >= 2 ? text + options_.end_of_word_suffix : text;
+}
+
+}  // namespace zoo

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tokenizer/pipeline/bpe_merges.h"
+#include "tokenizer/pipeline/flat_table.h"
+#include "tokenizer/pipeline/token_model.h"
+
+namespace zoo {
+
+/// The options of tokenizer.json's model of type BPE, with its names.
+struct BpeOptions {
+  std::optional<std::string> unk_token;  // if absent, characters without a token are dropped
+  bool fuse_unk = false;                 // one unk_token for a run of unknown characters
+  bool byte_fallback = false;            // unknown characters become <0xC3> <0xA9> if those are tokens
+  bool ignore_merges = false;            // a word in the vocabulary is one token, without merging
+  std::string continuing_subword_prefix, end_of_word_suffix;
+  /// The vocabulary is in GPT-2's byte alphabet, and words are given as bytes.
+  bool byte_level = false;
+};
+
+/// Byte pair encoding (Sennrich et al., 2016) of words into ids, equal to `tokenizers`' BPE without dropout.
+/// split_words cuts a text into words. Immutable; safe to share between threads, each of which caches its
+/// words.
+class BpeModel final : public TokenModel {
+ public:
+  /// The rank of a merge is its position. Throws Error naming a token that a merge or unk_token needs and the
+  /// vocabulary lacks.
+  BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges, BpeOptions options);
+
+  /// Appends the ids of a word: bytes if byte_level, else UTF-8.
+  void encode(std::string_view word, std::vector<TokenId>& ids,
+              std::vector<ByteRange>* ranges) const override;
+
+  /// Sets the ids of a word and the number of bytes that each covers. No id covers a dropped character, as in
+  /// `tokenizers`.
+  void encode(std::string_view word, std::vector<BpeSymbol>& symbols) const;
+
+  /// The id of a token as the vocabulary writes it.
+  std::optional<TokenId> token_id(std::string_view token) const;
+
+  const BpeOptions& options() const { return options_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  // The ids of single characters (of bytes if byte_level) at one kind of place in a word.
+  struct Characters {
+    std::array<TokenId, 256> low;  // kUnknown if there is none
+    FlatTable<TokenId> high;       // code points from 256 on
+  };
+  static constexpr TokenId kUnknown = -1;
+
+  TokenId require_token(std::string_view token, std::string_view asked_by) const;
+  void read_merges(const MergePairs& merges);
+  void read_characters(const std::vector<VocabularyEntry>& vocabulary);
+  void read_character(std::string_view text, TokenId id, std::size_t place);
+  void read_words(const std::vector<VocabularyEntry>& vocabulary);
+  void read_fallback_bytes();
+  std::size_t place_in_word(bool is_first, bool is_last) const;
+  std::string written(std::string_view character, std::size_t place) const;
+  bool append_fallback(std::string_view character, std::size_t place, std::vector<BpeSymbol>& symbols) const;
+  void append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const;
+
+  BpeOptions options_;
+  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;
+  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> words_;  // for ignore_merges
+  std::vector<Characters> characters_;                                     // indexed by place_in_word
+  std::array<TokenId, 256> fallback_bytes_;
+  std::optional<TokenId> unk_id_;
+  BpeMerges merges_;
+  std::uint64_t cache_key_;
+};
+
+}  // namespace zoo

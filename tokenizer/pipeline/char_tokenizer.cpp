@@ -1,0 +1,101 @@
+#include "tokenizer/pipeline/char_tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
+#include "tokenizer/text/utf8.h"
+#include "tokenizer/token_id.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+constexpr char32_t kEndOfUnicode = 0x110000;
+constexpr TokenId kNoToken = -1;
+
+}  // namespace
+
+CharTokenizer CharTokenizer::train(std::string_view text) {
+  require_utf8(text, "the training text");
+  if (text.empty()) throw Error("cannot train a char tokenizer: the training text is empty");
+  std::vector<bool> occurs(kEndOfUnicode);
+  for (std::size_t at = 0; at < text.size();) occurs[next_code_point(text, at)] = true;
+  std::vector<char32_t> characters;
+  for (char32_t c = 0; c < kEndOfUnicode; ++c) {
+    if (occurs[c]) characters.push_back(c);
+  }
+  return CharTokenizer(std::move(characters));
+}
+
+CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
+  if (characters_.empty()) throw Error("a char tokenizer needs at least one character");
+  Page empty;
+  empty.fill(kNoToken);
+  pages_.push_back(empty);
+  for (std::size_t id = 0; id < characters_.size(); ++id) {
+    const char32_t c = characters_[id];
+    if (c >= kEndOfUnicode || (c >= 0xD800 && c < 0xE000))
+      throw Error("code point ", +c, " is not a character");
+    std::uint16_t& page = page_of_[c / kPageSize];
+    if (page == 0) {
+      page = static_cast<std::uint16_t>(pages_.size());
+      pages_.push_back(empty);
+    }
+    TokenId& entry = pages_[page][c % kPageSize];
+    if (entry != kNoToken) {
+      throw Error("the character ", describe_character(c), " has two ids, ", entry, " and ", id);
+    }
+    entry = static_cast<TokenId>(id);
+  }
+}
+
+std::vector<TokenId> CharTokenizer::encode(std::string_view text) const {
+  require_utf8(text, "the text");
+  std::vector<TokenId> ids(text.size());
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) {
+    const std::size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    ids[count] = id_of(c);
+    if (ids[count] == kNoToken) {
+      throw Error("the character ", describe_character(c), " at byte ", begin, " (line ",
+                  line_of(text, begin), ") is not in the vocabulary of ", vocab_size(), " characters");
+    }
+  }
+  ids.resize(count);
+  return ids;
+}
+
+Encoding CharTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  for (std::size_t at = 0; with_offsets && at < text.size();) {
+    const auto begin = static_cast<std::uint32_t>(at);
+    next_code_point(text, at);
+    encoding.offsets.push_back({begin, static_cast<std::uint32_t>(at)});
+  }
+  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  return encoding;
+}
+
+std::string CharTokenizer::decode(std::span<const TokenId> ids) const {
+  std::string text;
+  text.reserve(ids.size());
+  for (const TokenId id : ids) {
+    require_id(id, vocab_size());
+    append_utf8(text, characters_[static_cast<std::size_t>(id)]);
+  }
+  return text;
+}
+
+void CharTokenizer::save(const std::filesystem::path& directory) const {
+  std::vector<std::string> pieces(characters_.size());
+  for (std::size_t id = 0; id < pieces.size(); ++id) append_utf8(pieces[id], characters_[id]);
+  write_tokenizer_json(directory,
+                       {{"decoder", {{"type", "Fuse"}}}, {"model", bpe_model_json(pieces, json::array())}});
+  write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
+}
+
+}  // namespace zoo

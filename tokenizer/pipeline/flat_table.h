@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace zoo {
+
+/// A hash table from 64-bit keys to small, trivially copyable values. Open addressing over one array: most
+/// look-ups touch one cache line. The key ~0 is reserved.
+template <class Value>
+class FlatTable {
+ public:
+  explicit FlatTable(std::size_t expected = 0) { rebuild(expected); }
+
+  /// Replaces the value of a known key.
+  void insert(std::uint64_t key, const Value& value) { (*this)[key] = value; }
+
+  /// The value of a key; Value() if it is new. The reference is valid until the next insertion.
+  Value& operator[](std::uint64_t key) {
+    Slot* slot = &slots_[place_of(key)];
+    if (slot->key == kEmpty) {
+      if ((size_ + 1) * 10 > slots_.size() * 7) {
+        rebuild(size_ * 2);
+        slot = &slots_[place_of(key)];
+      }
+      slot->key = key;
+      ++size_;
+    }
+    return slot->value;
+  }
+
+  const Value* find(std::uint64_t key) const {
+    const Slot& slot = slots_[place_of(key)];
+    return slot.key == kEmpty ? nullptr : &slot.value;
+  }
+
+  std::size_t size() const { return size_; }
+
+ private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+
+  struct Slot {
+    std::uint64_t key = kEmpty;
+    Value value{};
+  };
+
+  std::size_t place_of(std::uint64_t key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t place = (key * 0x9E3779B97F4A7C15u) >> shift_;
+    while (slots_[place].key != key && slots_[place].key != kEmpty) place = (place + 1) & mask;
+    return place;
+  }
+
+  void rebuild(std::size_t expected) {
+    std::size_t bits = 4;
+    while ((std::size_t{7} << bits) < expected * 10 + 10) ++bits;
+    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::size_t{1} << bits));
+    shift_ = static_cast<int>(64 - bits);
+    for (const Slot& slot : old) {
+      if (slot.key != kEmpty) slots_[place_of(slot.key)] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+  int shift_ = 0;
+};
+
+}  // namespace zoo

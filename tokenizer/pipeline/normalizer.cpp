@@ -1,0 +1,183 @@
+#include "tokenizer/pipeline/normalizer.h"
+
+#include <algorithm>
+
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/charsmap.h"
+#include "tokenizer/text/unicode.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+// Calls f(character, rewriter) for every character; f writes the result.
+template <class Function>
+void rewrite(AlignedText& text, Function f) {
+  TextRewriter rewriter(text);
+  for (std::size_t at = 0; at < text.text.size();) f(next_code_point(text.text, at), rewriter);
+  rewriter.finish();
+}
+
+// Replaces each character by f(character). kGone removes it and assigns its bytes to the character before it.
+constexpr char32_t kGone = 0x110000;
+
+template <class Function>
+void filter(AlignedText& text, Function f) {
+  TextRewriter rewriter(text);
+  char32_t held = kGone;
+  std::size_t removed = 0;
+  for (std::size_t at = 0; at < text.text.size();) {
+    const char32_t c = f(next_code_point(text.text, at));
+    if (c == kGone) {
+      ++removed;
+      continue;
+    }
+    if (held == kGone) {
+      rewriter.skip(removed);
+    } else {
+      rewriter.replace(held, removed);
+    }
+    held = c;
+    removed = 0;
+  }
+  if (held != kGone) rewriter.replace(held, removed);
+  rewriter.finish();
+}
+
+void clean(AlignedText& text) {
+  filter(text, [](char32_t c) -> char32_t {
+    if (c == '\t' || c == '\n' || c == '\r') return ' ';
+    if (c == 0 || c == 0xFFFD || is_control(c)) return kGone;
+    return is_white_space(c) ? ' ' : c;
+  });
+}
+
+void space_ideographs(AlignedText& text) {
+  rewrite(text, [](char32_t c, TextRewriter& out) {
+    if (!is_cjk_ideograph(c)) return out.replace(c);
+    out.replace(' ');
+    out.add(c);
+    out.add(' ');
+  });
+}
+
+void lowercase_all(AlignedText& text) {
+  rewrite(text, [](char32_t c, TextRewriter& out) {
+    const std::u32string lower = lowercase(c);
+    for (std::size_t i = 0; i < lower.size(); ++i) out.put(lower[i], i > 0);
+  });
+}
+
+}  // namespace
+
+Normalizer normal_form(NormalForm form) {
+  return [form](AlignedText& text) { to_normal_form(text, form); };
+}
+
+Normalizer bert_normalizer(const BertNormalizerOptions& options) {
+  return [options](AlignedText& text) {
+    if (options.clean_text) clean(text);
+    if (options.handle_chinese_chars) space_ideographs(text);
+    if (options.strips_accents()) {
+      to_normal_form(text, NormalForm::nfd);
+      filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kGone : c; });
+    }
+    if (options.lowercase) lowercase_all(text);
+  };
+}
+
+Normalizer lowercase_normalizer() {
+  return lowercase_all;
+}
+
+Normalizer strip_accents_normalizer() {
+  return [](AlignedText& text) { filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; }); };
+}
+
+Normalizer strip_normalizer(bool left, bool right) {
+  return [left, right](AlignedText& text) {
+    std::size_t leading = 0, begin = 0, end = 0;
+    bool seen = false;
+    for (std::size_t at = 0; at < text.text.size();) {
+      const bool space = is_white_space(next_code_point(text.text, at));
+      if (!space) end = at;
+      seen = seen || !space;
+      if (!seen) {
+        ++leading;
+        begin = at;
+      }
+    }
+    if (!left) leading = begin = 0;
+    if (!right) end = text.text.size();
+    TextRewriter rewriter(text);
+    rewriter.skip(leading);
+    rewriter.keep(std::max(begin, end) - begin);
+    rewriter.finish();
+  };
+}
+
+Normalizer replace_normalizer(TextPattern pattern, std::string content) {
+  return [pattern = std::move(pattern), content = std::move(content)](AlignedText& text) {
+    std::vector<ByteRange> matches;
+    pattern.find(text.text, matches);
+    if (matches.empty()) return;
+    TextRewriter rewriter(text);
+    std::size_t done = 0;
+    for (const ByteRange match : matches) {
+      rewriter.keep(match.begin - done);
+      for (std::size_t at = match.begin; at < match.end;) {
+        next_code_point(text.text, at);
+        rewriter.skip(1);
+      }
+      for (std::size_t at = 0; at < content.size();) rewriter.add(next_code_point(content, at));
+      done = match.end;
+    }
+    rewriter.keep(text.text.size() - done);
+    rewriter.finish();
+  };
+}
+
+Normalizer prepend_normalizer(std::string prefix) {
+  return [prefix = std::move(prefix)](AlignedText& text) {
+    if (text.text.empty()) return;
+    if (text.tracks()) text.source.insert(text.source.begin(), prefix.size(), ByteRange(text.source.front()));
+    text.text.insert(0, prefix);
+  };
+}
+
+Normalizer nmt_normalizer() {
+  return [](AlignedText& text) {
+    filter(text, [](char32_t c) -> char32_t {
+      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
+                         (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                         c == 0xFEFF || c == 0xFFFD;
+      if (space) return ' ';
+      const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
+      return control ? kGone : c;
+    });
+  };
+}
+
+Normalizer byte_level_normalizer() {
+  return [](AlignedText& text) {
+    AlignedText mapped;
+    for (std::size_t i = 0; i < text.text.size(); ++i) {
+      append_utf8(mapped.text, byte_level_character(static_cast<unsigned char>(text.text[i])));
+      if (text.tracks()) mapped.source.resize(mapped.text.size(), text.source[i]);
+    }
+    text = std::move(mapped);
+  };
+}
+
+Normalizer precompiled_normalizer(std::string_view charsmap) {
+  if (charsmap.empty()) return [](AlignedText&) {};
+  return [map = Charsmap(charsmap)](AlignedText& text) { map.rewrite(text); };
+}
+
+Normalizer normalizer_sequence(std::vector<Normalizer> normalizers) {
+  return [normalizers = std::move(normalizers)](AlignedText& text) {
+    for (const Normalizer& normalizer : normalizers) normalizer(text);
+  };
+}
+
+}  // namespace zoo

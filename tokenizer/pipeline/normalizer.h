@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tokenizer/text/normal_form.h"
+#include "tokenizer/text/text_pattern.h"
+
+namespace zoo {
+
+/// Changes a text before it is split: a normalizer of tokenizer.json. It never fails.
+using Normalizer = std::function<void(AlignedText&)>;
+
+/// BERT's normalization (Devlin et al., 2019; its BasicTokenizer).
+struct BertNormalizerOptions {
+  bool clean_text = true;             // removes control characters; white space becomes spaces
+  bool handle_chinese_chars = true;   // puts spaces around each ideograph
+  std::optional<bool> strip_accents;  // default: the value of lowercase
+  bool lowercase = true;
+
+  bool strips_accents() const { return strip_accents.value_or(lowercase); }
+};
+
+Normalizer normal_form(NormalForm form);
+Normalizer bert_normalizer(const BertNormalizerOptions& options);
+Normalizer lowercase_normalizer();
+Normalizer strip_accents_normalizer();
+/// Removes white space at the ends.
+Normalizer strip_normalizer(bool left, bool right);
+Normalizer replace_normalizer(TextPattern pattern, std::string content);
+/// Leaves an empty text empty.
+Normalizer prepend_normalizer(std::string text);
+/// Sentencepiece's rules for machine translation: removes control characters and turns unusual spaces into
+/// plain ones.
+Normalizer nmt_normalizer();
+/// Replaces each byte by its character in GPT-2's alphabet.
+Normalizer byte_level_normalizer();
+/// The normalization table of a sentencepiece model. Throws Error if it is damaged.
+Normalizer precompiled_normalizer(std::string_view charsmap);
+Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
+
+}  // namespace zoo

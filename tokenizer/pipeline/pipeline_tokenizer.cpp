@@ -1,0 +1,249 @@
+#include "tokenizer/pipeline/pipeline_tokenizer.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "tokenizer/pipeline/bert_words.h"
+#include "tokenizer/text/unicode.h"
+#include "tokenizer/text/utf8.h"
+#include "tokenizer/token_id.h"
+
+namespace zoo {
+namespace {
+
+std::vector<AddedToken> raw_tokens(const Pipeline& pipeline) {
+  std::vector<AddedToken> tokens;
+  for (const AddedToken& token : pipeline.added_tokens) {
+    if (!token.normalized) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::string normalized(const Pipeline& pipeline, const std::string& content) {
+  if (!pipeline.normalizer) return content;
+  AlignedText text(content, 0, false);
+  pipeline.normalizer(text);
+  return text.text;
+}
+
+// These tokens match in the normalized text, so they are normalized too.
+std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
+  std::vector<AddedToken> tokens;
+  for (const AddedToken& token : pipeline.added_tokens) {
+    if (!token.normalized) continue;
+    tokens.push_back(token);
+    tokens.back().content = normalized(pipeline, token.content);
+  }
+  return tokens;
+}
+
+// The part of a token after ByteLevel's trimming, which removes spaces at its ends except one added before
+// the text.
+struct Trimmed {
+  ByteRange kept;
+  bool keeps_first_space = false;
+};
+
+Trimmed trim(std::string_view token, bool is_bytes, bool may_keep_first) {
+  const auto is_space = [](char32_t c) { return c == U'\u0120' || is_white_space(c); };
+  std::uint32_t leading = 0, begin = 0, end = 0;
+  bool seen = false;
+  for (std::size_t at = 0; at < token.size();) {
+    const bool space = is_bytes ? token[at++] == ' ' : is_space(next_code_point(token, at));
+    if (!space) end = static_cast<std::uint32_t>(at);
+    seen = seen || !space;
+    if (seen) continue;
+    ++leading;
+    begin = static_cast<std::uint32_t>(at);
+  }
+  const bool keeps = may_keep_first && leading == 1;
+  return {{keeps ? 0 : begin, end}, keeps};
+}
+
+}  // namespace
+
+PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
+    : pipeline_(std::move(pipeline)),
+      files_(std::move(files)),
+      raw_tokens_(raw_tokens(pipeline_)),
+      normalized_tokens_(normalized_tokens(pipeline_)) {
+  if (pipeline_.bert && normalized_tokens_.empty())
+    bert_words_ = std::make_unique<BertWords>(*pipeline_.bert);
+  fill_texts();
+}
+
+PipelineTokenizer::~PipelineTokenizer() = default;
+
+void PipelineTokenizer::fill_texts() {
+  const auto set = [this](TokenId id, const std::string& text) {
+    const auto place = static_cast<std::size_t>(id);
+    if (texts_.size() <= place) texts_.resize(place + 1);
+    texts_[place] = text;
+  };
+  std::unordered_set<std::string> special;
+  for (const VocabularyEntry& entry : pipeline_.vocabulary) set(entry.id, entry.text);
+  for (const AddedToken& token : pipeline_.added_tokens) {
+    set(token.id, token.content);
+    if (token.special) special.insert(token.content);
+    if (!token.normalized) continue;
+    std::string text = normalized(pipeline_, token.content);
+    if (text != token.content) decoded_texts_[token.id] = std::move(text);
+  }
+  for (std::size_t id = 0; id < texts_.size(); ++id) {
+    is_special_.push_back(special.contains(decoded_text(static_cast<TokenId>(id))));
+  }
+}
+
+const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
+  const auto found = decoded_texts_.find(id);
+  return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
+}
+
+std::vector<TokenId> PipelineTokenizer::encode(std::string_view text) const {
+  return tokenize(text, false).ids;
+}
+
+Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  require_utf8(text, "the text");
+  if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error("a tokenizer encodes at most 4 GiB at once, not ", text.size(), " bytes");
+  }
+  Encoding encoding;
+  if (!with_offsets) {
+    encoding.ids.reserve(text.size() / 4 + 4);
+    if (encode_streaming(text, encoding.ids)) return encoding;
+    encoding.ids.clear();
+  }
+  const SplitText split_text = split(text, with_offsets);
+  for (const Word& word : split_text.words) {
+    if (with_offsets) {
+      append_word(split_text, word, encoding);
+    } else if (word.is_token()) {
+      encoding.ids.push_back(word.id);
+    } else {
+      pipeline_.model->encode(split_text.view(word), encoding.ids, nullptr);
+    }
+  }
+  return encoding;
+}
+
+// Encodes word by word without copying the text, if the parts allow it.
+bool PipelineTokenizer::encode_streaming(std::string_view text, std::vector<TokenId>& ids) const {
+  if (bert_words_ == nullptr && !pipeline_.only_splits) return false;
+  if (!normalized_tokens_.empty()) return false;
+  if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
+  SplitText parts{AlignedText(text, 0, false), {{0, static_cast<std::uint32_t>(text.size())}}};
+  raw_tokens_.split(parts);
+  return std::all_of(parts.words.begin(), parts.words.end(), [&](const Word& part) {
+    if (!part.is_token()) return encode_part(parts.view(part), ids);
+    ids.push_back(part.id);
+    return true;
+  });
+}
+
+bool PipelineTokenizer::encode_part(std::string_view part, std::vector<TokenId>& ids) const {
+  const auto encode_word = [&](std::string_view word) { pipeline_.model->encode(word, ids, nullptr); };
+  if (bert_words_ != nullptr) return bert_words_->split(part, encode_word);
+  split_words(*pipeline_.only_splits, part, encode_word);
+  return true;
+}
+
+SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) const {
+  SplitText result;
+  // Metaspace's first mark depends on the position of a word in the original text, even without offsets.
+  result.text = AlignedText(text, 0, with_offsets || pipeline_.needs_source);
+  if (!text.empty()) result.words.push_back({0, static_cast<std::uint32_t>(text.size())});
+  raw_tokens_.split(result);
+  if (pipeline_.normalizer) normalize(result);
+  normalized_tokens_.split(result);
+  if (pipeline_.pre_tokenizer) pipeline_.pre_tokenizer(result);
+  return result;
+}
+
+void PipelineTokenizer::normalize(SplitText& text) const {
+  AlignedText whole;
+  for (Word& word : text.words) {
+    AlignedText part;
+    part.text = text.view(word);
+    if (text.text.tracks())
+      part.source.assign(text.text.source.begin() + word.begin, text.text.source.begin() + word.end);
+    if (!word.is_token()) pipeline_.normalizer(part);
+    word.begin = static_cast<std::uint32_t>(whole.text.size());
+    if (text.words.size() == 1) {
+      whole = std::move(part);
+    } else {
+      whole.append(part);
+    }
+    word.end = static_cast<std::uint32_t>(whole.text.size());
+  }
+  text.text = std::move(whole);
+  std::erase_if(text.words, [](const Word& word) { return word.begin == word.end; });
+}
+
+void PipelineTokenizer::append_word(const SplitText& text, const Word& word, Encoding& encoding) const {
+  const std::size_t first = encoding.ids.size();
+  if (word.is_token()) {
+    encoding.ids.push_back(word.id);
+    encoding.offsets.push_back({0, word.end - word.begin});
+  } else {
+    pipeline_.model->encode(text.view(word), encoding.ids, &encoding.offsets);
+  }
+  for (std::size_t i = first; i < encoding.ids.size(); ++i) {
+    ByteRange& range = encoding.offsets[i];
+    const ByteRange in_text = {word.begin + range.begin, word.begin + range.end};
+    range = text.text.source_of(in_text);
+    if (pipeline_.offset_trimming) range = trimmed(text, word, in_text, i == 0);
+  }
+  encoding.words.resize(encoding.ids.size(), static_cast<std::int32_t>(&word - text.words.data()));
+}
+
+ByteRange PipelineTokenizer::trimmed(const SplitText& text, const Word& word, ByteRange in_text,
+                                     bool is_first) const {
+  const ByteRange range = text.text.source_of(in_text);
+  const bool is_bytes = pipeline_.model_reads_bytes && !word.is_token();
+  const bool may_keep = pipeline_.offset_trimming->add_prefix_space && (is_first || range.begin == 0);
+  const Trimmed left = trim(text.view({in_text.begin, in_text.end}), is_bytes, may_keep);
+  if (left.kept.begin < left.kept.end) {
+    return text.text.source_of({in_text.begin + left.kept.begin, in_text.begin + left.kept.end});
+  }
+  const std::uint32_t at = left.keeps_first_space ? range.begin : range.end;
+  return {at, at};
+}
+
+std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_special_tokens) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const TokenId id : ids) {
+    require_id(id, vocab_size());
+    if (skips_special_tokens && is_special_[static_cast<std::size_t>(id)]) continue;
+    const std::string& text = decoded_text(id);
+    if (!text.empty()) tokens.push_back(text);
+  }
+  std::string text;
+  if (pipeline_.decoder) {
+    pipeline_.decoder(tokens);
+    for (const std::string& token : tokens) text += token;
+  } else {
+    for (const std::string& token : tokens) text += (text.empty() ? "" : " ") + token;
+  }
+  return pipeline_.cleans_up_spaces ? clean_up_spaces(std::move(text)) : text;
+}
+
+std::string PipelineTokenizer::token_text(TokenId id) const {
+  require_id(id, vocab_size());
+  return texts_[static_cast<std::size_t>(id)];
+}
+
+std::optional<TokenId> PipelineTokenizer::special_id(SpecialToken role) const {
+  const auto found = pipeline_.roles.find(role);
+  return found == pipeline_.roles.end() ? std::nullopt : std::optional(found->second);
+}
+
+void PipelineTokenizer::save(const std::filesystem::path& directory) const {
+  for (const auto& [name, content] : files_) write_file(directory / name, content);
+}
+
+}  // namespace zoo

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "tokenizer/pipeline/pipeline.h"
+
+namespace zoo {
+
+class BertWords;
+
+/// A tokenizer made of parts, as tokenizer.json or the older files describe them.
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  /// File names and contents for save().
+  using Files = std::map<std::string, std::string>;
+
+  PipelineTokenizer(Pipeline pipeline, Files files);
+  ~PipelineTokenizer() override;
+
+  using Tokenizer::encode;
+  std::string_view kind() const override { return pipeline_.kind; }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
+  std::vector<TokenId> encode(std::string_view text) const override;
+  std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
+  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
+    return decode(ids, false);
+  }
+  std::string token_text(TokenId id) const override;
+  std::optional<TokenId> special_id(SpecialToken role) const override;
+  void save(const std::filesystem::path& directory) const override;
+
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+  const EncodingTemplate& encoding_template() const override { return pipeline_.encoding_template; }
+
+ private:
+  std::string decode(std::span<const TokenId> ids, bool skips_special_tokens) const;
+  SplitText split(std::string_view text, bool with_offsets) const;
+  void normalize(SplitText& text) const;
+  void append_word(const SplitText& text, const Word& word, Encoding& encoding) const;
+  ByteRange trimmed(const SplitText& text, const Word& word, ByteRange in_text, bool is_first) const;
+  bool encode_streaming(std::string_view text, std::vector<TokenId>& ids) const;
+  bool encode_part(std::string_view part, std::vector<TokenId>& ids) const;
+  void fill_texts();
+  const std::string& decoded_text(TokenId id) const;
+
+  Pipeline pipeline_;
+  Files files_;
+  AddedTokenFinder raw_tokens_, normalized_tokens_;
+  std::vector<std::string> texts_;                          // by id; "" for unused ids
+  std::unordered_map<TokenId, std::string> decoded_texts_;  // of added tokens that the normalizer changes
+  std::vector<bool> is_special_;
+  std::unique_ptr<const BertWords> bert_words_;
+};
+
+}  // namespace zoo

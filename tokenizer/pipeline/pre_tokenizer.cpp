@@ -1,0 +1,285 @@
+#include "tokenizer/pipeline/pre_tokenizer.h"
+
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/unicode.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+// A part of a word: a match of a pattern, or the text between two matches.
+struct Part {
+  std::uint32_t begin, end;
+  bool is_match;
+};
+using Parts = std::vector<Part>;
+
+std::uint32_t index(std::size_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+// Each character that fits is a match of its own.
+template <class Condition>
+void find_characters(std::string_view text, Parts& parts, Condition condition) {
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    if (!condition(next_code_point(text, at))) continue;
+    if (begin > done) parts.push_back({index(done), index(begin), false});
+    parts.push_back({index(begin), index(at), true});
+    done = at;
+  }
+  if (done < text.size()) parts.push_back({index(done), index(text.size()), false});
+}
+
+void merge_forward(Parts& parts, bool contiguous) {
+  Parts merged;
+  bool previous = false;
+  for (const Part& part : parts) {
+    const bool joins = contiguous ? part.is_match == previous : part.is_match && !previous;
+    if (joins && !merged.empty()) {
+      merged.back().end = part.end;
+    } else {
+      merged.push_back({part.begin, part.end, false});
+    }
+    previous = part.is_match;
+  }
+  parts = std::move(merged);
+}
+
+void merge_with_next(Parts& parts) {
+  Parts merged;
+  bool next = false;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if (part->is_match && !next && !merged.empty()) {
+      merged.back().begin = part->begin;
+    } else {
+      merged.push_back({part->begin, part->end, false});
+    }
+    next = part->is_match;
+  }
+  parts.assign(merged.rbegin(), merged.rend());
+}
+
+void apply(SplitBehavior behavior, Parts& parts) {
+  switch (behavior) {
+    case SplitBehavior::removed:
+      std::erase_if(parts, [](const Part& part) { return part.is_match; });
+      return;
+    case SplitBehavior::isolated:
+      return;
+    case SplitBehavior::contiguous:
+      return merge_forward(parts, true);
+    case SplitBehavior::merged_with_previous:
+      return merge_forward(parts, false);
+    case SplitBehavior::merged_with_next:
+      return merge_with_next(parts);
+  }
+}
+
+// Splits every word: find(text of the word, parts) fills in the parts.
+template <class Find>
+void split(SplitText& text, Find find) {
+  std::vector<Word> words;
+  words.reserve(text.words.size() * 2);
+  Parts parts;
+  for (const Word& word : text.words) {
+    if (word.is_token()) {
+      words.push_back(word);
+      continue;
+    }
+    parts.clear();
+    find(text.view(word), parts);
+    for (const Part& part : parts) {
+      if (part.begin < part.end) words.push_back({word.begin + part.begin, word.begin + part.end});
+    }
+  }
+  text.words = std::move(words);
+}
+
+template <class Condition>
+PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
+  return [condition, behavior](SplitText& text) {
+    split(text, [&](std::string_view word, Parts& parts) {
+      find_characters(word, parts, condition);
+      apply(behavior, parts);
+    });
+  };
+}
+
+// Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
+template <class Change>
+void rewrite(SplitText& text, Change change) {
+  AlignedText rewritten;
+  rewritten.text.reserve(text.text.text.size() + 3 * text.words.size());
+  for (Word& word : text.words) {
+    const auto begin = index(rewritten.text.size());
+    change(word, text.view(word), rewritten);
+    word.begin = begin;
+    word.end = index(rewritten.text.size());
+  }
+  text.text = std::move(rewritten);
+}
+
+// Copies bytes [begin, end) of `from`.
+void copy(const AlignedText& from, std::size_t begin, std::size_t end, AlignedText& to) {
+  to.text.append(from.text, begin, end - begin);
+  if (!from.tracks()) return;
+  const auto source = from.source.begin();
+  to.source.insert(to.source.end(), source + static_cast<std::ptrdiff_t>(begin),
+                   source + static_cast<std::ptrdiff_t>(end));
+}
+
+// Appends bytes that come from the byte `at` of `from`.
+void put(std::string_view bytes, const AlignedText& from, std::size_t at, AlignedText& to) {
+  to.text += bytes;
+  if (from.tracks()) to.source.resize(to.text.size(), from.source[at]);
+}
+
+enum class CharacterKind { space, word, other };
+
+CharacterKind kind_of(char32_t c) {
+  if (is_word_character(c)) return CharacterKind::word;
+  return is_white_space(c) ? CharacterKind::space : CharacterKind::other;
+}
+
+}  // namespace
+
+PreTokenizer bert_pre_tokenizer() {
+  return [](SplitText& text) {
+    split(text, [](std::string_view word, Parts& parts) {
+      std::size_t begin = 0;
+      for (std::size_t at = 0; at < word.size();) {
+        const std::size_t here = at;
+        const char32_t c = next_code_point(word, at);
+        const bool space = is_white_space(c);
+        if (!space && !is_punctuation(c)) continue;
+        parts.push_back({index(begin), index(here), false});
+        if (!space) parts.push_back({index(here), index(at), true});
+        begin = at;
+      }
+      parts.push_back({index(begin), index(word.size()), false});
+    });
+  };
+}
+
+PreTokenizer whitespace_pre_tokenizer() {
+  return [](SplitText& text) {
+    split(text, [](std::string_view word, Parts& parts) {
+      std::size_t begin = 0;
+      CharacterKind kind = CharacterKind::space;
+      const auto close = [&](std::size_t end) {
+        if (kind != CharacterKind::space) parts.push_back({index(begin), index(end), true});
+        begin = end;
+      };
+      for (std::size_t at = 0; at < word.size();) {
+        const std::size_t here = at;
+        const CharacterKind next = kind_of(next_code_point(word, at));
+        if (next == kind) continue;
+        close(here);
+        kind = next;
+      }
+      close(word.size());
+    });
+  };
+}
+
+PreTokenizer whitespace_split_pre_tokenizer() {
+  return split_at(is_white_space, SplitBehavior::removed);
+}
+
+PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior) {
+  return split_at(is_punctuation, behavior);
+}
+
+PreTokenizer digits_pre_tokenizer(bool individual_digits) {
+  return split_at(is_numeric, individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous);
+}
+
+PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bool invert) {
+  return [pattern = std::move(pattern), behavior, invert](SplitText& text) {
+    std::vector<ByteRange> matches;
+    split(text, [&](std::string_view word, Parts& parts) {
+      matches.clear();
+      pattern.find(word, matches);
+      std::uint32_t done = 0;
+      for (const ByteRange match : matches) {
+        if (match.begin > done) parts.push_back({done, match.begin, invert});
+        parts.push_back({match.begin, match.end, !invert});
+        done = match.end;
+      }
+      if (done < word.size()) parts.push_back({done, index(word.size()), invert});
+      apply(behavior, parts);
+    });
+  };
+}
+
+PreTokenizer split_pre_tokenizer(SplitPattern pattern) {
+  return [pattern](SplitText& text) {
+    split(text, [pattern](std::string_view word, Parts& parts) {
+      split_words(pattern, word, [&](std::string_view part) {
+        const auto begin = index(static_cast<std::size_t>(part.data() - word.data()));
+        parts.push_back({begin, begin + index(part.size()), true});
+      });
+    });
+  };
+}
+
+PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
+  std::string mark;
+  append_utf8(mark, options.replacement);
+  return [options, mark](SplitText& text) {
+    const AlignedText& old = text.text;
+    rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
+      if (word.is_token()) return copy(old, word.begin, word.end, to);
+      const bool is_first = old.source_of({word.begin, word.end}).begin == 0;
+      const bool prepends = options.prepend == MetaspaceOptions::Prepend::always ||
+                            (options.prepend == MetaspaceOptions::Prepend::first && is_first);
+      if (prepends && content[0] != ' ' && !content.starts_with(mark)) put(mark, old, word.begin, to);
+      for (std::size_t begin = 0; begin < content.size();) {
+        const std::size_t space = std::min(content.find(' ', begin), content.size());
+        copy(old, word.begin + begin, word.begin + space, to);
+        if (space < content.size()) put(mark, old, word.begin + space, to);
+        begin = space + 1;
+      }
+    });
+    if (!options.split) return;
+    split(text, [&mark](std::string_view word, Parts& parts) {
+      for (std::size_t begin = 0; begin < word.size();) {
+        const std::size_t end = std::min(word.find(mark, begin + 1), word.size());
+        parts.push_back({index(begin), index(end), false});
+        begin = end;
+      }
+    });
+  };
+}
+
+PreTokenizer byte_level_pre_tokenizer(const ByteLevelOptions& options) {
+  return [options, words = split_pre_tokenizer(SplitPattern::gpt2)](SplitText& text) {
+    const AlignedText& old = text.text;
+    if (options.add_prefix_space) {
+      rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
+        if (!word.is_token() && content[0] != ' ') put(" ", old, word.begin, to);
+        copy(old, word.begin, word.end, to);
+      });
+    }
+    if (options.use_regex) words(text);
+    if (!options.maps_bytes) return;
+    rewrite(text, [&](const Word& word, std::string_view, AlignedText& to) {
+      if (word.is_token()) return copy(old, word.begin, word.end, to);
+      for (std::size_t at = word.begin; at < word.end; ++at) {
+        std::string character;
+        append_utf8(character, byte_level_character(static_cast<unsigned char>(old.text[at])));
+        put(character, old, at, to);
+      }
+    });
+  };
+}
+
+PreTokenizer pre_tokenizer_sequence(std::vector<PreTokenizer> pre_tokenizers) {
+  return [pre_tokenizers = std::move(pre_tokenizers)](SplitText& text) {
+    for (const PreTokenizer& pre_tokenizer : pre_tokenizers) pre_tokenizer(text);
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,173 @@
+#include "tokenizer/pipeline/token_decoder.h"
+
+#include <array>
+#include <charconv>
+
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using Replacement = std::pair<std::string_view, std::string_view>;
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  std::size_t at = text.find(from);
+  if (at == text.npos || from.empty()) return;
+  std::string result;
+  std::size_t done = 0;
+  for (; at != text.npos; at = text.find(from, done)) {
+    result.append(text, done, at - done).append(to);
+    done = at + from.size();
+  }
+  text = result.append(text, done);
+}
+
+// The byte of "<0xC3>"; -1 for other tokens.
+int byte_of(const std::string& token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
+  int value = -1;
+  const char* end = token.data() + 5;
+  const auto [stop, error] = std::from_chars(token.data() + 3, end, value, 16);
+  return error == std::errc() && stop == end ? value : -1;
+}
+
+std::string decode_bytes(const std::string& bytes) {
+  if (!invalid_utf8_at(bytes)) return bytes;
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) text += kReplacementCharacter;
+  return text;
+}
+
+}  // namespace
+
+TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
+  return [prefix = std::move(prefix), cleanup](std::vector<std::string>& tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      std::string& token = tokens[i];
+      if (i > 0 && token.starts_with(prefix)) {
+        token.erase(0, prefix.size());
+      } else if (i > 0) {
+        token.insert(0, 1, ' ');
+      }
+      if (!cleanup) continue;
+      token = clean_up_spaces(std::move(token));
+      replace_all(token, " do not", " don't");  // a rule of this decoder only
+    }
+  };
+}
+
+std::string clean_up_spaces(std::string text) {
+  constexpr std::array<Replacement, 10> kRules = {{{" .", "."},
+                                                   {" ?", "?"},
+                                                   {" !", "!"},
+                                                   {" ,", ","},
+                                                   {" ' ", "'"},
+                                                   {" n't", "n't"},
+                                                   {" 'm", "'m"},
+                                                   {" 's", "'s"},
+                                                   {" 've", "'ve"},
+                                                   {" 're", "'re"}}};
+  for (const auto& [from, to] : kRules) replace_all(text, from, to);
+  return text;
+}
+
+TokenDecoder byte_level_decoder(bool is_last) {
+  return [is_last](std::vector<std::string>& tokens) {
+    std::string bytes;
+    for (const std::string& token : tokens) bytes += from_byte_level(token).value_or(token);
+    tokens = {is_last ? bytes : replace_invalid_utf8(bytes)};
+  };
+}
+
+TokenDecoder metaspace_decoder(char32_t mark, bool drops_first) {
+  std::string text;
+  append_utf8(text, mark);
+  return [text, drops_first](std::vector<std::string>& tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      replace_all(tokens[i], text, i == 0 && drops_first ? "" : " ");
+    }
+  };
+}
+
+TokenDecoder bpe_decoder(std::string suffix) {
+  return [suffix = std::move(suffix)](std::vector<std::string>& tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
+    }
+  };
+}
+
+TokenDecoder byte_fallback_decoder() {
+  return [](std::vector<std::string>& tokens) {
+    std::vector<std::string> result;
+    std::string bytes;
+    const auto flush = [&] {
+      if (!bytes.empty()) result.push_back(decode_bytes(bytes));
+      bytes.clear();
+    };
+    for (std::string& token : tokens) {
+      const int byte = byte_of(token);
+      if (byte >= 0) {
+        bytes += static_cast<char>(byte);
+        continue;
+      }
+      flush();
+      result.push_back(std::move(token));
+    }
+    flush();
+    tokens = std::move(result);
+  };
+}
+
+TokenDecoder fuse_decoder() {
+  return [](std::vector<std::string>& tokens) {
+    std::string text;
+    for (const std::string& token : tokens) text += token;
+    tokens = {std::move(text)};
+  };
+}
+
+TokenDecoder replace_decoder(TextPattern pattern, std::string content) {
+  return [pattern = std::move(pattern), content = std::move(content)](std::vector<std::string>& tokens) {
+    std::vector<ByteRange> matches;
+    for (std::string& token : tokens) {
+      matches.clear();
+      pattern.find(token, matches);
+      if (matches.empty()) continue;
+      std::string changed;
+      std::size_t done = 0;
+      for (const ByteRange match : matches) {
+        changed.append(token, done, match.begin - done).append(content);
+        done = match.end;
+      }
+      token = changed.append(token, done);
+    }
+  };
+}
+
+TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t stop) {
+  std::string text;
+  append_utf8(text, character);
+  return [text, start, stop](std::vector<std::string>& tokens) {
+    for (std::string& token : tokens) {
+      std::size_t begin = 0, end = token.size();
+      for (std::size_t i = 0; i < start && std::string_view(token).substr(begin).starts_with(text); ++i)
+        begin += text.size();
+      for (std::size_t i = 0;
+           i < stop && end > begin && std::string_view(token).substr(begin, end - begin).ends_with(text);
+           ++i) {
+        end -= text.size();
+      }
+      token = token.substr(begin, end - begin);
+    }
+  };
+}
+
+TokenDecoder decoder_sequence(std::vector<TokenDecoder> decoders) {
+  return [decoders = std::move(decoders)](std::vector<std::string>& tokens) {
+    for (const TokenDecoder& decoder : decoders) decoder(tokens);
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,67 @@
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/json_file.h"
+
+namespace zoo {
+
+using nlohmann::json;
+
+void write_tokenizer_json(const std::filesystem::path& directory, const json& sections) {
+  json file = {{"version", "1.0"},         {"truncation", nullptr},
+               {"padding", nullptr},       {"added_tokens", json::array()},
+               {"normalizer", nullptr},    {"pre_tokenizer", nullptr},
+               {"post_processor", nullptr}};
+  file.update(sections);
+  write_json(directory / "tokenizer.json", file);
+}
+
+json vocabulary_json(std::span<const std::string> tokens) {
+  json vocabulary = json::object();
+  for (std::size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
+  return vocabulary;
+}
+
+json bpe_model_json(std::span<const std::string> tokens, json merges) {
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", nullptr},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", false},
+          {"vocab", vocabulary_json(tokens)},
+          {"merges", std::move(merges)}};
+}
+
+json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", add_prefix_space},
+          {"trim_offsets", trim_offsets},
+          {"use_regex", use_regex}};
+}
+
+json added_tokens_json(std::span<const std::string> special_tokens, std::span<const std::string> tokens) {
+  json added = json::array();
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (std::find(special_tokens.begin(), special_tokens.end(), tokens[id]) == special_tokens.end()) continue;
+    added.push_back({{"id", id},
+                     {"content", tokens[id]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  }
+  return added;
+}
+
+json fast_tokenizer_config() {
+  return {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+}
+
+}  // namespace zoo

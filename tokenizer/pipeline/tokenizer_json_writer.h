@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace zoo {
+
+/// Writes tokenizer.json into an existing directory: version 1.0 with these sections; the others are null.
+void write_tokenizer_json(const std::filesystem::path& directory, const nlohmann::json& sections);
+
+/// {token: id}, as model.vocab and vocab.json hold it; tokens[id] is an id's text.
+nlohmann::json vocabulary_json(std::span<const std::string> tokens);
+
+/// A model section of type BPE; `merges` is a list of pairs of texts.
+nlohmann::json bpe_model_json(std::span<const std::string> tokens, nlohmann::json merges);
+
+/// A pre-tokenizer, post-processor or decoder of type ByteLevel.
+nlohmann::json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex);
+
+/// The "added_tokens" for special tokens, which are among `tokens`.
+nlohmann::json added_tokens_json(std::span<const std::string> special_tokens,
+                                 std::span<const std::string> tokens);
+
+/// A tokenizer_config.json that takes tokenizer.json as it is.
+nlohmann::json fast_tokenizer_config();
+
+}  // namespace zoo

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+
+#include "tokenizer/pipeline/token_model.h"
+
+namespace zoo {
+
+struct WordPieceOptions {
+  std::string unk_token = "[UNK]";
+  std::string continuing_subword_prefix = "##";
+  std::size_t max_input_chars_per_word = 100;  // longer words become unknown
+};
+
+/// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): takes the longest entry that begins the
+/// word, then the longest that continues it, and so on. A word that cannot be completed becomes one unknown
+/// token.
+class WordPieceModel final : public TokenModel {
+ public:
+  WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options);
+
+  void encode(std::string_view word, std::vector<TokenId>& ids,
+              std::vector<ByteRange>* ranges) const override;
+
+ private:
+  bool append_pieces(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
+
+  WordPieceOptions options_;
+  ByteTrie trie_;
+  ByteTrie::Node continuation_;  // the node after "##"; kNoNode if no entry continues a word
+  std::optional<TokenId> unk_id_;
+};
+
+}  // namespace zoo

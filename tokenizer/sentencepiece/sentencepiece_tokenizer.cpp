@@ -1,0 +1,155 @@
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "tokenizer/sentencepiece/sentencepiece_file.h"
+#include "tokenizer/sentencepiece/sentencepiece_library.h"
+#include "tokenizer/sentencepiece/sentencepiece_unigram.h"
+#include "tokenizer/text/utf8.h"
+#include "tokenizer/token_id.h"
+
+namespace zoo {
+namespace {
+
+// The library counts in int and needs about 30 bytes for each byte of text; a character may expand
+// elevenfold.
+constexpr std::size_t kMaxTextSize = 64u << 20;
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& what)
+    : model_(std::move(model)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  silence_sentencepiece();
+  const SentencePieceFile file = SentencePieceFile::parse(model_, what);
+  is_like_t5_ = file.is_like_t5();
+  try {
+    const auto status = processor_->LoadFromSerializedProto(model_);
+    if (!status.ok()) throw Error(what, ": not a sentencepiece model that can be used: ", cause_of(status));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(what, ": not a sentencepiece model that can be used: ", error.what());
+  }
+  try {
+    file.require_utf8_pieces(what);
+    if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
+  } catch (const Error&) {
+    // The library accepts pieces and rules that are not UTF-8.
+  }
+}
+
+SentencePieceTokenizer::~SentencePieceTokenizer() = default;
+SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept = default;
+
+SentencePieceTokenizer SentencePieceTokenizer::load(const std::filesystem::path& file) {
+  return SentencePieceTokenizer(read_file(file), file.string());
+}
+
+SentencePieceTokenizer SentencePieceTokenizer::train(std::string_view text,
+                                                     const SentencePieceOptions& options) {
+  require_utf8(text, "the training text");
+  return SentencePieceTokenizer(train_sentencepiece({&text, 1}, options), "the trained sentencepiece model");
+}
+
+SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::filesystem::path> files,
+                                                     const SentencePieceOptions& options) {
+  std::vector<std::string> contents;
+  for (const std::filesystem::path& file : files) {
+    contents.push_back(read_file(file));
+    require_utf8(contents.back(), file.string());
+  }
+  const std::vector<std::string_view> texts(contents.begin(), contents.end());
+  return SentencePieceTokenizer(train_sentencepiece(texts, options), "the trained sentencepiece model");
+}
+
+std::int64_t SentencePieceTokenizer::vocab_size() const {
+  return processor_->GetPieceSize();
+}
+
+std::vector<TokenId> SentencePieceTokenizer::encode(std::string_view text) const {
+  require_utf8(text, "the text");
+  if (text.size() > kMaxTextSize) {
+    throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());
+  }
+  std::vector<int> ids;
+  if (unigram_ != nullptr) {
+    unigram_->encode(text, ids);
+    return ids;
+  }
+  const auto status = processor_->Encode(text, &ids);
+  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  return ids;
+}
+
+std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
+  for (const TokenId id : ids) require_id(id, vocab_size());
+  std::string text;
+  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+  if (!status.ok()) throw Error("sentencepiece cannot decode the ids: ", cause_of(status));
+  return text;
+}
+
+std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const TokenId> ids) const {
+  for (const TokenId id : ids) require_id(id, vocab_size());
+  std::string text;
+  while (!ids.empty()) {
+    const auto special =
+        std::find_if(ids.begin(), ids.end(), [this](TokenId id) { return processor_->IsControl(id); });
+    text += decode({ids.begin(), special});
+    if (special == ids.end()) break;
+    text += processor_->IdToPiece(*special);
+    ids = {special + 1, ids.end()};
+  }
+  return text;
+}
+
+std::optional<TokenId> SentencePieceTokenizer::special_id(SpecialToken role) const {
+  const int id = role == SpecialToken::eos   ? processor_->eos_id()
+                 : role == SpecialToken::bos ? processor_->bos_id()
+                 : role == SpecialToken::pad ? processor_->pad_id()
+                 : role == SpecialToken::unk ? processor_->unk_id()
+                                             : -1;
+  return id < 0 ? std::nullopt : std::optional<TokenId>(id);
+}
+
+Encoding SentencePieceTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+  Encoding encoding{.ids = encode(text)};
+  if (!with_offsets) return encoding;
+  const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
+  for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});
+  // A word begins with a piece that begins with a space.
+  std::int32_t word = -1;
+  for (const TokenId id : encoding.ids) {
+    const bool begins = processor_->IdToPiece(id).starts_with("\u2581");
+    if (begins || word < 0) ++word;
+    encoding.words.push_back(word);
+  }
+  return encoding;
+}
+
+std::string SentencePieceTokenizer::piece(TokenId id) const {
+  require_id(id, vocab_size());
+  return processor_->IdToPiece(id);
+}
+
+void SentencePieceTokenizer::save(const std::filesystem::path& directory) const {
+  write_file(directory / "spiece.model", model_);
+  if (!is_like_t5_) return;
+  nlohmann::json config = {
+      {"tokenizer_class", "T5Tokenizer"}, {"extra_ids", 0}, {"clean_up_tokenization_spaces", false}};
+  const auto name = [&](const char* key, int id) {
+    if (id >= 0) config[key] = processor_->IdToPiece(id);
+  };
+  name("unk_token", processor_->unk_id());
+  name("bos_token", processor_->bos_id());
+  name("eos_token", processor_->eos_id());
+  name("pad_token", processor_->pad_id());
+  write_json(directory / "tokenizer_config.json", config);
+}
+
+}  // namespace zoo

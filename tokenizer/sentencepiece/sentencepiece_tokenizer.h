@@ -1,0 +1,58 @@
+#pragma once
+
+#include "tokenizer/sentencepiece/sentencepiece_trainer.h"
+#include "tokenizer/tokenizer.h"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace zoo {
+
+class SentencePieceUnigram;
+
+/// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the
+/// library's. A character without an id becomes <unk>; the model's normalization may change the text.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  /// Throws Error naming the file if the model is damaged.
+  static SentencePieceTokenizer load(const std::filesystem::path& file);
+
+  /// Learns from the lines of a text. Throws Error if the text has no character to learn, vocab_size does not
+  /// fit it or an option is wrong.
+  static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
+  static SentencePieceTokenizer train(std::span<const std::filesystem::path> files,
+                                      const SentencePieceOptions& options);
+
+  ~SentencePieceTokenizer() override;
+  SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
+
+  using Tokenizer::encode;
+  std::string_view kind() const override { return "sentencepiece"; }
+  std::int64_t vocab_size() const override;
+  /// Takes at most 64 MiB of text at once.
+  std::vector<TokenId> encode(std::string_view text) const override;
+  std::string decode(std::span<const TokenId> ids) const override;
+  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
+  std::optional<TokenId> special_id(SpecialToken role) const override;
+  /// Writes spiece.model, byte for byte as it was read or trained. Adds a tokenizer_config.json that names
+  /// T5Tokenizer if that class gives the same ids: unigram, nmt_nfkc, no byte fallback.
+  void save(const std::filesystem::path& directory) const override;
+
+  /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.
+  std::string piece(TokenId id) const;
+  std::string token_text(TokenId id) const override { return piece(id); }
+
+ protected:
+  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+
+ private:
+  SentencePieceTokenizer(std::string model, const std::string& what);
+
+  std::string model_;
+  bool is_like_t5_ = false;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::unique_ptr<const SentencePieceUnigram> unigram_;  // replaces the library if it can, twice as fast
+};
+
+}  // namespace zoo

@@ -1,0 +1,221 @@
+#include "tokenizer/sentencepiece/sentencepiece_trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include <sentencepiece_trainer.h>
+
+#include "data/base/error.h"
+#include "tokenizer/sentencepiece/sentencepiece_library.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using Arguments = std::unordered_map<std::string, std::string>;
+
+// The library's default. The library drops longer lines; here they are cut, so that a text without line ends
+// is learnt too.
+constexpr std::size_t kMaxLine = 4192;
+
+// U+2585 is the library's mark for unknown characters. It drops lines that contain it; here they are cut
+// there.
+constexpr std::string_view kReserved = "\xE2\x96\x85";
+
+// The suffix array of a larger text needs 64-bit indices.
+constexpr std::size_t kExtremelyLarge = std::numeric_limits<std::int32_t>::max() / 2;
+
+// The size of the first part of a line: all of it, else up to the last space that fits, else up to the last
+// character.
+std::size_t cut_at(std::string_view line) {
+  if (line.size() <= kMaxLine) return line.size();
+  const std::size_t space = line.rfind(' ', kMaxLine);
+  if (space != line.npos && space > 0) return space;
+  std::size_t end = kMaxLine;
+  while (continues_character(line[end])) --end;
+  return end;
+}
+
+void add_line(std::string_view line, std::vector<std::string_view>& lines) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  while (!line.empty()) {
+    const std::size_t reserved = line.find(kReserved);
+    const std::size_t end = cut_at(line.substr(0, reserved));
+    if (end > 0) lines.push_back(line.substr(0, end));
+    line.remove_prefix(end == reserved ? end + kReserved.size() : end);
+  }
+}
+
+std::vector<std::string_view> lines_of(std::span<const std::string_view> texts) {
+  std::vector<std::string_view> lines;
+  for (std::string_view text : texts) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      add_line(text.substr(0, end), lines);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+  return lines;
+}
+
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(const std::vector<std::string_view>& lines) : lines_(lines) { read(); }
+  bool done() const override { return at_ >= lines_.size(); }
+  void Next() override {
+    ++at_;
+    read();
+  }
+  const std::string& value() const override { return value_; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  void read() {
+    if (!done()) value_ = lines_[at_];
+  }
+
+  const std::vector<std::string_view>& lines_;
+  std::size_t at_ = 0;
+  std::string value_;
+};
+
+std::string run(const Arguments& arguments, const std::vector<std::string_view>& lines) {
+  silence_sentencepiece();
+  Lines iterator(lines);
+  std::string model;
+  try {
+    const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
+    if (!status.ok()) throw Error("cannot train a sentencepiece model: ", cause_of(status));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error("cannot train a sentencepiece model: ", error.what());
+  }
+  return model;
+}
+
+// The library takes a list as comma-separated values.
+std::string join_quoted(const std::vector<std::string>& symbols) {
+  std::string joined;
+  for (const std::string& symbol : symbols) {
+    require_utf8(symbol, "a user-defined symbol");
+    if (symbol.empty() || symbol.find('\0') != symbol.npos) {
+      throw Error("a user-defined symbol must not be empty or hold a zero byte");
+    }
+    joined += joined.empty() ? "\"" : ",\"";
+    for (const char c : symbol) joined += c == '"' ? std::string("\"\"") : std::string(1, c);
+    joined += '"';
+  }
+  return joined;
+}
+
+template <class Number>
+void require_range(const char* name, Number value, std::type_identity_t<Number> low,
+                   std::type_identity_t<Number> high) {
+  const bool inside = value >= low && value <= high;
+  if (!inside) throw Error("sentencepiece ", name, " ", value, ": expected ", low, " to ", high);
+}
+
+struct SpecialId {
+  const char* name;
+  int id;
+};
+
+std::array<SpecialId, 4> special_ids(const SentencePieceOptions& options) {
+  return {{{"pad_id", options.pad_id},
+           {"eos_id", options.eos_id},
+           {"unk_id", options.unk_id},
+           {"bos_id", options.bos_id}}};
+}
+
+void require_special_ids(const SentencePieceOptions& options) {
+  if (options.unk_id < 0)
+    throw Error("sentencepiece unk_id ", options.unk_id, ": expected an id, it is always needed");
+  const auto specials = special_ids(options);
+  for (std::size_t i = 0; i < specials.size(); ++i) {
+    require_range(specials[i].name, specials[i].id, -1, static_cast<int>(options.vocab_size) - 1);
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool shared = specials[i].id >= 0 && specials[i].id == specials[j].id;
+      if (shared)
+        throw Error("sentencepiece ", specials[j].name, " and ", specials[i].name, " are both ",
+                    specials[i].id);
+    }
+  }
+}
+
+Arguments arguments_of(const SentencePieceOptions& options) {
+  require_range("vocab_size", options.vocab_size, 1, 1 << 24);
+  require_range("character_coverage", options.character_coverage, 0.98, 1);
+  require_range("num_threads", options.num_threads, 1, 128);
+  require_special_ids(options);
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  Arguments arguments = {
+      {"model_type", options.model == SentencePieceOptions::Model::bpe ? "bpe" : "unigram"},
+      {"vocab_size", std::to_string(options.vocab_size)},
+      {"character_coverage", std::to_string(options.character_coverage)},
+      {"normalization_rule_name", options.normalization},
+      {"remove_extra_whitespaces", flag(options.remove_extra_whitespaces)},
+      {"byte_fallback", flag(options.byte_fallback)},
+      {"split_digits", flag(options.split_digits)},
+      {"max_sentence_length", std::to_string(kMaxLine)},
+      {"num_threads", std::to_string(options.num_threads)},
+  };
+  for (const auto& [name, id] : special_ids(options)) arguments[name] = std::to_string(id);
+  if (!options.user_defined_symbols.empty()) {
+    arguments["user_defined_symbols"] = join_quoted(options.user_defined_symbols);
+  }
+  return arguments;
+}
+
+std::size_t num_reserved_ids(const SentencePieceOptions& options) {
+  std::size_t count = options.user_defined_symbols.size() + (options.byte_fallback ? 256 : 0);
+  for (const int id : {options.pad_id, options.eos_id, options.unk_id, options.bos_id})
+    count += id >= 0 ? 1 : 0;
+  return count;
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// The library ends the process if normalization leaves nothing to learn. Its character model has no such
+// check, so it tells whether something is left. A letter or digit always is.
+void require_characters(const std::vector<std::string_view>& lines, const SentencePieceOptions& options) {
+  const auto holds_letter = [](std::string_view line) {
+    return std::any_of(line.begin(), line.end(), is_letter_or_digit);
+  };
+  const bool sure =
+      options.user_defined_symbols.empty() && std::any_of(lines.begin(), lines.end(), holds_letter);
+  if (sure) return;
+  bool has_characters = false;
+  if (!lines.empty()) {
+    Arguments arguments = arguments_of(options);
+    arguments["model_type"] = "char";
+    arguments["vocab_size"] = std::to_string(0x110000 + num_reserved_ids(options));
+    sentencepiece::SentencePieceProcessor characters;
+    const auto status = characters.LoadFromSerializedProto(run(arguments, lines));
+    has_characters =
+        status.ok() && static_cast<std::size_t>(characters.GetPieceSize()) > num_reserved_ids(options);
+  }
+  if (!has_characters)
+    throw Error("cannot train a sentencepiece model: the training text has no characters to learn");
+}
+
+}  // namespace
+
+std::string train_sentencepiece(std::span<const std::string_view> texts,
+                                const SentencePieceOptions& options) {
+  Arguments arguments = arguments_of(options);
+  std::size_t size = 0;
+  for (const std::string_view text : texts) size += text.size();
+  if (size > kExtremelyLarge) arguments["train_extremely_large_corpus"] = "true";
+  const std::vector<std::string_view> lines = lines_of(texts);
+  require_characters(lines, options);
+  return run(arguments, lines);
+}
+
+}  // namespace zoo

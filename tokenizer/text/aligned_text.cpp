@@ -1,0 +1,85 @@
+#include "tokenizer/text/aligned_text.h"
+
+#include <algorithm>
+
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+std::size_t character_size(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  next_code_point(text, end);
+  return end - at;
+}
+
+}  // namespace
+
+AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks) : text(part) {
+  if (!tracks) return;
+  source.reserve(part.size());
+  for (std::size_t at = 0; at < part.size();) {
+    const std::size_t size = character_size(part, at);
+    const auto from = static_cast<std::uint32_t>(begin + at);
+    source.insert(source.end(), size, {from, from + static_cast<std::uint32_t>(size)});
+    at += size;
+  }
+}
+
+ByteRange AlignedText::source_of(ByteRange range) const {
+  if (!tracks()) return range;
+  if (range.begin >= range.end) {
+    const std::uint32_t at = range.begin == 0 ? source.front().begin : source[range.begin - 1].end;
+    return {at, at};
+  }
+  return {source[range.begin].begin, source[range.end - 1].end};
+}
+
+void AlignedText::append(const AlignedText& other) {
+  text += other.text;
+  source.insert(source.end(), other.source.begin(), other.source.end());
+}
+
+void TextRewriter::skip(std::size_t count) {
+  for (; count > 0 && cursor_ < text_.text.size(); --count) cursor_ += character_size(text_.text, cursor_);
+}
+
+void TextRewriter::keep(std::size_t bytes) {
+  new_text_.append(text_.text, cursor_, bytes);
+  if (text_.tracks()) {
+    const auto from = text_.source.begin() + static_cast<std::ptrdiff_t>(cursor_);
+    new_source_.insert(new_source_.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+  }
+  cursor_ += bytes;
+}
+
+void TextRewriter::replace(char32_t c, std::size_t removed) {
+  write(c, cursor_);
+  skip(1 + removed);
+}
+
+void TextRewriter::add(char32_t c) {
+  write(c, cursor_ == 0 ? 0 : cursor_ - 1);
+}
+
+void TextRewriter::put(char32_t c, int change) {
+  if (change > 0) {
+    add(c);
+  } else {
+    replace(c, static_cast<std::size_t>(-change));
+  }
+}
+
+void TextRewriter::write(char32_t c, std::size_t aligned_with) {
+  append_utf8(new_text_, c);
+  if (text_.tracks()) {
+    new_source_.resize(new_text_.size(), text_.source[std::min(aligned_with, text_.source.size() - 1)]);
+  }
+}
+
+void TextRewriter::finish() {
+  text_.text = std::move(new_text_);
+  text_.source = std::move(new_source_);
+}
+
+}  // namespace zoo

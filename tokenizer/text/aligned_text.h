@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+
+/// A text that is being rewritten and, for each of its bytes, the bytes of the original character it comes
+/// from. Without tracking, source is empty.
+struct AlignedText {
+  std::string text;
+  std::vector<ByteRange> source;
+
+  AlignedText() = default;
+  /// Bytes [begin, begin + part.size()) of the original.
+  AlignedText(std::string_view part, std::uint32_t begin, bool tracks);
+
+  bool tracks() const { return !source.empty(); }
+  /// The bytes of the original for a range of the text; for an empty range an empty range at its position.
+  /// Without tracking, the range itself.
+  ByteRange source_of(ByteRange range) const;
+
+  void append(const AlignedText& other);
+};
+
+/// Rewrites a text character by character, with the alignment of `tokenizers`.
+class TextRewriter {
+ public:
+  explicit TextRewriter(AlignedText& text) : text_(text) { new_text_.reserve(text.text.size() + 8); }
+
+  /// Drops the next `count` characters of the old text.
+  void skip(std::size_t count);
+  /// Copies bytes of the old text.
+  void keep(std::size_t bytes);
+  /// Writes `c` in place of the next old character and `removed` more.
+  void replace(char32_t c, std::size_t removed = 0);
+  /// Writes `c` in addition; it is aligned with the old character before it.
+  void add(char32_t c);
+  /// change < 1: replace(c, -change); else add(c).
+  void put(char32_t c, int change);
+
+  /// Replaces the old text by the new one.
+  void finish();
+
+ private:
+  void write(char32_t c, std::size_t aligned_with);
+
+  AlignedText& text_;
+  std::size_t cursor_ = 0;  // in the old text
+  std::string new_text_;
+  std::vector<ByteRange> new_source_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,64 @@
+#include "tokenizer/text/byte_level.h"
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::size_t kAlphabetEnd = 0x144;  // after the last character, U+0143
+
+// The byte of each character below kAlphabetEnd; -1 if there is none.
+std::array<std::int16_t, kAlphabetEnd> inverse_alphabet() {
+  std::array<std::int16_t, kAlphabetEnd> bytes;
+  bytes.fill(-1);
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes[byte_level_character(static_cast<unsigned char>(byte))] = static_cast<std::int16_t>(byte);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+char32_t byte_level_character(unsigned char byte) {
+  // The bytes without a glyph of their own: 0-32, 127-160 and 173 (the soft hyphen).
+  if (byte <= 0x20) return 0x100u + byte;
+  if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
+  if (byte == 0xAD) return 0x143;
+  return byte;
+}
+
+std::optional<unsigned char> byte_level_byte(char32_t character) {
+  static const auto bytes = inverse_alphabet();
+  if (character >= kAlphabetEnd || bytes[character] < 0) return std::nullopt;
+  return static_cast<unsigned char>(bytes[character]);
+}
+
+std::string to_byte_level(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char byte : bytes) append_utf8(text, byte_level_character(static_cast<unsigned char>(byte)));
+  return text;
+}
+
+std::optional<std::string> from_byte_level(std::string_view text) {
+  std::string bytes;
+  bytes.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = byte_level_byte(next_code_point(text, at));
+    if (!byte) return std::nullopt;
+    bytes += static_cast<char>(*byte);
+  }
+  return bytes;
+}
+
+std::string fallback_token(unsigned char byte) {
+  char token[8];
+  std::snprintf(token, sizeof token, "<0x%02X>", byte);
+  return token;
+}
+
+}  // namespace zoo

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/text/aligned_text.h"
+
+namespace zoo {
+
+/// Checks that the normalization table of a sentencepiece model stays inside itself and inside the library's
+/// buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
+/// replacements that its values point to. An empty table is valid.
+bool is_valid_charsmap(std::string_view map);
+
+/// The rewriting rules of such a table.
+class Charsmap {
+ public:
+  struct Match {
+    std::size_t size;  // bytes of the text that the rule matches
+    std::string_view replacement;
+  };
+
+  /// Throws Error if the table is empty, damaged or not UTF-8.
+  explicit Charsmap(std::string_view map);
+
+  /// The replacement of the shortest matching rule, which `tokenizers` applies to the whole text.
+  std::optional<std::string_view> shortest(std::string_view text) const;
+  /// The longest matching rule, which the library applies.
+  std::optional<Match> longest(std::string_view text) const;
+  /// Rewrites a text as the Precompiled normalizer of `tokenizers` does.
+  void rewrite(AlignedText& text) const;
+  /// True if an ASCII character stays unchanged whatever ASCII character follows.
+  bool keeps(unsigned char c) const { return keeps_[c]; }
+
+ private:
+  std::size_t first_child(std::size_t at) const {
+    const std::uint32_t unit = units_[at];
+    return at ^ (unit >> 10 << (unit >> 6 & 8));
+  }
+  template <class Visit>
+  void visit_rules(std::string_view text, Visit visit) const;
+
+  std::vector<std::uint32_t> units_;
+  std::string texts_;
+  bool keeps_[128] = {};
+};
+
+}  // namespace zoo

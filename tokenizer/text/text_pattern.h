@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+
+/// A literal text or a regular expression (ICU) to search for.
+class TextPattern {
+ public:
+  static TextPattern literal(std::string text);
+  /// Throws Error "not a regular expression …" with ICU's cause.
+  static TextPattern regex(const std::string& expression);
+
+  /// Appends the matches from left to right, without overlap. An expression that matches the empty text may
+  /// give empty ranges.
+  void find(std::string_view text, std::vector<ByteRange>& matches) const;
+
+ private:
+  struct Regex;
+
+  std::string text_;
+  std::shared_ptr<const Regex> regex_;  // null for a literal
+};
+
+}  // namespace zoo

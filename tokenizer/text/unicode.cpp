@@ -1,0 +1,188 @@
+#include "tokenizer/text/unicode.h"
+
+#include <memory>
+
+#include <unicode/brkiter.h>
+#include <unicode/locid.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/utext.h>
+
+#include "data/base/error.h"
+#include "tokenizer/text/character_class.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+UChar32 icu(char32_t c) {
+  return static_cast<UChar32>(c);
+}
+
+void require(UErrorCode status, const char* what) {
+  if (U_FAILURE(status)) throw Error("ICU's ", what, " failed: ", u_errorName(status));
+}
+
+bool is_older_than(char32_t c, int major) {
+  UVersionInfo age;
+  u_charAge(icu(c), age);
+  return age[0] < major || (age[0] == major && age[1] == 0 && age[2] == 0);
+}
+
+// The general category in Unicode 8, as an ICU mask; the switch holds what changed since.
+std::uint32_t category(char32_t c) {
+  switch (c) {
+    case 0x166D:
+    case 0x111C9:
+      return U_GC_PO_MASK;
+    case 0x1734:
+      return U_GC_MN_MASK;
+    case 0x1885:
+    case 0x1886:
+      return U_GC_LO_MASK;
+    case 0xA9BD:
+      return U_GC_MC_MASK;
+    default:
+      return is_older_than(c, 8) ? U_GET_GC_MASK(icu(c)) : U_GC_CN_MASK;
+  }
+}
+
+bool is_known_to_normalization(char32_t c) {
+  return is_older_than(c, 9);
+}
+
+const icu::Normalizer2& normalizer(Decomposition kind) {
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* found = kind == Decomposition::canonical
+                                      ? icu::Normalizer2::getNFCInstance(status)
+                                      : icu::Normalizer2::getNFKCInstance(status);
+  require(status, "normalization");
+  return *found;
+}
+
+std::u32string code_points(const icu::UnicodeString& text) {
+  std::u32string result;
+  for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
+    result += static_cast<char32_t>(text.char32At(i));
+  }
+  return result;
+}
+
+int break_class(char32_t c) {
+  return u_getIntPropertyValue(icu(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
+}
+
+icu::BreakIterator& grapheme_iterator() {
+  static thread_local const std::unique_ptr<icu::BreakIterator> iterator = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    std::unique_ptr<icu::BreakIterator> made(
+        icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
+    require(status, "break iterator");
+    return made;
+  }();
+  return *iterator;
+}
+
+// The end of the first cluster of `text`.
+std::size_t first_grapheme(std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  UText utext = UTEXT_INITIALIZER;
+  utext_openUTF8(&utext, text.data(), static_cast<std::int64_t>(text.size()), &status);
+  icu::BreakIterator& iterator = grapheme_iterator();
+  iterator.setText(&utext, status);
+  const std::int32_t end = iterator.next();
+  utext_close(&utext);
+  require(status, "break iterator");
+  return static_cast<std::size_t>(end);
+}
+
+}  // namespace
+
+bool is_white_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
+  return u_isUWhiteSpace(icu(c));
+}
+
+bool is_punctuation(char32_t c) {
+  if (c < 0x80)
+    return (c > 0x20 && c < 0x30) || (c > 0x39 && c < 0x41) || (c > 0x5A && c < 0x61) ||
+           (c > 0x7A && c < 0x7F);
+  return (category(c) & U_GC_P_MASK) != 0;
+}
+
+bool is_control(char32_t c) {
+  if (c < 0x80) return c < 0x20 || c == 0x7F;
+  return (category(c) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
+}
+
+bool is_nonspacing_mark(char32_t c) {
+  return c >= 0x300 && (category(c) & U_GC_MN_MASK) != 0;
+}
+
+bool is_combining_mark(char32_t c) {
+  if (c < 0x300) return false;
+  if (c == 0x1CF2 || c == 0x1CF3) return true;  // until Unicode 12
+  return c != 0x111C9 && is_known_to_normalization(c) && (U_GET_GC_MASK(icu(c)) & U_GC_M_MASK) != 0;
+}
+
+bool is_numeric(char32_t c) {
+  return (CharacterClasses::get().of(c) & CharacterClass::kNumber) != 0;
+}
+
+bool is_word_character(char32_t c) {
+  const std::uint32_t mask = U_GET_GC_MASK(icu(c));
+  // For characters that ICU does not know, the newer tables of the split patterns decide.
+  if (mask == U_GC_CN_MASK) {
+    return (CharacterClasses::get().of(c) &
+            (CharacterClass::kLetter | CharacterClass::kMark | CharacterClass::kNumber)) != 0;
+  }
+  return u_isUAlphabetic(icu(c)) || (mask & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
+         u_hasBinaryProperty(icu(c), UCHAR_JOIN_CONTROL);
+}
+
+bool is_cjk_ideograph(char32_t c) {
+  if (c < 0x3400) return false;
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+std::u32string lowercase(char32_t c) {
+  if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c};
+  if (c == 0x130) return U"i\u0307";  // the only lower case of two characters
+  return {static_cast<char32_t>(u_tolower(icu(c)))};
+}
+
+std::u32string decomposed(char32_t c, Decomposition kind) {
+  icu::UnicodeString result;
+  if (c >= 0xA0 && is_known_to_normalization(c) && normalizer(kind).getDecomposition(icu(c), result)) {
+    return code_points(result);
+  }
+  return {c};
+}
+
+int combining_class(char32_t c) {
+  return c < 0x300 || !is_known_to_normalization(c) ? 0 : u_getCombiningClass(icu(c));
+}
+
+char32_t composed(char32_t first, char32_t second) {
+  if (second < 0x300) return 0;
+  const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
+  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
+                                                                             : static_cast<char32_t>(pair);
+}
+
+std::size_t grapheme_end(std::string_view text, std::size_t at) {
+  const std::size_t begin = at;
+  const char32_t first = next_code_point(text, at);
+  if (at == text.size()) return at;
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (first < 0x300 && lead < 0xCC) return first == '\r' && lead == '\n' ? at + 1 : at;
+  // Almost all boundaries do not depend on what follows.
+  std::size_t after = at;
+  const char32_t second = next_code_point(text, after);
+  if (break_class(first) == U_GCB_OTHER && break_class(second) == U_GCB_OTHER) return at;
+  return begin + first_grapheme(text.substr(begin));
+}
+
+}  // namespace zoo

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace zoo {
+
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::uint32_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// The byte offset of the first invalid sequence in `text`; nothing if it is UTF-8 (RFC 3629: no overlong
+/// forms, no surrogates, nothing above U+10FFFF).
+std::optional<std::size_t> invalid_utf8_at(std::string_view text);
+
+/// Throws Error "invalid UTF-8 in WHAT at byte OFFSET (line N)"; offsets count from 0, lines from 1.
+void require_utf8(std::string_view text, std::string_view what);
+
+/// The line, counted from 1, of the byte at `offset`.
+std::size_t line_of(std::string_view text, std::size_t offset);
+
+/// The code point that begins at text[at]; advances `at`. The text must be UTF-8 and `at` a character
+/// boundary.
+inline char32_t next_code_point(std::string_view text, std::size_t& at) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
+  };
+  const auto tail = [&](std::size_t i) { return byte(i) & 0x3F; };
+  const char32_t lead = byte(0);
+  char32_t result = lead;
+  std::size_t size = 1;
+  if (lead >= 0xF0) {
+    result = (lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3);
+    size = 4;
+  } else if (lead >= 0xE0) {
+    result = (lead & 0x0F) << 12 | tail(1) << 6 | tail(2);
+    size = 3;
+  } else if (lead >= 0x80) {
+    result = (lead & 0x1F) << 6 | tail(1);
+    size = 2;
+  }
+  at += size;
+  return result;
+}
+
+/// True for a continuation byte of UTF-8.
+inline bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+std::size_t count_characters(std::string_view text);
+
+/// Appends a code point, which is at most U+10FFFF and no surrogate.
+void append_utf8(std::string& text, char32_t code_point);
+
+/// A character for error messages: "'é' (U+00E9)"; a control character as "U+0009".
+std::string describe_character(char32_t code_point);
+
+/// The number of bytes at the end of `text` (0 to 3) that begin an incomplete character.
+std::size_t incomplete_utf8_tail(std::string_view text);
+
+/// U+FFFD
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
+/// Replaces each invalid sequence by U+FFFD (the longest start of a character, else one byte, as browsers and
+/// Python's errors="replace" do).
+std::string replace_invalid_utf8(std::string_view text);
+
+}  // namespace zoo

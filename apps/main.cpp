@@ -12,7 +12,7 @@
 
 #include "apps/command/standard_output.h"
 #include "apps/command/version.h"
-#include "apps/verbs.h"
+#include "apps/verbs/verbs.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
 

@@ -10,10 +10,10 @@
 
 #include <ATen/Parallel.h>
 
-#include "apps/pictures.h"
-#include "apps/torch_options.h"
-#include "apps/training/adamw.h"
-#include "apps/training/schedule.h"
+#include "apps/training/optimizers/adamw.h"
+#include "apps/training/optimizers/schedule.h"
+#include "apps/verbs/pictures.h"
+#include "apps/verbs/torch_options.h"
 #include "data/base/near_match.h"
 
 namespace zoo {

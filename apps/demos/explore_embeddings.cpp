@@ -12,7 +12,7 @@
 #include "apps/demos/demos.h"
 #include "apps/demos/word_pairs.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/text_model.h"
+#include "apps/verbs/text/text_model.h"
 #include "data/base/error.h"
 
 namespace zoo {

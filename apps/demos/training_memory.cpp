@@ -7,8 +7,8 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "apps/measure.h"
 #include "apps/training/precision.h"
+#include "apps/verbs/measure/measure.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
 

@@ -4,7 +4,7 @@
 
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
-#include "apps/training/meters.h"
+#include "apps/training/metrics/meters.h"
 #include "apps/training/objective.h"
 #include "models/model.h"
 

@@ -6,8 +6,8 @@
 
 #include <torch/nn/module.h>
 
-#include "apps/training/batches.h"
-#include "apps/training/metrics_log.h"
+#include "apps/training/batches/batches.h"
+#include "apps/training/records/metrics_log.h"
 
 namespace zoo {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <optional>
 
-#include "apps/training/event_file.h"
 #include "apps/training/precision.h"
-#include "apps/training/trainer_state.h"
+#include "apps/training/records/event_file.h"
+#include "apps/training/records/trainer_state.h"
 #include "data/base/error.h"
 #include "data/random/philox.h"
 

@@ -3,10 +3,10 @@
 #include <functional>
 #include <memory>
 
-#include "apps/training/metrics_log.h"
 #include "apps/training/objective.h"
-#include "apps/training/run_directory.h"
-#include "apps/training/schedule.h"
+#include "apps/training/optimizers/schedule.h"
+#include "apps/training/records/metrics_log.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/training/updater.h"
 
 namespace zoo {

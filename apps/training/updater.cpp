@@ -5,7 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "apps/training/precision.h"
-#include "apps/training/trainer_state.h"
+#include "apps/training/records/trainer_state.h"
 #include "data/base/error.h"
 
 namespace zoo {

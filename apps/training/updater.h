@@ -6,9 +6,9 @@
 
 #include "apps/training/grad_scaler.h"
 #include "apps/training/objective.h"
-#include "apps/training/optimizer.h"
-#include "apps/training/ranks.h"
-#include "apps/training/weight_average.h"
+#include "apps/training/optimizers/optimizer.h"
+#include "apps/training/optimizers/weight_average.h"
+#include "apps/training/parallel/ranks.h"
 
 namespace zoo {
 

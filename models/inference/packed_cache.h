@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "models/inference/memory.h"
-#include "models/kernels/inference_kernels.h"
+#include "models/kernels/packed/inference_kernels.h"
 
 namespace zoo::inference {
 

@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/inference/memory.h"
-#include "models/kernels/inference_kernels.h"
+#include "models/kernels/packed/inference_kernels.h"
 #include "models/kernels/parallel.h"
 #include "models/layers/linear.h"
 
@@ -14,9 +14,9 @@ namespace zoo::inference {
 
 using kernels::WeightType;
 
-/// A weight [out, in] and its bias [out], packed (kernels/packed_weight.h). Of the original nothing is kept,
-/// and where it lies in a mapped file its pages are given back while it is packed: at no time are there two
-/// whole copies in memory.
+/// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Of the original nothing is
+/// kept, and where it lies in a mapped file its pages are given back while it is packed: at no time are there
+/// two whole copies in memory.
 class PackedLinear {
  public:
   PackedLinear() = default;

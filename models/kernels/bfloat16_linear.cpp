@@ -8,7 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/function_tensors.h"
-#include "models/kernels/packed_pairs.h"
+#include "models/kernels/packed/packed_pairs.h"
 #include "models/kernels/parallel.h"
 
 namespace zoo::kernels {

@@ -14,7 +14,7 @@
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/function_tensors.h"
 #include "models/kernels/linear.h"
-#include "models/kernels/packed_pairs.h"
+#include "models/kernels/packed/packed_pairs.h"
 #include "models/kernels/parallel.h"
 #include "models/kernels/parallel_product.h"
 

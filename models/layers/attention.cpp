@@ -8,10 +8,10 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include "models/kernels/attention/short_attention.h"
 #include "models/layers/dropout.h"
 #include "models/layers/efficient_attention.h"
 #include "models/layers/relative_positions.h"
-#include "models/layers/short_attention.h"
 
 namespace zoo {
 namespace {

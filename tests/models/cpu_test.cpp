@@ -5,9 +5,9 @@
 #include <ATen/ops/randn.h>
 
 #include "data/base/error.h"
+#include "models/kernels/attention/short_attention.h"
 #include "models/kernels/linear.h"
 #include "models/kernels/norm.h"
-#include "models/layers/short_attention.h"
 #include "tests/support/catch.h"
 
 using namespace zoo::kernels;

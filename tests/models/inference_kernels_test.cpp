@@ -1,4 +1,4 @@
-#include "models/kernels/inference_kernels.h"
+#include "models/kernels/packed/inference_kernels.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 
-#include "models/layers/short_attention.h"
+#include "models/kernels/attention/short_attention.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"

@@ -1,4 +1,4 @@
-#include "models/layers/short_attention.h"
+#include "models/kernels/attention/short_attention.h"
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-#include "apps/training/adamw.h"
+#include "apps/training/optimizers/adamw.h"
 
 #include <cmath>
 

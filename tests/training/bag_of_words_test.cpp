@@ -1,4 +1,4 @@
-#include "apps/training/bag_of_words.h"
+#include "apps/training/metrics/bag_of_words.h"
 
 #include "tests/support/catch.h"
 

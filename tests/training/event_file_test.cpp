@@ -1,4 +1,4 @@
-#include "apps/training/event_file.h"
+#include "apps/training/records/event_file.h"
 
 #include "data/base/atomic_file.h"
 #include "tests/support/catch.h"

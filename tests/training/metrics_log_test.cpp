@@ -1,4 +1,4 @@
-#include "apps/training/metrics_log.h"
+#include "apps/training/records/metrics_log.h"
 
 #include "data/base/atomic_file.h"
 #include "tests/support/catch.h"

@@ -2,8 +2,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randint.h>
 
-#include "apps/training/block_batches.h"
-#include "apps/training/meters.h"
+#include "apps/training/batches/block_batches.h"
+#include "apps/training/metrics/meters.h"
 #include "apps/training/precision.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"

@@ -1,9 +1,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
-#include "apps/training/lion.h"
-#include "apps/training/optimizer.h"
-#include "apps/training/weight_average.h"
+#include "apps/training/optimizers/lion.h"
+#include "apps/training/optimizers/optimizer.h"
+#include "apps/training/optimizers/weight_average.h"
 #include "data/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "apps/training/run_directory.h"
+#include "apps/training/records/run_directory.h"
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"

@@ -1,4 +1,4 @@
-#include "apps/training/schedule.h"
+#include "apps/training/optimizers/schedule.h"
 
 #include "data/base/error.h"
 #include "tests/support/catch.h"

@@ -4,11 +4,10 @@
 #include <vector>
 
 #include <ATen/ops/tensor.h>
-
-#include "zoo/training/adamw.h"
-#include "zoo/models/generation/generate.h"
-#include "zoo/models/registry.h"
-#include "zoo/tokenizer/pipeline/char_tokenizer.h"
+#include <zoo/models/generation/generate.h>
+#include <zoo/models/registry.h>
+#include <zoo/tokenizer/pipeline/char_tokenizer.h>
+#include <zoo/training/adamw.h>
 
 int main() {
   const std::string text = "to be, or not to be, that is the question";

@@ -1,0 +1,226 @@
+#include "apps/training/batches/encode_examples.h"
+
+#include <algorithm>
+#include <set>
+
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+// `action` with the place before the message of an Error.
+template <class Action>
+auto at_line(const std::string& name, std::int64_t line, Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(name, ", line ", line, ": ", error.what());
+  }
+}
+
+Example example_of(Encoding encoding) {
+  Example example{.input_ids = std::move(encoding.ids), .type_ids = std::move(encoding.type_ids)};
+  example.words = encoding.words.size() == example.input_ids.size()
+                      ? std::move(encoding.words)
+                      : std::vector<std::int32_t>(example.input_ids.size(), 0);
+  for (std::size_t i = 0; i < example.words.size(); ++i) {
+    if (encoding.texts[i] < 0) example.words[i] = -1;
+  }
+  return example;
+}
+
+std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
+  const auto found = std::find(labels.begin(), labels.end(), label);
+  if (found != labels.end()) return found - labels.begin();
+  std::string known;
+  for (const std::string& name : labels) known += (known.empty() ? "" : ", ") + name;
+  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", known, ")");
+}
+
+Encoding encode(const Tokenizer& tokenizer, const std::string& text, const std::string& pair,
+                EncodeLimits& limits, Truncation truncation = Truncation::longest_first) {
+  const auto encoded = [&](const EncodeOptions& options) {
+    return pair.empty() ? tokenizer.encode(text, options) : tokenizer.encode_pair(text, pair, options);
+  };
+  Encoding encoding = encoded({});
+  if (encoding.size() <= limits.max_length) return encoding;
+  ++limits.cut;
+  return encoded({.max_length = limits.max_length, .truncation = truncation});
+}
+
+struct JoinedWords {
+  std::string text;
+  std::vector<ByteRange> ranges;
+};
+
+JoinedWords join(const TaggedSentence& sentence) {
+  JoinedWords joined;
+  for (const std::string& word : sentence.words) {
+    if (!joined.text.empty()) joined.text += ' ';
+    const auto begin = static_cast<std::uint32_t>(joined.text.size());
+    joined.text += word;
+    joined.ranges.push_back({begin, static_cast<std::uint32_t>(joined.text.size())});
+  }
+  return joined;
+}
+
+// A token belongs to the word that its last byte lies in: some tokenizers count the blank before a word as
+// its own.
+std::vector<std::int64_t> labels_of_tokens(const Encoding& encoding, const JoinedWords& joined,
+                                           const std::vector<std::int64_t>& labels) {
+  std::vector<std::int64_t> result(encoding.size(), -100);
+  std::size_t word = 0;
+  std::int64_t last = -1;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.texts[i] < 0 || encoding.offsets[i].begin == encoding.offsets[i].end) continue;
+    const std::uint32_t place = encoding.offsets[i].end - 1;
+    while (word + 1 < joined.ranges.size() && place >= joined.ranges[word].end) ++word;
+    const bool inside = place >= joined.ranges[word].begin && place < joined.ranges[word].end;
+    if (!inside || static_cast<std::int64_t>(word) == last) continue;
+    last = static_cast<std::int64_t>(word);
+    result[i] = labels[word];
+  }
+  return result;
+}
+
+std::vector<std::int64_t> answer_tokens(const Encoding& encoding, const ByteRange& answer) {
+  std::int64_t first = -1, last = -1;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    const ByteRange& range = encoding.offsets[i];
+    if (encoding.texts[i] != 1 || range.end <= answer.begin || range.begin >= answer.end) continue;
+    if (first < 0) first = static_cast<std::int64_t>(i);
+    last = static_cast<std::int64_t>(i);
+  }
+  const bool whole = last >= 0 && encoding.offsets[static_cast<std::size_t>(last)].end >= answer.end;
+  return whole ? std::vector<std::int64_t>{first, last} : std::vector<std::int64_t>{0, 0};
+}
+
+}  // namespace
+
+std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
+                                  const std::string& name, EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Record& record : records) {
+    examples.push_back(at_line(name, record.line,
+                               [&] { return example_of(encode(tokenizer, record.fields[0], "", limits)); }));
+  }
+  return examples;
+}
+
+std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
+                                  TokenId eos_id, const std::string& prefix, const std::string& name,
+                                  EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Record& record : records) {
+    examples.push_back(at_line(name, record.line, [&] {
+      Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
+      std::vector<TokenId> target =
+          tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+      if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
+      if (target.size() > limits.max_target_length) {
+        target.resize(limits.max_target_length);
+        ++limits.cut;
+      }
+      example.labels.assign(target.begin(), target.end());
+      return example;
+    }));
+  }
+  return examples;
+}
+
+std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
+                                    const std::vector<std::string>& labels, const std::string& name,
+                                    EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Record& record : records) {
+    examples.push_back(at_line(name, record.line, [&] {
+      Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
+      example.labels = {number_of(record.fields[1], labels)};
+      return example;
+    }));
+  }
+  return examples;
+}
+
+std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,
+                                   const std::vector<std::string>& labels, const std::string& name,
+                                   EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const TaggedSentence& sentence : sentences) {
+    std::vector<std::int64_t> numbers;
+    for (std::size_t i = 0; i < sentence.tags.size(); ++i)
+      numbers.push_back(
+          at_line(name, sentence.lines[i], [&] { return number_of(sentence.tags[i], labels); }));
+    examples.push_back(at_line(name, sentence.lines.front(), [&] {
+      const JoinedWords joined = join(sentence);
+      Encoding encoding = encode(tokenizer, joined.text, "", limits);
+      if (encoding.offsets.size() != encoding.size())
+        throw Error("this tokenizer does not say where its tokens stand, which labels of words need");
+      std::vector<std::int64_t> of_tokens = labels_of_tokens(encoding, joined, numbers);
+      Example example = example_of(std::move(encoding));
+      example.labels = std::move(of_tokens);
+      return example;
+    }));
+  }
+  return examples;
+}
+
+std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
+                                      const std::string& name, EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Question& question : questions) {
+    examples.push_back(at_line(name, question.line, [&] {
+      Encoding encoding =
+          encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
+      if (encoding.offsets.size() != encoding.size())
+        throw Error("this tokenizer does not say where its tokens stand, which answers need");
+      std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
+      Example example = example_of(std::move(encoding));
+      example.labels = std::move(answer);
+      return example;
+    }));
+  }
+  return examples;
+}
+
+std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field) {
+  std::set<std::string> labels;
+  for (const Record& record : records) labels.insert(record.fields[field]);
+  return {labels.begin(), labels.end()};
+}
+
+std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences) {
+  std::set<std::string> labels;
+  for (const TaggedSentence& sentence : sentences) labels.insert(sentence.tags.begin(), sentence.tags.end());
+  return {labels.begin(), labels.end()};
+}
+
+void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
+                        const std::string& name) {
+  std::vector<bool> found(labels.size());
+  for (const Example& example : examples) {
+    for (const std::int64_t label : example.labels) {
+      if (label >= 0) found[static_cast<std::size_t>(label)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (!found[i]) throw Error(name, ": the label '", labels[i], "' has no example to train on");
+  }
+}
+
+std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes) {
+  std::vector<double> counts(classes);
+  double all = 0;
+  for (const Example& example : examples) {
+    for (const std::int64_t label : example.labels) {
+      if (label < 0) continue;
+      ++counts[static_cast<std::size_t>(label)];
+      ++all;
+    }
+  }
+  for (double& count : counts) count = all / (static_cast<double>(classes) * count);
+  return counts;
+}
+
+}  // namespace zoo

@@ -1,0 +1,204 @@
+#include "apps/training/metrics/meters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0.0;
+}
+
+double harmonic_mean(double right, double predicted, double wanted) {
+  return ratio(2 * right, predicted + wanted);
+}
+
+/// Predicted tokens of a language model.
+class TokenMeter final : public Meter {
+ public:
+  TokenMeter(bool counts_tokens, bool counts_rows)
+      : counts_tokens_(counts_tokens), counts_rows_(counts_rows) {}
+
+  void add(const ModelInputs& inputs, const ModelOutput& output) override {
+    if (!counts_tokens_) return;
+    at::Tensor labels = inputs.labels;
+    if (inputs.label_positions.defined()) labels = labels.flatten().index_select(0, inputs.label_positions);
+    const at::Tensor counts = labels.ne(-100), right = output.logits.argmax(-1).eq(labels);
+    tokens_ += counts.sum().item<double>();
+    right_tokens_ += right.logical_and(counts).sum().item<double>();
+    if (!counts_rows_) return;
+    rows_ += static_cast<double>(labels.size(0));
+    right_rows_ += right.logical_or(counts.logical_not()).all(-1).sum().item<double>();
+  }
+
+  std::vector<Score> take(double loss) override {
+    std::vector<Score> scores{{"perplexity", std::exp(loss)}};
+    if (counts_tokens_) scores.push_back({"accuracy", ratio(right_tokens_, tokens_)});
+    if (counts_rows_) scores.push_back({"exact_match", ratio(right_rows_, rows_)});
+    tokens_ = right_tokens_ = rows_ = right_rows_ = 0;
+    return scores;
+  }
+
+ private:
+  bool counts_tokens_, counts_rows_;
+  double tokens_ = 0, right_tokens_ = 0, rows_ = 0, right_rows_ = 0;
+};
+
+/// Classes of texts.
+class ClassMeter final : public Meter {
+ public:
+  explicit ClassMeter(std::size_t classes) : right_(classes), predicted_(classes), wanted_(classes) {}
+
+  void add(const ModelInputs& inputs, const ModelOutput& output) override {
+    const at::Tensor guesses = output.logits.argmax(-1).cpu(), labels = inputs.labels.cpu();
+    for (std::int64_t i = 0; i < labels.numel(); ++i) {
+      const auto guess = static_cast<std::size_t>(guesses[i].item<std::int64_t>());
+      const auto label = static_cast<std::size_t>(labels[i].item<std::int64_t>());
+      ++predicted_[guess];
+      ++wanted_[label];
+      if (guess == label) ++right_[label];
+    }
+  }
+
+  std::vector<Score> take(double) override {
+    double right = 0, all = 0, f1 = 0;
+    for (std::size_t i = 0; i < right_.size(); ++i) {
+      right += right_[i];
+      all += wanted_[i];
+      f1 += harmonic_mean(right_[i], predicted_[i], wanted_[i]);
+      right_[i] = predicted_[i] = wanted_[i] = 0;
+    }
+    return {{"accuracy", ratio(right, all)}, {"f1", ratio(f1, static_cast<double>(right_.size()))}};
+  }
+
+ private:
+  std::vector<double> right_, predicted_, wanted_;
+};
+
+/// Labels of words, and the entities that they make.
+class EntityMeter final : public Meter {
+ public:
+  explicit EntityMeter(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  void add(const ModelInputs& inputs, const ModelOutput& output) override {
+    const at::Tensor guesses = output.logits.argmax(-1).cpu().contiguous(),
+                     labels = inputs.labels.cpu().contiguous();
+    for (std::int64_t row = 0; row < labels.size(0); ++row) {
+      std::vector<std::int64_t> wanted, found;
+      for (std::int64_t t = 0; t < labels.size(1); ++t) {
+        const std::int64_t at = row * labels.size(1) + t, label = labels.const_data_ptr<std::int64_t>()[at];
+        if (label < 0) continue;  // a word counts once, by its first token
+        wanted.push_back(label);
+        found.push_back(guesses.const_data_ptr<std::int64_t>()[at]);
+        ++tokens_;
+        if (wanted.back() == found.back()) ++right_tokens_;
+      }
+      count(entities_of(wanted, names_), entities_of(found, names_));
+    }
+  }
+
+  std::vector<Score> take(double) override {
+    const std::vector<Score> scores{{"accuracy", ratio(right_tokens_, tokens_)},
+                                    {"f1", harmonic_mean(right_, found_, wanted_)}};
+    tokens_ = right_tokens_ = right_ = found_ = wanted_ = 0;
+    return scores;
+  }
+
+ private:
+  void count(const std::vector<Entity>& wanted, const std::vector<Entity>& found) {
+    wanted_ += static_cast<double>(wanted.size());
+    found_ += static_cast<double>(found.size());
+    for (const Entity& entity : found)
+      right_ += std::find(wanted.begin(), wanted.end(), entity) != wanted.end();
+  }
+
+  std::vector<std::string> names_;
+  double tokens_ = 0, right_tokens_ = 0, right_ = 0, found_ = 0, wanted_ = 0;
+};
+
+/// Answers as ranges of tokens.
+class AnswerMeter final : public Meter {
+ public:
+  void add(const ModelInputs& inputs, const ModelOutput& output) override {
+    const at::Tensor begins = output.start_logits.argmax(-1).cpu(), ends = output.end_logits.argmax(-1).cpu();
+    const at::Tensor labels = inputs.labels.cpu();
+    for (std::int64_t row = 0; row < labels.size(0); ++row) {
+      const auto begin = begins[row].item<std::int64_t>(), end = ends[row].item<std::int64_t>();
+      const auto first = labels[row][0].item<std::int64_t>(), last = labels[row][1].item<std::int64_t>();
+      const std::int64_t common = std::min(end, last) - std::max(begin, first) + 1;
+      ++rows_;
+      right_ += begin == first && end == last;
+      f1_ += harmonic_mean(static_cast<double>(std::max<std::int64_t>(common, 0)),
+                           static_cast<double>(std::max<std::int64_t>(end - begin + 1, 0)),
+                           static_cast<double>(last - first + 1));
+    }
+  }
+
+  std::vector<Score> take(double) override {
+    const std::vector<Score> scores{{"exact_match", ratio(right_, rows_)}, {"f1", ratio(f1_, rows_)}};
+    rows_ = right_ = f1_ = 0;
+    return scores;
+  }
+
+ private:
+  double rows_ = 0, right_ = 0, f1_ = 0;
+};
+
+}  // namespace
+
+const std::vector<std::string>& task_names() {
+  static const std::vector<std::string> names{"lm",
+                                              "mlm",
+                                              "span_corruption",
+                                              "seq2seq",
+                                              "classification",
+                                              "token_classification",
+                                              "question_answering"};
+  return names;
+}
+
+Task task_named(const std::string& name) {
+  const auto& names = task_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw Error("unknown task '", name, "'", did_you_mean(name, names));
+  return static_cast<Task>(found - names.begin());
+}
+
+std::unique_ptr<Meter> make_meter(Task task, const std::vector<std::string>& label_names) {
+  switch (task) {
+    case Task::kClassification:
+      return std::make_unique<ClassMeter>(label_names.size());
+    case Task::kTokenClassification:
+      return std::make_unique<EntityMeter>(label_names);
+    case Task::kQuestionAnswering:
+      return std::make_unique<AnswerMeter>();
+    default:
+      return std::make_unique<TokenMeter>(/*counts_tokens=*/task != Task::kLm,
+                                          /*counts_rows=*/task == Task::kSeq2Seq);
+  }
+}
+
+std::vector<Entity> entities_of(const std::vector<std::int64_t>& labels,
+                                const std::vector<std::string>& names) {
+  std::vector<Entity> entities;
+  std::string before;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::string label = labels[i] < 0 ? "O" : names.at(static_cast<std::size_t>(labels[i]));
+    const bool tagged = label.starts_with("B-") || label.starts_with("I-");
+    const std::string kind = label == "O" ? "" : tagged ? label.substr(2) : label;
+    const auto at = static_cast<std::int64_t>(i);
+    if (!kind.empty() && kind == before && !label.starts_with("B-")) {
+      entities.back().end = at + 1;
+    } else if (!kind.empty()) {
+      entities.push_back({kind, at, at + 1});
+    }
+    before = kind;
+  }
+  return entities;
+}
+
+}  // namespace zoo

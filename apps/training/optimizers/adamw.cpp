@@ -1,0 +1,91 @@
+#include "apps/training/optimizers/adamw.h"
+
+#include <cmath>
+
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty_like.h>
+
+#include "apps/training/parallel/tensor_parts.h"
+#include "models/kernels/adamw.h"
+
+namespace zoo {
+namespace {
+
+// Both kernels walk through memory and heed no strides.
+at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) {
+  return gradient.strides() == parameter.strides() ? gradient : at::empty_like(parameter).copy_(gradient);
+}
+
+}  // namespace
+
+AdamW::AdamW(const torch::nn::Module& module, const Options& options)
+    : Optimizer(module, options.grad_clip),
+      options_(options),
+      exp_avgs_(remember("exp_avg")),
+      exp_avg_sqs_(remember("exp_avg_sq")) {}
+
+void AdamW::update(const Update& update) {
+  std::vector<at::Tensor> parameters, gradients;
+  for (const std::size_t i : update.active) {
+    parameters.push_back(parameter(i));
+    gradients.push_back(laid_out_as(parameters.back(), parameters.back().grad()));
+  }
+  if (suit_kernels(parameters) && suit_kernels(gradients)) {
+    update_together(update, gradients);
+  } else {
+    update_by_libtorch(update, gradients);
+  }
+}
+
+void AdamW::update_together(const Update& update, const std::vector<at::Tensor>& gradients) {
+  if (update.found_inf.item<float>() != 0) return;
+  const double step = step_.item<double>(), rate = update.learning_rate;
+  const auto update_of = [&](bool decayed) {
+    return kernels::AdamWUpdate{
+        .beta2 = static_cast<float>(options_.beta2),
+        .rest1 = static_cast<float>(1 - options_.beta1),
+        .rest2 = static_cast<float>(1 - options_.beta2),
+        .eps = static_cast<float>(options_.eps),
+        .kept = static_cast<float>(decayed ? 1 - rate * options_.weight_decay : 1.0),
+        .step_size = static_cast<float>(rate / (1 - std::pow(options_.beta1, step))),
+        .square_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, step))),
+        .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F};
+  };
+  const kernels::AdamWUpdate of_decayed = update_of(true), of_others = update_of(false);
+  const std::vector<TensorPart> parts = parts_of(gradients);
+  for_each_part(parts, [&](std::size_t number) {
+    const TensorPart& part = parts[number];
+    const std::size_t i = update.active[part.tensor];
+    kernels::adamw(decays(i) ? of_decayed : of_others,
+                   {.weight = parameter(i).mutable_data_ptr<float>() + part.first,
+                    .gradient = gradients[part.tensor].const_data_ptr<float>() + part.first,
+                    .exp_avg = exp_avgs_.tensors[i].mutable_data_ptr<float>() + part.first,
+                    .exp_avg_sq = exp_avg_sqs_.tensors[i].mutable_data_ptr<float>() + part.first},
+                   part.size);
+  });
+}
+
+void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tensor>& all_gradients) {
+  // The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its
+  // own.
+  const auto grad_scale = update.divisor.defined() ? std::optional<at::Tensor>(update.divisor) : std::nullopt;
+  for (const bool decayed : {true, false}) {
+    std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs;
+    for (std::size_t k = 0; k < update.active.size(); ++k) {
+      const std::size_t i = update.active[k];
+      if (decays(i) != decayed) continue;
+      parameters.push_back(parameter(i));
+      gradients.push_back(all_gradients[k]);
+      exp_avgs.push_back(exp_avgs_.tensors[i]);
+      exp_avg_sqs.push_back(exp_avg_sqs_.tensors[i]);
+    }
+    if (parameters.empty()) continue;
+    const std::vector<at::Tensor> steps(parameters.size(), step_);
+    at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, steps,
+                      update.learning_rate, options_.beta1, options_.beta2,
+                      decayed ? options_.weight_decay : 0.0, options_.eps, /*amsgrad=*/false,
+                      /*maximize=*/false, grad_scale, update.found_inf);
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,19 @@
+#include "apps/training/optimizers/lion.h"
+
+namespace zoo {
+
+Lion::Lion(const torch::nn::Module& module, const Options& options)
+    : Optimizer(module, options.grad_clip), options_(options), exp_avgs_(remember("exp_avg")) {}
+
+void Lion::update(const Update& update) {
+  if (update.found_inf.item<float>() != 0) return;
+  for (const std::size_t i : update.active) {
+    const at::Tensor g = gradient(i, update);
+    if (decays(i)) parameter(i).mul_(1 - update.learning_rate * options_.weight_decay);
+    const at::Tensor direction = exp_avgs_.tensors[i].lerp(g, 1 - options_.beta1).sign_();
+    parameter(i).sub_(direction, update.learning_rate);
+    exp_avgs_.tensors[i].lerp_(g, 1 - options_.beta2);
+  }
+}
+
+}  // namespace zoo

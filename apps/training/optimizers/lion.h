@@ -1,0 +1,26 @@
+#pragma once
+
+#include "apps/training/optimizers/optimizer.h"
+
+namespace zoo {
+
+/// Lion (Chen et al., 2023, algorithm 2): w = w - lr (sign(beta1 m + (1 - beta1) g) + decay w), then
+/// m = beta2 m + (1 - beta2) g. Half of AdamW's memory; its learning rate is a third to a tenth of AdamW's.
+class Lion final : public Optimizer {
+ public:
+  struct Options {
+    double beta1 = 0.9, beta2 = 0.99;
+    double weight_decay = 0.1;
+    double grad_clip = 1.0;
+  };
+
+  Lion(const torch::nn::Module& module, const Options& options);
+
+ private:
+  void update(const Update& update) override;
+
+  Options options_;
+  Memory& exp_avgs_;
+};
+
+}  // namespace zoo

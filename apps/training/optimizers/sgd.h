@@ -1,0 +1,26 @@
+#pragma once
+
+#include "apps/training/optimizers/optimizer.h"
+
+namespace zoo {
+
+/// Stochastic gradient descent with momentum (Sutskever et al., 2013) as torch.optim.SGD has it: the decay is
+/// part of the gradient, v = momentum v + g, w = w - lr v.
+class Sgd final : public Optimizer {
+ public:
+  struct Options {
+    double momentum = 0.9;
+    double weight_decay = 0.0;
+    double grad_clip = 1.0;
+  };
+
+  Sgd(const torch::nn::Module& module, const Options& options);
+
+ private:
+  void update(const Update& update) override;
+
+  Options options_;
+  Memory& velocities_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,62 @@
+#include "apps/training/records/metrics_log.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <string>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+std::string lines_before(const std::filesystem::path& path, std::int64_t iteration) {
+  std::istringstream lines(read_file(path));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object() || !object.contains("iter") || !object["iter"].is_number_integer()) continue;
+    if (object["iter"].get<std::int64_t>() < iteration) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration) : path_(path) {
+  if (first_iteration > 0 && std::filesystem::exists(path)) {
+    write_file(path, lines_before(path, first_iteration));
+  } else {
+    write_file(path, "");
+  }
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
+}
+
+MetricsLog::~MetricsLog() {
+  ::close(descriptor_);
+}
+
+void MetricsLog::write(const Metrics& metrics) {
+  nlohmann::ordered_json object{{"iter", metrics.iter},
+                                {"train_loss", metrics.train_loss},
+                                {"lr", metrics.lr},
+                                {"ms_per_iter", metrics.ms_per_iter},
+                                {"tokens_per_second", metrics.tokens_per_second}};
+  if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;
+  if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
+  if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;
+  for (const Score& score : metrics.val_scores) object["val_" + score.name] = score.value;
+  const std::string line = object.dump() + "\n";
+  const ssize_t written = ::write(descriptor_, line.data(), line.size());
+  if (written != static_cast<ssize_t>(line.size())) {
+    throw Error("cannot write ", path_, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
+  }
+}
+
+}  // namespace zoo

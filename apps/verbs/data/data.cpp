@@ -1,0 +1,164 @@
+#include <array>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/command/tokenizer_choice.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "data/examples/generators.h"
+#include "data/tokens/token_dataset.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void list_as_json() {
+  json corpora_list = json::array(), toys = json::array();
+  for (const Corpus& corpus : corpora()) {
+    corpora_list.push_back({{"name", corpus.name},
+                            {"description", corpus.description},
+                            {"licence", corpus.licence},
+                            {"bytes", corpus.bytes},
+                            {"sha256", corpus.sha256},
+                            {"url", corpus.url}});
+  }
+  for (const ToySet& set : toy_sets()) {
+    toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
+  }
+  std::cout << json{{"corpora", corpora_list}, {"toy_sets", toys}}.dump(2) << "\n";
+}
+
+std::string with_visible_tabs(const std::string& text) {
+  std::string visible;
+  for (const char c : text) visible += c == '\t' ? std::string(" | ") : std::string(1, c);
+  return visible;
+}
+
+void list_as_tables() {
+  std::cout << "Corpora ('tzoo data get NAME'; --dataset and --input take the name)\n";
+  Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
+  for (const Corpus& corpus : corpora()) {
+    texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),
+               corpus.description, corpus.how_to_get});
+  }
+  texts.print(std::cout, standard_output_width());
+  std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
+  Table toys({{"  name"}, {"lines"}, {"for example"}});
+  for (const ToySet& set : toy_sets())
+    toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
+  toys.print(std::cout, standard_output_width());
+}
+
+int list(const Arguments& arguments) {
+  bool as_json = false;
+  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
+  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
+  flags.example("tzoo data list");
+  if (!flags.parse(arguments)) return 0;
+  as_json ? list_as_json() : list_as_tables();
+  return 0;
+}
+
+int get(const Arguments& arguments) {
+  std::string name;
+  std::optional<fs::path> file, output;
+  Flags flags(arguments.command,
+              "Fetches a corpus, checks its SHA-256 and prints the path of its file. The file is kept in "
+              "$TZOO_DATA_DIR; where that is not set, in the directory tzoo of $XDG_CACHE_HOME or ~/.cache.");
+  flags.positional("name", name, "name of a corpus from 'tzoo data list'").suggest(corpus_names()).required();
+  flags.add("file", file, "use this copy of the corpus instead of downloading it").placeholder("FILE");
+  flags.add("output", output, "also write the text to this file");
+  flags.example("tzoo data get tinyshakespeare --file input.txt");
+  if (!flags.parse(arguments)) return 0;
+  fs::path path = get_corpus(name, file);
+  if (output) {
+    write_file(*output, read_file(path));
+    path = *output;
+  }
+  std::cout << path.string() << "\n";
+  return 0;
+}
+
+int make(const Arguments& arguments) {
+  std::string name;
+  std::int64_t count = 1000, seed = 1337;
+  bool pairs = false;
+  std::optional<fs::path> output;
+  Flags flags(arguments.command,
+              "Generates the examples of a toy set, one per line. The same name, seed and count always give "
+              "the same lines.");
+  flags.positional("name", name, "name of a toy set from 'tzoo data list'")
+      .suggest(toy_set_names())
+      .required();
+  flags.add("count", count, "number of lines").at_least(1);
+  flags.add("seed", seed, "seed of the random generator").at_least(0);
+  flags.add("pairs", pairs, "put a tab between question and answer: a table for 'tzoo train --task seq2seq'");
+  flags.add("output", output, "file to write; default: standard output");
+  flags.example("tzoo data make addition --count 10000 --output addition.txt");
+  if (!flags.parse(arguments)) return 0;
+  const auto number = static_cast<std::uint64_t>(seed);
+  const std::string lines = pairs ? make_toy_pairs(name, count, number) : make_toy_set(name, count, number);
+  if (output) {
+    write_file(*output, lines);
+  } else {
+    std::cout << lines;
+  }
+  return 0;
+}
+
+int prepare(const Arguments& arguments) {
+  std::string dataset, choice = "char";
+  std::int64_t vocab_size = 2000;
+  fs::path out_dir;
+  Flags flags(arguments.command,
+              "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
+              "and meta.json. The tokenizer's files are saved beside them.");
+  flags.positional("dataset", dataset, "text file, or name of a corpus from 'tzoo data list'")
+      .placeholder("FILE|CORPUS")
+      .suggest(corpus_names())
+      .required();
+  flags.add("tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one")
+      .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
+      .suggest(tokenizer_kinds());
+  flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece").at_least(8);
+  flags.add("out_dir", out_dir, "directory for the files").placeholder("DIR").required();
+  flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
+  if (!flags.parse(arguments)) return 0;
+  const std::string text = read_text(resolve_dataset(dataset));
+  const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, text, vocab_size);
+  const TokenDataset tokens = tokenize_dataset(text, *tokenizer);
+  make_directories(out_dir);
+  tokenizer->save(out_dir);
+  write_token_dataset(out_dir, tokens);
+  Table table({{""}, number(""), {""}});
+  const auto count = [](std::size_t value) { return with_separators(static_cast<std::int64_t>(value)); };
+  table.row({"vocabulary", with_separators(tokenizer->vocab_size()), std::string(tokenizer->kind())});
+  table.row({"train.bin", count(tokens.train.size()), "tokens"});
+  table.row({"val.bin", count(tokens.val.size()), "tokens"});
+  table.print(std::cout);
+  return 0;
+}
+
+constexpr std::array kDataActions{
+    Verb{"list", "Actions", "list the corpora and the toy sets", list},
+    Verb{"get", "Actions", "fetch a corpus and print its path", get},
+    Verb{"make", "Actions", "generate the lines of a toy set", make},
+    Verb{"prepare", "Actions", "turn a text into token files for training", prepare},
+};
+
+}  // namespace
+
+int run_data(const Arguments& arguments) {
+  return dispatch(arguments, "Fetches and generates datasets, and turns texts into token files for training.",
+                  kDataActions);
+}
+
+}  // namespace zoo

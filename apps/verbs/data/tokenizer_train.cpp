@@ -1,0 +1,199 @@
+#include "apps/verbs/data/tokenizer_train.h"
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "apps/command/flags.h"
+#include "apps/command/progress.h"
+#include "apps/training/stop_signal.h"
+#include "data/base/atomic_file.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "tokenizer/learning/bpe_trainer.h"
+#include "tokenizer/learning/wordpiece_trainer.h"
+#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainOptions {
+  std::string kind, input, model_type = "unigram", pattern = "gpt2";
+  std::int64_t vocab_size = 8000, min_frequency = 2, limit_alphabet = 1000;
+  std::vector<std::string> special_tokens;  // besides those that the kind has anyway
+  bool lowercase = true;
+  fs::path out_dir;
+};
+
+/// A vocabulary that was learnt and is not yet saved.
+struct Learnt {
+  std::int64_t vocab_size;
+  std::function<void(const fs::path& directory)> save;
+};
+
+void declare(Flags& flags, TrainOptions& options) {
+  flags.group("Text");
+  flags.add("input", options.input, "text file, or name of a corpus from 'tzoo data list'")
+      .placeholder("FILE|CORPUS")
+      .suggest(corpus_names());
+  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files").placeholder("DIR").required();
+  flags.group("Vocabulary");
+  flags
+      .choice("kind", options.kind, {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"},
+              "kind of tokenizer; byte needs no text")
+      .required();
+  flags
+      .add("vocab_size", options.vocab_size,
+           "vocabulary size, special tokens included; not for char and byte")
+      .at_least(1);
+  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
+  flags
+      .add("min_frequency", options.min_frequency,
+           "byte_bpe and wordpiece: how often a pair must occur to become a token")
+      .at_least(0);
+  flags
+      .add("special_tokens", options.special_tokens,
+           "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
+           "[PAD] [UNK] [CLS] [SEP] [MASK]")
+      .placeholder("TOKEN");
+  flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
+               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
+               "is also Llama 3's");
+  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
+  flags
+      .add("limit_alphabet", options.limit_alphabet,
+           "wordpiece: keep at most this many different characters, the most frequent ones")
+      .at_least(1);
+  flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
+}
+
+void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
+  struct Of {
+    const char* flag;
+    std::vector<std::string> kinds;
+  };
+  const Of all[] = {
+      {"vocab_size", {"byte_bpe", "wordpiece", "sentencepiece"}},
+      {"model_type", {"sentencepiece"}},
+      {"min_frequency", {"byte_bpe", "wordpiece"}},
+      {"special_tokens", {"byte_bpe", "wordpiece"}},
+      {"pattern", {"byte_bpe"}},
+      {"lowercase", {"wordpiece"}},
+      {"limit_alphabet", {"wordpiece"}},
+  };
+  for (const auto& [flag, kinds] : all) {
+    if (!flags.given(flag) || std::find(kinds.begin(), kinds.end(), options.kind) != kinds.end()) continue;
+    std::string names = kinds[0];
+    for (std::size_t i = 1; i < kinds.size(); ++i)
+      names += (i + 1 < kinds.size() ? ", " : " and ") + kinds[i];
+    throw UsageError("--", flag, ": only --kind ", names, kinds.size() == 1 ? " has" : " have", " it, not ",
+                     options.kind);
+  }
+  if (options.input.empty() && options.kind != "byte")
+    throw UsageError("missing flag '--input': the text to train on");
+}
+
+// A bar for each thing that is counted on the way.
+TrainingProgress progress_bar() {
+  struct Bar {
+    std::string unit;
+    std::optional<Progress> progress;
+  };
+  return [bar = std::make_shared<Bar>()](std::string_view unit, std::int64_t done, std::int64_t total) {
+    if (bar->unit != unit) {
+      bar->progress.emplace(total, bar->unit = unit);
+      bar->progress->update(0);
+    }
+    bar->progress->update(done);
+  };
+}
+
+Learnt of(std::shared_ptr<const Tokenizer> tokenizer) {
+  return {tokenizer->vocab_size(), [tokenizer](const fs::path& directory) { tokenizer->save(directory); }};
+}
+
+void append(std::vector<std::string>& tokens, const std::vector<std::string>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+Learnt learn_byte_bpe(const std::string& text, const TrainOptions& options) {
+  BpeTrainerOptions learning{.vocab_size = options.vocab_size,
+                             .min_frequency = options.min_frequency,
+                             .pattern = *split_pattern_named(options.pattern),
+                             .on_progress = progress_bar()};
+  append(learning.special_tokens, options.special_tokens);
+  const LearntMerges learnt = train_bpe(text, learning);
+  learning.on_progress = nullptr;
+  return {static_cast<std::int64_t>(learnt.tokens.size()),
+          [=](const fs::path& directory) { save_bpe(learnt, learning, directory); }};
+}
+
+Learnt learn_wordpiece(const std::string& text, const TrainOptions& options) {
+  WordPieceTrainerOptions learning{.vocab_size = options.vocab_size,
+                                   .min_frequency = options.min_frequency,
+                                   .limit_alphabet = options.limit_alphabet,
+                                   .normalizer = {.lowercase = options.lowercase},
+                                   .on_progress = progress_bar()};
+  append(learning.special_tokens, options.special_tokens);
+  const std::vector<std::string> tokens = train_wordpiece(text, learning);
+  learning.on_progress = nullptr;
+  return {static_cast<std::int64_t>(tokens.size()),
+          [=](const fs::path& directory) { save_wordpiece(tokens, learning, directory); }};
+}
+
+Learnt learn_sentencepiece(const std::string& text, const TrainOptions& options) {
+  SentencePieceOptions learning;
+  learning.vocab_size = options.vocab_size;
+  learning.model =
+      options.model_type == "bpe" ? SentencePieceOptions::Model::bpe : SentencePieceOptions::Model::unigram;
+  return of(std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::train(text, learning)));
+}
+
+Learnt learn(const TrainOptions& options) {
+  if (options.kind == "byte") return of(std::make_shared<ByteTokenizer>());
+  const std::string text = read_text(resolve_dataset(options.input));
+  if (options.kind == "char") return of(std::make_shared<CharTokenizer>(CharTokenizer::train(text)));
+  if (options.kind == "byte_bpe") return learn_byte_bpe(text, options);
+  if (options.kind == "wordpiece") return learn_wordpiece(text, options);
+  return learn_sentencepiece(text, options);
+}
+
+// A directory with files of two kinds would later be read as one of them, whichever was meant.
+void refuse_another_kind(const fs::path& directory, std::string_view kind) {
+  if (!has_tokenizer(directory)) return;
+  const std::string present(load_tokenizer(directory)->kind());
+  if (present != kind) {
+    throw Error("--out_dir: ", directory, " already holds a tokenizer of kind ", present,
+                "; choose another directory for ", kind);
+  }
+}
+
+}  // namespace
+
+int train_tokenizer(const Arguments& arguments) {
+  TrainOptions options;
+  Flags flags(arguments.command,
+              "Trains a tokenizer on a text and saves it in files that Hugging Face reads too.");
+  declare(flags, options);
+  if (!flags.parse(arguments)) return 0;
+  require_flags_of_kind(flags, options);
+
+  refuse_another_kind(options.out_dir, options.kind);
+  const Learnt learnt = learn(options);
+  make_directories(options.out_dir);
+  {
+    const StopSignal signals;  // files of two vocabularies side by side would be worse than a moment's wait
+    learnt.save(options.out_dir);
+  }
+  std::cout << options.kind << " tokenizer of " << learnt.vocab_size << " tokens in "
+            << options.out_dir.string() << "\n";
+  return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
+}
+
+}  // namespace zoo

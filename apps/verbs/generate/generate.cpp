@@ -1,0 +1,97 @@
+#include "models/generation/generate.h"
+
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "apps/training/stop_signal.h"
+#include "apps/verbs/generate/generate_interactive.h"
+#include "apps/verbs/generate/generated_text.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/verbs.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::string_view kBetweenSamples = "---------------\n";
+
+void print_row(const GenerationResult& result, std::size_t row, RowPrinter& printer) {
+  const GeneratedRow tokens{result, row};
+  for (std::size_t i = 0; i < tokens.size(); ++i) printer.print(tokens.token(i));
+  printer.finish();
+}
+
+// The first row appears while it is made; the others, made beside it, follow.
+GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                            const GenerationOptions& options, const GenerateSession& session, bool color) {
+  const bool watched = ::isatty(STDOUT_FILENO) == 1;
+  const auto begin = [&](std::size_t prompt) {
+    RowPrinter printer(session, color);
+    // What an encoder-decoder writes does not continue what it reads.
+    if (!session.has_encoder()) printer.print_given(prompts[prompt]);
+    return printer;
+  };
+  RowPrinter first = begin(0);
+  if (watched) std::cout.flush();
+  const GenerationResult result = generate(model, prompts, options, [&](const NewToken& token) {
+    if (token.row == 0) first.print(token);
+    if (token.row == 0 && watched) std::cout.flush();
+    return true;
+  });
+  first.finish();
+  const std::size_t rows_a_prompt = result.ids.size() / prompts.size();
+  for (std::size_t row = 1; row < result.ids.size(); ++row) {
+    std::cout << kBetweenSamples;
+    RowPrinter printer = begin(row / rows_a_prompt);
+    print_row(result, row, printer);
+  }
+  return result;
+}
+
+GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                           const GenerationOptions& options) {
+  const GenerationResult result = generate(model, prompts, options);
+  for (const TokenIds& row : result.ids) std::cout << nlohmann::json(row).dump() << "\n";
+  return result;
+}
+
+// The model of --draft_model, or nothing.
+std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
+  if (flags.draft_model.empty()) return nullptr;
+  return load_decoding_model(flags.draft_model, flags.compute, flags.weights);
+}
+
+}  // namespace
+
+int run_generate(const Arguments& arguments) {
+  GenerateFlags flags;
+  if (!parse_generate_flags(arguments, flags)) return 0;
+  apply_threads(flags.compute);
+  const GenerateSession session = open_generate_session(flags);
+  const std::vector<TokenIds> prompts =
+      flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
+  GenerationOptions options = options_of(flags, session);
+  const std::unique_ptr<DecodingModel> loaded =
+      load_decoding_model(flags.model, flags.compute, flags.weights);
+  DecodingModel& model = *loaded;
+  const std::unique_ptr<DecodingModel> draft = load_draft(flags);
+  options.draft = draft.get();
+  if (flags.interactive) {
+    run_interactive(model, session, options, flags.color);
+    return 0;
+  }
+  if (flags.json) {
+    print_json(generate(model, prompts, options), session);
+    return 0;
+  }
+  const StopSignal stop;
+  options.interrupted = [] { return StopSignal::received() != 0; };
+  const GenerationResult result = session.tokenizer
+                                      ? print_text(model, prompts, options, session, flags.color)
+                                      : print_ids(model, prompts, options);
+  print_timing(result);
+  return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
+}
+
+}  // namespace zoo

@@ -1,0 +1,258 @@
+#include "apps/verbs/generate/generate_flags.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+void add_input(Flags& flags, GenerateFlags& values) {
+  flags.group("Input");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("prompt", values.prompt,
+           "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
+           "start token, else a line break")
+      .placeholder("TEXT|-|FILE:PATH");
+  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row")
+      .placeholder("'[[1, 2], [3]]'");
+  flags.add("interactive", values.interactive,
+            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
+}
+
+void add_sampling(Flags& flags, GenerateFlags& values) {
+  flags.group("Sampling");
+  flags
+      .add("max_new_tokens", values.max_new_tokens,
+           "most tokens to generate per row; an end token stops earlier")
+      .at_least(1);
+  flags.add("num_samples", values.num_samples, "number of samples per prompt").at_least(1);
+  flags
+      .add("temperature", values.temperature,
+           "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8, for beam search and "
+           "contrastive search 0")
+      .between(0, 1e6);
+  flags.add("top_k", values.top_k, "top-k sampling: draw from the K most probable tokens; 0: off")
+      .at_least(0);
+  flags
+      .add(
+          "top_p", values.top_p,
+          "nucleus sampling: draw from the most probable tokens that together reach this probability; 1: off")
+      .between(0, 1);
+  flags
+      .add("min_p", values.min_p,
+           "draw from tokens with at least this share of the highest probability; 0: off")
+      .between(0, 1);
+  flags
+      .add("typical_p", values.typical_p,
+           "typical sampling: draw from the tokens whose information is closest to the entropy and that "
+           "together reach this probability; 1: off")
+      .between(0, 1);
+}
+
+void add_history(Flags& flags, GenerateFlags& values) {
+  flags.group("Penalties and constraints");
+  flags
+      .add("repetition_penalty", values.repetition_penalty,
+           "make tokens that are already in the text less probable: positive logits are divided by this, "
+           "negative ones multiplied; 1: off")
+      .above(0);
+  flags
+      .add("presence_penalty", values.presence_penalty,
+           "subtracted from the logit of a token that was generated before")
+      .between(-1e6, 1e6);
+  flags
+      .add("frequency_penalty", values.frequency_penalty,
+           "subtracted from a token's logit once for each time it was generated before")
+      .between(-1e6, 1e6);
+  flags
+      .add("no_repeat_ngram_size", values.no_repeat_ngram_size,
+           "never repeat N tokens in the same order; 0: off")
+      .at_least(0);
+  flags.add("bad_words", values.bad_words, "a text that must not be generated").placeholder("TEXT");
+  flags
+      .add("bad_words_ids", values.bad_words_ids,
+           "token sequences that must not be generated, a list for each")
+      .placeholder("'[[1, 2], [3]]'");
+  flags.add("min_length", values.min_length, "minimum total length in tokens, prompt included").at_least(0);
+  flags.add("min_new_tokens", values.min_new_tokens, "minimum number of new tokens").at_least(0);
+  flags
+      .add("forced_bos_token_id", values.forced_bos_token_id,
+           "id of the token that must follow a row's start token")
+      .at_least(0);
+  flags
+      .add("forced_eos_token_id", values.forced_eos_token_id,
+           "id of the token that must be the last one when --max_new_tokens is reached")
+      .at_least(0);
+  flags.add("regex", values.regex, "structured output: all of the new text matches this regular expression")
+      .placeholder("PATTERN");
+  flags
+      .add("json_schema", values.json_schema,
+           "structured output: the new text is JSON that fits the schema in this file")
+      .placeholder("FILE");
+  flags.add("stop", values.stop, "end a row before this text").placeholder("TEXT");
+}
+
+void add_beams(Flags& flags, GenerateFlags& values) {
+  flags.group("Beam search");
+  flags.add("num_beams", values.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
+  flags
+      .add("length_penalty", values.beams.length_penalty,
+           "a beam's score is divided by its length to this power: above 0 favours long texts")
+      .between(-1e3, 1e3);
+  flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
+  flags
+      .add("num_return_sequences", values.beams.num_return_sequences,
+           "number of beams to return per prompt, best first")
+      .at_least(1);
+  flags
+      .add("num_beam_groups", values.beams.num_beam_groups,
+           "diverse beam search: number of groups that the beams are divided into")
+      .at_least(1);
+  flags
+      .add("diversity_penalty", values.beams.diversity_penalty,
+           "diverse beam search: subtracted from a token's score for each beam of an earlier group that "
+           "chose it at the same step")
+      .at_least(0);
+}
+
+void add_contrastive(Flags& flags, GenerateFlags& values) {
+  flags.group("Contrastive search");
+  flags
+      .add("penalty_alpha", values.penalty_alpha,
+           "weight of a token's similarity to the text before it (hidden states), against its probability, "
+           "in choosing among the --top_k most probable tokens; usual: 0.6 with --top_k 4; 0: off")
+      .between(0, 1);
+}
+
+void add_drafting(Flags& flags, GenerateFlags& values) {
+  flags.group("Speculative decoding");
+  flags
+      .add("draft_model", values.draft_model,
+           "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
+           "faster, with the same distribution")
+      .placeholder("DIR");
+  flags.add("draft_tokens", values.draft_tokens, "number of tokens drafted at a time").at_least(1);
+}
+
+void add_output(Flags& flags, GenerateFlags& values) {
+  flags.group("Output");
+  flags.add("json", values.json, "print one JSON object with the new ids, their text and tokens per second");
+  flags.add("logprobs", values.logprobs, "with --json: add the log-probability of each new id");
+  flags.add("color", values.color, "colour each token by its probability: red is improbable, green probable");
+  values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
+  flags.add_compute(values.compute);
+}
+
+// Contrastive search takes the best of its candidates: nothing is drawn, and no beams are followed.
+void check_contrastive(const Flags& flags, const GenerateFlags& values) {
+  if (values.penalty_alpha == 0) return;
+  if (!flags.given("top_k") || values.top_k < 2)
+    throw UsageError("--penalty_alpha: needs --top_k of 2 or more, the candidates of each token");
+  if (values.beams.num_beams > 1) throw UsageError("--penalty_alpha: cannot be combined with --num_beams");
+  if (!values.draft_model.empty()) throw UsageError("--penalty_alpha: cannot be combined with --draft_model");
+  if (values.temperature.value_or(0) != 0)
+    throw UsageError(
+        "--temperature: contrastive search (--penalty_alpha) does not sample; leave it out or give 0");
+  for (const char* flag : {"top_p", "min_p", "typical_p"}) {
+    if (flags.given(flag))
+      throw UsageError("--", flag, ": cannot be combined with --penalty_alpha, which does not sample");
+  }
+}
+
+void check(const Flags& flags, const GenerateFlags& values) {
+  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
+  if (values.interactive && (values.prompt || values.input_ids || values.json))
+    throw UsageError(
+        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
+  if (values.interactive && (values.num_samples > 1 || values.beams.num_return_sequences > 1))
+    throw UsageError(
+        "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
+  if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
+  if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");
+  if (values.regex && !values.json_schema.empty())
+    throw UsageError("--regex and --json_schema: give only one of them");
+  const bool beams = values.beams.num_beams > 1;
+  if (beams && !values.draft_model.empty())
+    throw UsageError("--draft_model: cannot be combined with --num_beams");
+  if (beams && values.temperature.value_or(0) != 0)
+    throw UsageError("--temperature: beam search does not sample; leave it out or give 0");
+  if (beams && values.num_samples > 1)
+    throw UsageError(
+        "--num_samples: beam search does not sample; --num_return_sequences gives several beams");
+  for (const char* flag :
+       {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
+    if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
+  }
+  check_contrastive(flags, values);
+}
+
+}  // namespace
+
+bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
+  Flags flags(arguments.command,
+              "Continues a text, or token ids, with a language model. An encoder-decoder generates its "
+              "answer to the text.");
+  add_input(flags, values);
+  add_sampling(flags, values);
+  add_history(flags, values);
+  add_beams(flags, values);
+  add_contrastive(flags, values);
+  add_drafting(flags, values);
+  add_output(flags, values);
+  flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
+  if (!flags.parse(arguments)) return false;
+  check(flags, values);
+  return true;
+}
+
+GenerationOptions generation_options(const GenerateFlags& flags) {
+  GenerationOptions options{.max_new_tokens = flags.max_new_tokens};
+  options.sampling = {.temperature = flags.temperature.value_or(
+                          flags.beams.num_beams > 1 || flags.penalty_alpha > 0 ? 0 : 0.8),
+                      .top_k = flags.top_k,
+                      .top_p = flags.top_p,
+                      .min_p = flags.min_p,
+                      .typical_p = flags.typical_p,
+                      .seed = static_cast<std::uint64_t>(flags.compute.seed)};
+  options.history = {.repetition_penalty = flags.repetition_penalty,
+                     .presence_penalty = flags.presence_penalty,
+                     .frequency_penalty = flags.frequency_penalty,
+                     .no_repeat_ngram_size = flags.no_repeat_ngram_size,
+                     .min_length = flags.min_length,
+                     .min_new_tokens = flags.min_new_tokens,
+                     .forced_bos_token_id = flags.forced_bos_token_id.value_or(-1)};
+  if (flags.bad_words_ids) options.history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
+  if (flags.forced_eos_token_id) options.history.forced_eos_token_ids = {*flags.forced_eos_token_id};
+  if (flags.penalty_alpha > 0)
+    options.contrastive = {.penalty_alpha = flags.penalty_alpha, .top_k = flags.top_k};
+  options.beams = flags.beams;
+  if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
+  options.draft_tokens = flags.draft_tokens;
+  options.log_probabilities = flags.logprobs || flags.color;
+  return options;
+}
+
+std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
+  const auto refuse = [&]() -> Error {
+    return Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
+  };
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array() || json.empty()) throw refuse();
+  std::vector<TokenIds> rows;
+  for (const nlohmann::json& row : json) {
+    if (!row.is_array()) throw refuse();
+    rows.emplace_back();
+    for (const nlohmann::json& id : row) {
+      const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
+      if (!id.is_number_integer() || !fits) throw refuse();
+      rows.back().push_back(id.get<std::int64_t>());
+    }
+  }
+  return rows;
+}
+
+}  // namespace zoo

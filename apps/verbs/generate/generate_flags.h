@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/command/arguments.h"
+#include "apps/command/compute_options.h"
+#include "apps/verbs/packed_weights.h"
+#include "models/generation/generate.h"
+
+namespace zoo {
+
+/// The flags of `tzoo generate`.
+struct GenerateFlags {
+  std::filesystem::path model;
+  std::optional<std::string> prompt, input_ids;
+  bool interactive = false;
+
+  std::int64_t num_samples = 1, max_new_tokens = 200, top_k = 200;
+  std::optional<double> temperature;
+  double top_p = 1.0, min_p = 0.0, typical_p = 1.0, penalty_alpha = 0.0;
+
+  double repetition_penalty = 1.0, presence_penalty = 0.0, frequency_penalty = 0.0;
+  std::int64_t no_repeat_ngram_size = 0, min_length = 0, min_new_tokens = 0;
+  std::vector<std::string> bad_words, stop;
+  std::optional<std::string> bad_words_ids, regex;
+  std::filesystem::path json_schema;
+  std::optional<std::int64_t> forced_bos_token_id, forced_eos_token_id;
+
+  std::filesystem::path draft_model;
+  std::int64_t draft_tokens = 4;
+
+  BeamOptions beams;
+  bool early_stopping = false;
+
+  bool json = false, logprobs = false, color = false;
+  PackedWeights weights;
+  ComputeOptions compute;
+};
+
+/// Fills `values`. False if the verb has nothing more to do, as after --help. Throws UsageError.
+bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values);
+
+/// What they say about choosing tokens; bad words that are texts are for who has a tokenizer.
+GenerationOptions generation_options(const GenerateFlags& flags);
+
+/// The ids of '[[1, 2], [3]]'. Throws Error naming the flag.
+std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text);
+
+}  // namespace zoo

@@ -1,0 +1,91 @@
+#include "apps/verbs/generate/generate_interactive.h"
+
+#include <iostream>
+
+#include <unistd.h>
+
+#include "apps/training/stop_signal.h"
+#include "apps/verbs/generate/generated_text.h"
+#include "data/base/error.h"
+#include "models/generation/growing_rows.h"
+
+namespace zoo {
+namespace {
+
+class Conversation {
+ public:
+  Conversation(DecodingModel& model, const GenerateSession& session, GenerationOptions options, bool color)
+      : model_(model), session_(session), color_(color), options_(std::move(options)) {}
+
+  void reply_to(const std::string& line) {
+    TokenIds ids = said_;
+    const TokenIds next = encode(line);
+    ids.insert(ids.end(), next.begin(), next.end());
+    forget_beginning(ids);
+    const StopSignal stop;
+    options_.interrupted = [] { return StopSignal::received() != 0; };
+    ++options_.sampling.seed;  // another reply to the same line shall be another one
+    RowPrinter printer(session_, color_);
+    const GenerationResult result = generate(model_, {ids}, options_, [&](const NewToken& token) {
+      printer.print(token);
+      std::cout.flush();
+      return StopSignal::received() == 0;
+    });
+    printer.finish();
+    print_timing(result);
+    if (session_.has_encoder()) return;
+    said_ = std::move(ids);
+    const TextIds text_ids(session_);
+    for (const std::int64_t id : result.ids[0]) {
+      if (text_ids.contains(id)) said_.push_back(id);
+    }
+  }
+
+ private:
+  TokenIds encode(const std::string& line) const {
+    if (said_.empty()) {
+      const auto ids = session_.tokenizer->encode(line, EncodeOptions{.with_offsets = false}).ids;
+      return {ids.begin(), ids.end()};
+    }
+    const auto ids = session_.tokenizer->encode("\n" + line);
+    return {ids.begin(), ids.end()};
+  }
+
+  void forget_beginning(TokenIds& ids) const {
+    const std::int64_t limit = context_limit(model_.config());
+    if (static_cast<std::int64_t>(ids.size()) <= limit) return;
+    ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
+    std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
+              << ids.size() << "\n";
+  }
+
+  DecodingModel& model_;
+  const GenerateSession& session_;
+  bool color_;
+  GenerationOptions options_;
+  TokenIds said_;
+};
+
+}  // namespace
+
+void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
+                     bool color) {
+  Conversation conversation(model, session, std::move(options), color);
+  const bool watched = ::isatty(STDIN_FILENO) == 1;
+  std::string line;
+  for (;;) {
+    if (watched) std::cerr << "> " << std::flush;
+    if (!std::getline(std::cin, line)) break;
+    if (line.empty()) continue;
+    try {
+      conversation.reply_to(line);
+    } catch (const Error& error) {
+      std::cout.flush();
+      std::cerr << "error: " << error.what() << "\n";
+    }
+    std::cout.flush();
+  }
+  if (watched) std::cerr << "\n";
+}
+
+}  // namespace zoo

@@ -1,0 +1,164 @@
+#include "apps/verbs/generate/generate_session.h"
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+
+#include "apps/training/records/run_directory.h"
+#include "apps/verbs/generate/text_constraint.h"
+#include "data/base/error.h"
+#include "data/corpora/text_file.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Ids can be continued although the zoo does not read the tokenizer beside the model; there is no text then.
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed) {
+  if (!has_tokenizer(directory)) return nullptr;
+  try {
+    return load_tokenizer(directory);
+  } catch (const Error& error) {
+    if (needed) throw;
+    std::cerr << "note: no text, only ids: " << error.what() << "\n";
+    return nullptr;
+  }
+}
+
+// The first flag that makes no sense without a text; nothing if there is none.
+std::string flag_of_text(const GenerateFlags& flags) {
+  if (flags.prompt) return "prompt";
+  if (flags.interactive) return "interactive";
+  if (!flags.stop.empty()) return "stop";
+  if (!flags.bad_words.empty()) return "bad_words";
+  if (flags.regex) return "regex";
+  if (!flags.json_schema.empty()) return "json_schema";
+  if (flags.color) return "color";
+  return {};
+}
+
+TokenIds encode(const GenerateSession& session, const std::string& flag, const std::string& text) {
+  try {
+    // With what the model has been trained to see around a text: T5's </s>, Llama's <s>.
+    const auto ids = session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
+    return {ids.begin(), ids.end()};
+  } catch (const Error& error) {
+    throw Error("--", flag, ": ", error.what());
+  }
+}
+
+std::string read_prompt(const std::string& prompt) {
+  constexpr std::string_view kFile = "FILE:";
+  if (prompt == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (prompt.compare(0, kFile.size(), kFile) == 0) return read_text(prompt.substr(kFile.size()));
+  return prompt;
+}
+
+// What a text begins with when nobody says: the model's own first token or, as nanoGPT's samples, a new line.
+TokenIds default_prompt(const GenerateSession& session) {
+  const auto& bos = session.defaults.bos_token_id;
+  if (bos && *bos < session.vocab_size()) return {*bos};
+  if (session.tokenizer) {
+    try {
+      if (const auto ids = session.tokenizer->encode("\n"); !ids.empty()) return {ids.begin(), ids.end()};
+    } catch (const Error&) {  // a vocabulary without it
+    }
+    if (const auto id = session.tokenizer->eos_id()) return {*id};
+  }
+  throw UsageError("missing flag '--prompt' or '--input_ids': the model has no start token");
+}
+
+// How a vocabulary may write the text: as it stands, and behind a space.
+std::vector<TokenIds> bad_word_ids(const std::string& text, const Tokenizer& tokenizer) {
+  std::vector<TokenIds> found;
+  for (const std::string& written : {text, " " + text}) {
+    try {
+      const auto ids = tokenizer.encode(written);
+      if (!ids.empty()) found.emplace_back(ids.begin(), ids.end());
+    } catch (const Error& error) {
+      if (written == text) throw Error("--bad_words: ", error.what());
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+GenerateSession open_generate_session(const GenerateFlags& flags) {
+  const fs::path& directory = flags.model;
+  if (!fs::exists(directory / "config.json") && RunDirectory(directory, 0).holds_run()) {
+    throw Error("--model: ", directory,
+                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
+  }
+  for (const std::string& text : flags.stop) require_utf8(text, "--stop");
+  GenerateSession session{read_checkpoint_config(directory), read_generation_defaults(directory), nullptr,
+                          StopStrings(flags.stop)};
+  if (session.checkpoint.head != Head::kCausalLm && session.checkpoint.head != Head::kSeq2SeqLm) {
+    throw Error(directory, ": a model with a ", name_of(session.checkpoint.head),
+                " head cannot generate text");
+  }
+  const std::string needs_text = flag_of_text(flags);
+  session.tokenizer = open_tokenizer(directory, !flags.input_ids || !needs_text.empty());
+  if (session.tokenizer && session.tokenizer->vocab_size() > session.vocab_size()) {
+    throw Error(directory, ": the tokenizer has ", session.tokenizer->vocab_size(),
+                " tokens, the model only ", session.vocab_size());
+  }
+  if (!session.tokenizer && !needs_text.empty()) {
+    throw Error("--", needs_text, ": ", directory,
+                " holds no tokenizer, which texts need; give --input_ids without it");
+  }
+  return session;
+}
+
+std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session) {
+  std::vector<TokenIds> prompts;
+  if (flags.input_ids) {
+    prompts = parse_id_rows("input_ids", *flags.input_ids);
+  } else if (flags.prompt) {
+    prompts = {encode(session, "prompt", read_prompt(*flags.prompt))};
+  } else if (session.has_encoder()) {
+    throw UsageError("missing flag '--prompt' or '--input_ids': the encoder needs a text");
+  } else {
+    prompts = {default_prompt(session)};
+  }
+  std::vector<TokenIds> repeated;
+  for (const TokenIds& prompt : prompts)
+    repeated.insert(repeated.end(), static_cast<std::size_t>(flags.num_samples), prompt);
+  return repeated;
+}
+
+GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session) {
+  GenerationOptions options = generation_options(flags);
+  options.eos_token_ids = session.defaults.eos_token_ids;
+  options.decoder_start_token_id = session.defaults.decoder_start_token_id.value_or(-1);
+  for (const std::string& text : flags.bad_words) {
+    for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
+      options.history.bad_words.push_back(std::move(ids));
+  }
+  options.constraint = make_text_constraint(flags, session);
+  if (!session.stop.empty()) {
+    options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
+      // A token has a byte or more, but for those that only mark something.
+      const std::size_t enough = 2 * stop.longest() + 8;
+      const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
+      return stop.find(text_ids.text_of(ids, first)).has_value();
+    };
+  }
+  return options;
+}
+
+bool TextIds::contains(std::int64_t id) const {
+  return id >= 0 && id < tokenizer_.vocab_size() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
+}
+
+std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
+  std::vector<TokenId> kept;
+  for (std::size_t i = first; i < ids.size(); ++i) {
+    if (contains(ids[i])) kept.push_back(static_cast<TokenId>(ids[i]));
+  }
+  return tokenizer_.decode(kept);
+}
+
+}  // namespace zoo

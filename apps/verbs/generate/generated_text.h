@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/verbs/generate/generate_session.h"
+#include "tokenizer/stream_decoder.h"
+
+namespace zoo {
+
+/// Prints one row on std::cout as its tokens come: whole characters only, up to the first stop string, and if
+/// wanted each token in the colour of its probability.
+class RowPrinter {
+ public:
+  RowPrinter(const GenerateSession& session, bool color)
+      : text_ids_(session), stop_(session.stop), decoder_(*session.tokenizer), color_(color) {}
+
+  /// What was given, which nothing stops.
+  void print_given(const TokenIds& prompt);
+  void print(const NewToken& token);
+  /// What was held back, and the end of the line.
+  void finish();
+
+ private:
+  void show(std::string text, const char* color);
+  void release(std::size_t bytes);
+
+  TextIds text_ids_;
+  const StopStrings& stop_;
+  StreamDecoder decoder_;
+  bool color_, stopped_ = false;
+  std::string pending_;                                      // may be the beginning of a stop string
+  std::vector<std::pair<std::size_t, const char*>> colors_;  // of so many bytes of pending_ each
+};
+
+/// One row of the result.
+struct GeneratedRow {
+  const GenerationResult& result;
+  std::size_t row;
+
+  NewToken token(std::size_t i) const {
+    const bool known = !result.log_probabilities.empty();
+    return {row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0};
+  }
+  std::size_t size() const { return result.ids[row].size(); }
+};
+
+/// The object of --json.
+void print_json(const GenerationResult& result, const GenerateSession& session);
+
+/// One line on standard error: tokens, seconds, and how fast the prompt was read and the rest written.
+void print_timing(const GenerationResult& result);
+
+}  // namespace zoo

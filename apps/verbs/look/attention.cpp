@@ -1,0 +1,257 @@
+#include <array>
+#include <cmath>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/terminal.h"
+#include "apps/plots/attention_figures.h"
+#include "apps/plots/attention_page.h"
+#include "apps/verbs/look/attention_weights.h"
+#include "apps/verbs/pictures.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct AttentionFlags {
+  fs::path model, out_dir = "runs/attention";
+  AttentionTexts texts;
+  std::optional<std::int64_t> layer, head;
+  std::string format = "both";
+  bool json = false;
+  ComputeOptions compute{.device = "cpu"};
+};
+
+bool read_flags(const Arguments& arguments, AttentionFlags& values) {
+  Flags flags(arguments.command,
+              "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
+              "page and all weights as JSON. Layers and heads count from 0.");
+  flags.group("Input");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
+      .placeholder("TEXT")
+      .required();
+  flags.add("text_pair", values.texts.text_pair, "second text, for an encoder").placeholder("TEXT");
+  flags
+      .add("target", values.texts.target,
+           "text that the decoder of an encoder-decoder has written; default: what the model generates")
+      .placeholder("TEXT");
+  flags
+      .add("max_new_tokens", values.texts.max_new_tokens,
+           "most tokens to generate where --target is not given")
+      .at_least(1);
+  flags.group("What is shown");
+  flags
+      .add("layer", values.layer,
+           "show only this layer's heads; without it all, and the picture shows layer 0")
+      .at_least(0);
+  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0")
+      .at_least(0);
+  flags.group("Output");
+  flags.add("out_dir", values.out_dir, "directory for attention.html, attention.json and the pictures")
+      .placeholder("DIR");
+  add_format_flag(flags, values.format);
+  flags.add("json", values.json, "print the numbers as JSON");
+  flags.add_compute(values.compute);
+  flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
+  if (!flags.parse(arguments)) return false;
+  if (values.json && values.format == "terminal") {
+    throw UsageError("--format terminal: cannot be combined with --json");
+  }
+  return true;
+}
+
+void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {
+  if (!choice || *choice < static_cast<std::int64_t>(count)) return;
+  throw Error(flag, " ", *choice, ": the model has ", count, ", numbered from 0 to ", count - 1);
+}
+
+struct HeadNumber {
+  std::size_t layer, head;
+};
+
+// The heads that the flags leave to be shown.
+std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
+  std::vector<HeadNumber> numbers;
+  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
+    for (std::size_t head = 0; head < maps.heads; ++head) {
+      const bool in_layer = !flags.layer || static_cast<std::size_t>(*flags.layer) == layer;
+      if (in_layer && (!flags.head || static_cast<std::size_t>(*flags.head) == head)) {
+        numbers.push_back({layer, head});
+      }
+    }
+  }
+  return numbers;
+}
+
+HeadNumber pictured(const AttentionFlags& flags) {
+  return {static_cast<std::size_t>(flags.layer.value_or(0)),
+          static_cast<std::size_t>(flags.head.value_or(0))};
+}
+
+std::string fixed(double value) {
+  if (std::isnan(value)) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", value);
+  return text.data();
+}
+
+void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
+  std::cout << maps.name << " attention: " << maps.layers << " layers of " << maps.heads << " heads, "
+            << maps.queries.size() << " tokens";
+  if (maps.name == "cross") std::cout << " to " << maps.keys.size();
+  std::cout << "\n";
+  Table table({number("layer"), number("head"), number("entropy, bits"), number("itself"), number("previous"),
+               number("next"), number("first token")});
+  for (const auto [layer, head] : chosen(flags, maps)) {
+    const HeadPattern p = pattern_of(maps, layer, head);
+    table.row({std::to_string(layer), std::to_string(head), fixed(p.entropy), fixed(p.itself),
+               fixed(p.previous), fixed(p.next), fixed(p.first)});
+  }
+  table.print(std::cout);
+}
+
+void print_strongest(const AttentionMaps& maps, HeadNumber at) {
+  std::cout << "layer " << at.layer << ", head " << at.head << ": where each token looks most\n";
+  Table table({number("position"), {"token"}, number("position"), {"token"}, number("weight")});
+  for (std::size_t query = 0; query < maps.queries.size(); ++query) {
+    const std::size_t key = maps.strongest_key(at.layer, at.head, query);
+    table.row({std::to_string(query), token_label(maps.queries[query]), std::to_string(key),
+               token_label(maps.keys[key]),
+               fixed(static_cast<double>(maps.weight(at.layer, at.head, query, key)))});
+  }
+  table.print(std::cout, standard_output_width());
+}
+
+Json rounded(double value) {
+  return std::isnan(value) ? Json() : Json(std::round(value * 1e6) / 1e6);
+}
+
+Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
+  Json json{{"name", maps.name},     {"queries", maps.queries}, {"keys", maps.keys},
+            {"layers", maps.layers}, {"heads", maps.heads},     {"patterns", Json::array()}};
+  for (const auto [layer, head] : chosen(flags, maps)) {
+    const HeadPattern p = pattern_of(maps, layer, head);
+    Json strongest = Json::array();
+    for (std::size_t query = 0; query < maps.queries.size(); ++query) {
+      strongest.push_back(maps.strongest_key(layer, head, query));
+    }
+    json["patterns"].push_back({{"layer", layer},
+                                {"head", head},
+                                {"entropy", rounded(p.entropy)},
+                                {"itself", rounded(p.itself)},
+                                {"previous", rounded(p.previous)},
+                                {"next", rounded(p.next)},
+                                {"first", rounded(p.first)},
+                                {"strongest_key", std::move(strongest)}});
+  }
+  return json;
+}
+
+Json weights_of(const AttentionMaps& maps) {
+  Json layers = Json::array();
+  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
+    Json heads = Json::array();
+    for (std::size_t head = 0; head < maps.heads; ++head) {
+      Json rows = Json::array();
+      const auto map = maps.head(layer, head);
+      for (std::size_t begin = 0; begin < map.size(); begin += maps.keys.size()) {
+        Json row = Json::array();
+        for (const float weight : map.subspan(begin, maps.keys.size())) {
+          row.push_back(rounded(static_cast<double>(weight)));
+        }
+        rows.push_back(std::move(row));
+      }
+      heads.push_back(std::move(rows));
+    }
+    layers.push_back(std::move(heads));
+  }
+  return layers;
+}
+
+void write_json(const fs::path& path, const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
+  Json json{{"model", flags.model.string()}, {"text", flags.texts.text}};
+  if (flags.texts.text_pair) json["text_pair"] = *flags.texts.text_pair;
+  if (flags.texts.target) json["target"] = *flags.texts.target;
+  json["maps"] = Json::array();
+  for (const AttentionMaps& maps : all) {
+    Json entry = summary_of({}, maps);
+    entry["weights"] = weights_of(maps);
+    json["maps"].push_back(std::move(entry));
+  }
+  write_file(path, json.dump() + "\n");
+  std::cerr << "weights: " << path.string() << "\n";
+}
+
+void write_page(const fs::path& path, const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
+  std::size_t weights = 0;
+  for (const AttentionMaps& maps : all) weights += maps.weights.size();
+  if (weights > kMostPageWeights) {
+    std::cerr << "warning: no page is written: " << weights << " weights are too many for a browser (at most "
+              << kMostPageWeights << "); give a shorter text\n";
+    return;
+  }
+  AttentionPage page{.model = flags.model.string(), .text = flags.texts.text};
+  for (const auto& more : {flags.texts.text_pair, flags.texts.target}) {
+    if (more) page.text += " → " + *more;
+  }
+  page.layer = pictured(flags).layer;
+  page.head = pictured(flags).head;
+  page.opens_with_head = flags.layer && flags.head;
+  write_file(path, attention_page(page, all));
+  std::cerr << "page: " << path.string() << "\n";
+}
+
+void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
+  const HeadNumber at = pictured(flags);
+  for (const AttentionMaps& maps : all) {
+    show_figure(head_figure(maps, at.layer, at.head), flags.out_dir / maps.name, flags.format);
+    show_figure(heads_figure(maps), flags.out_dir / (maps.name + "-heads"), flags.format);
+  }
+}
+
+void print(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
+  if (flags.json) {
+    Json maps = Json::array();
+    for (const AttentionMaps& each : all) maps.push_back(summary_of(flags, each));
+    std::cout << Json{{"maps", maps}}.dump() << "\n";
+    return;
+  }
+  for (const AttentionMaps& maps : all) {
+    if (&maps != all.data()) std::cout << "\n";
+    print_patterns(flags, maps);
+    std::cout << "\n";
+    print_strongest(maps, pictured(flags));
+  }
+}
+
+}  // namespace
+
+int run_attention(const Arguments& arguments) {
+  AttentionFlags flags;
+  if (!read_flags(arguments, flags)) return 0;
+  const at::NoGradGuard no_grad;
+  const TextModel model = load_text_model(flags.model, flags.compute);
+  const auto all = attention_of(model, flags.texts, read_generation_defaults(flags.model));
+  for (const AttentionMaps& maps : all) {
+    check_choice("--layer", flags.layer, maps.layers);
+    check_choice("--head", flags.head, maps.heads);
+  }
+  print(flags, all);
+  std::cout.flush();
+  make_directories(flags.out_dir);
+  write_json(flags.out_dir / "attention.json", flags, all);
+  write_page(flags.out_dir / "attention.html", flags, all);
+  draw_pictures(flags, all);
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <iostream>
+
+#include "apps/command/flags.h"
+#include "apps/verbs/look/forward_inputs.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/verbs.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/named_tensors.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ForwardFlags {
+  fs::path model, output;
+  ForwardTexts texts;
+  std::optional<std::string> head;
+  bool gradients = false;
+  ComputeOptions compute;
+};
+
+// Every head that some family has.
+std::vector<std::string> head_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    for (const auto& entry : family.heads) {
+      const std::string& name = name_of(entry.head);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+bool read_flags(const Arguments& arguments, ForwardFlags& values) {
+  Flags flags(
+      arguments.command,
+      "Runs a model on token ids and saves everything that it computes, to compare it with another "
+      "implementation: logits (or start_logits and end_logits, or last_hidden_state and pooler_output), "
+      "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
+      "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("input_ids", values.texts.input_ids,
+           "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'")
+      .placeholder("JSON")
+      .required();
+  flags
+      .add("attention_mask", values.texts.attention_mask,
+           "1 keeps a token, 0 hides it; same shape as --input_ids")
+      .placeholder("JSON");
+  flags
+      .add("token_type_ids", values.texts.token_type_ids,
+           "segment of each token, counted from 0; same shape as --input_ids")
+      .placeholder("JSON");
+  flags
+      .add("decoder_input_ids", values.texts.decoder_input_ids,
+           "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right")
+      .placeholder("JSON");
+  flags
+      .add("labels", values.texts.labels,
+           "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
+           "classification; '[[START, END], [START, END]]' for question answering")
+      .placeholder("JSON");
+  flags.add("head", values.head, "head of the model; default: the one in config.json")
+      .placeholder("NAME")
+      .suggest(head_names());
+  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
+  flags.add("output", values.output, "safetensors file to write").placeholder("FILE").required();
+  flags.add_compute(values.compute);
+  flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
+  if (!flags.parse(arguments)) return false;
+  if (values.gradients && !values.texts.labels)
+    throw UsageError("--gradients needs --labels, from which the loss is computed");
+  return true;
+}
+
+}  // namespace
+
+int run_forward(const Arguments& arguments) {
+  ForwardFlags flags;
+  if (!read_flags(arguments, flags)) return 0;
+  apply_threads(flags.compute);
+  LoadOptions options{.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)};
+  options.trainable = flags.gradients;
+  if (flags.head) options.head = head_named(*flags.head);
+  const LoadedModel loaded = load_model(flags.model, options);
+  const ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
+
+  const at::AutoGradMode record(flags.gradients);
+  const ModelOutput output = loaded.model->forward(inputs);
+  NamedTensors tensors = tensors_of(output, loaded.head);
+  if (flags.gradients) {
+    output.loss.backward();
+    for (auto& entry : gradients_of(loaded)) tensors.push_back(std::move(entry));
+  }
+  write_safetensors(flags.output, tensors);
+  std::cerr << "wrote " << tensors.size() << " tensors to " << flags.output.string() << "\n";
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/training/records/run_directory.h"
+#include "apps/training/records/trainer_state.h"
+#include "apps/verbs/verbs.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/registry.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A checkpoint of a run.
+struct RunEntry {
+  fs::path path;
+  std::optional<std::int64_t> iteration;  // none: best/ and final/ do not say
+};
+
+// Step checkpoints first, oldest first; empty for a directory that is no run's.
+std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
+  const RunDirectory run(directory, 0);
+  std::vector<RunEntry> found;
+  for (const std::int64_t step : run.steps()) {
+    const fs::path path = run.step_path(step);
+    const bool has_state = fs::exists(path / kTrainerStateFile);
+    found.push_back({path, has_state ? read_trainer_state(path).iteration : step});
+  }
+  for (const char* name : {"best", "final"}) {
+    if (fs::is_directory(directory / name)) found.push_back({directory / name, std::nullopt});
+  }
+  return found;
+}
+
+// The one that was written last. Of best/ and the others, equally old ones are listed in the order of a run.
+const RunEntry& newest(const std::vector<RunEntry>& entries) {
+  const auto written = [](const RunEntry& entry) {
+    std::error_code none;
+    return fs::last_write_time(entry.path / "model.safetensors", none);
+  };
+  const RunEntry* latest = &entries.front();
+  for (const RunEntry& entry : entries) {
+    if (written(entry) >= written(*latest)) latest = &entry;
+  }
+  return *latest;
+}
+
+// What stands in a checkpoint directory.
+struct Findings {
+  fs::path directory;
+  CheckpointConfig checkpoint;
+  LoadReport report;
+  WeightFiles files;
+  std::int64_t parameters;
+  std::map<std::string, std::int64_t> dtypes;               // name: number of tensors
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // files and their bytes
+  std::string tokenizer_kind, tokenizer_fault;              // one of them, or neither: there is no tokenizer
+  std::int64_t tokenizer_size = 0;
+};
+
+void find_tokenizer(Findings& findings) {
+  try {
+    if (!has_tokenizer(findings.directory)) return;
+    const auto tokenizer = load_tokenizer(findings.directory);
+    findings.tokenizer_kind = std::string(tokenizer->kind());
+    findings.tokenizer_size = tokenizer->vocab_size();
+    const std::int64_t vocab_size = findings.checkpoint.config.vocab_size;
+    if (tokenizer->vocab_size() > vocab_size) {
+      findings.tokenizer_fault = "larger than the model's vocabulary of " + std::to_string(vocab_size);
+    }
+  } catch (const Error& error) {  // a kind that the zoo does not read; the weights may still be good
+    findings.tokenizer_fault = error.what();
+  }
+}
+
+Findings examine(const fs::path& directory) {
+  const CheckpointConfig checkpoint = read_checkpoint_config(directory);
+  const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
+  Findings findings{directory, checkpoint, inspect_weights(directory, checkpoint), WeightFiles(directory),
+                    model->parameter_count()};
+  for (const std::string& name : findings.files.names()) {
+    ++findings.dtypes[safetensors_name(findings.files.entry(name).dtype)];
+  }
+  for (const auto& file : fs::directory_iterator(directory)) {
+    if (!file.is_regular_file()) continue;
+    findings.sizes.emplace_back(file.path().filename().string(), static_cast<std::int64_t>(file.file_size()));
+  }
+  std::sort(findings.sizes.begin(), findings.sizes.end());
+  find_tokenizer(findings);
+  return findings;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return nlohmann::json(shape).dump();
+}
+
+nlohmann::json to_json(const Findings& findings) {
+  const CheckpointConfig& checkpoint = findings.checkpoint;
+  const LoadReport& report = findings.report;
+  nlohmann::json json{{"directory", findings.directory.string()},
+                      {"model_type", checkpoint.family->model_type},
+                      {"architecture", architecture_of(*checkpoint.family, checkpoint.head)},
+                      {"head", name_of(checkpoint.head)},
+                      {"config", checkpoint.family->write_config(checkpoint.config)},
+                      {"parameters", findings.parameters},
+                      {"dtypes", findings.dtypes},
+                      {"good", report.good()},
+                      {"loaded", report.loaded},
+                      {"missing", report.missing},
+                      {"unexpected", report.unexpected},
+                      {"mismatched", report.mismatched},
+                      {"tied", report.tied},
+                      {"ignored", report.ignored},
+                      {"unused", report.unused},
+                      {"tokenizer", nullptr}};
+  for (const auto& [name, bytes] : findings.sizes) json["files"][name] = bytes;
+  if (!findings.tokenizer_kind.empty()) {
+    json["tokenizer"] = {{"kind", findings.tokenizer_kind}, {"vocabulary", findings.tokenizer_size}};
+  }
+  if (!findings.tokenizer_fault.empty()) json["tokenizer"]["fault"] = findings.tokenizer_fault;
+  return json;
+}
+
+nlohmann::json tensors_json(const WeightFiles& files) {
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const std::string& name : files.names()) {
+    const auto& entry = files.entry(name);
+    tensors.push_back({{"name", name}, {"dtype", safetensors_name(entry.dtype)}, {"shape", entry.shape}});
+  }
+  return tensors;
+}
+
+std::string tokenizer_text(const Findings& findings) {
+  std::string text =
+      findings.tokenizer_kind.empty()
+          ? ""
+          : findings.tokenizer_kind + ", " + with_separators(findings.tokenizer_size) + " tokens";
+  if (!findings.tokenizer_fault.empty())
+    text += (text.empty() ? "not read: " : ", ") + findings.tokenizer_fault;
+  return text.empty() ? "none" : text;
+}
+
+void print_model(const Findings& findings) {
+  const CheckpointConfig& checkpoint = findings.checkpoint;
+  Table table({{""}, {""}});
+  table.row({"directory", findings.directory.string()});
+  table.row({"model_type", checkpoint.family->model_type});
+  table.row({"architecture",
+             architecture_of(*checkpoint.family, checkpoint.head) + " (" + name_of(checkpoint.head) + ")"});
+  const nlohmann::json config = checkpoint.family->write_config(checkpoint.config);
+  for (const auto& [key, value] : config.items()) {
+    if (!value.is_null())
+      table.row({"  " + key, value.is_string() ? value.get<std::string>() : value.dump()});
+  }
+  table.row({"parameters", with_separators(findings.parameters)});
+  std::string dtypes;
+  for (const auto& [name, count] : findings.dtypes) {
+    dtypes += (dtypes.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
+  }
+  table.row({"tensors", dtypes});
+  table.row({"tokenizer", tokenizer_text(findings)});
+  table.row({"files", ""});
+  for (const auto& [name, bytes] : findings.sizes) table.row({"  " + name, human_bytes(bytes)});
+  table.print(std::cout);
+}
+
+void print_names(const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  std::cout << what << " " << names.size() << ":\n";
+  for (const std::string& name : names) std::cout << "  " << name << "\n";
+}
+
+void print_report(const LoadReport& report) {
+  std::cout << "\nloaded " << report.loaded.size() << "\n";
+  print_names("tied", report.tied);
+  print_names("ignored", report.ignored);
+  print_names("of other heads, unused", report.unused);
+  print_names("missing", report.missing);
+  print_names("unexpected", report.unexpected);
+  print_names("mismatched", report.mismatched);
+}
+
+void print_tensors(const WeightFiles& files) {
+  Table table({{"tensor"}, {"dtype"}, {"shape"}});
+  for (const std::string& name : files.names()) {
+    const auto& entry = files.entry(name);
+    table.row({name, safetensors_name(entry.dtype), shape_text(entry.shape)});
+  }
+  std::cout << "\n";
+  table.print(std::cout);
+}
+
+void print_run(const std::vector<RunEntry>& entries, const fs::path& run) {
+  Table table({{"checkpoint"}, number("iteration")});
+  for (const RunEntry& entry : entries) {
+    table.row(
+        {fs::relative(entry.path, run).string(), entry.iteration ? std::to_string(*entry.iteration) : ""});
+  }
+  table.print(std::cout);
+  std::cout << "\nthe newest:\n";
+}
+
+nlohmann::json run_json(const std::vector<RunEntry>& entries) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RunEntry& entry : entries) {
+    list.push_back({{"directory", entry.path.string()}, {"iteration", nullptr}});
+    if (entry.iteration) list.back()["iteration"] = *entry.iteration;
+  }
+  return list;
+}
+
+}  // namespace
+
+int run_inspect(const Arguments& arguments) {
+  fs::path directory;
+  bool as_json = false, tensors = false;
+  Flags flags(arguments.command,
+              "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
+              "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
+  flags.positional("dir", directory, "checkpoint directory, or directory of a training run")
+      .placeholder("DIR")
+      .required();
+  flags.group("Output");
+  flags.add("tensors", tensors, "list every tensor with its type and shape");
+  flags.add("json", as_json, "print one JSON object");
+  flags.example("tzoo inspect runs/kjv-char/final --tensors");
+  if (!flags.parse(arguments)) return 0;
+
+  std::vector<RunEntry> run;
+  if (!fs::exists(directory / "config.json")) run = checkpoints_of_run(directory);
+  if (!run.empty() && !as_json) print_run(run, directory);
+  const Findings findings = examine(run.empty() ? directory : newest(run).path);
+  if (as_json) {
+    nlohmann::json json = to_json(findings);
+    if (!run.empty()) json["checkpoints"] = run_json(run);
+    if (tensors) json["tensors"] = tensors_json(findings.files);
+    std::cout << json.dump() << "\n";
+  } else {
+    print_model(findings);
+    print_report(findings.report);
+    if (tensors) print_tensors(findings.files);
+  }
+  if (!findings.report.good()) {
+    std::cout.flush();  // what was found stands before the error
+    throw Error(findings.directory, ": the weights do not fit the model: ", findings.report.faults());
+  }
+  return 0;
+}
+
+}  // namespace zoo

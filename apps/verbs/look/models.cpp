@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/verbs/verbs.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A preset, or what a directory's config.json describes.
+struct Entry {
+  std::string name, description;
+  const Family& family;
+  const TransformerConfig& config;
+  Head head;
+};
+
+struct Memory {
+  const char* name;
+  std::int64_t bytes_per_parameter;
+};
+constexpr std::array kMemory{Memory{"float32", 4}, Memory{"bfloat16", 2}, Memory{"int8", 1},
+                             // Weights, their gradients and Adam's two moments.
+                             Memory{"training", 16}};
+
+nlohmann::json describe(const Entry& entry, const Model& model) {
+  const TransformerConfig& config = entry.config;
+  return {{"name", entry.name},
+          {"family", entry.family.model_type},
+          {"head", name_of(entry.head)},
+          {"layers", config.num_layers},
+          {"heads", config.num_heads},
+          {"kv_heads", config.kv_heads()},
+          {"width", config.hidden_size},
+          {"feed_forward", config.feed_forward_size()},
+          {"context", config.max_positions},
+          {"vocabulary", config.vocab_size},
+          {"parameters", model.parameter_count()}};
+}
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
+  return text.data();
+}
+
+void print_list(bool as_json) {
+  nlohmann::json list = nlohmann::json::array();
+  Table table({{"model"},
+               {"family"},
+               number("layers"),
+               number("heads"),
+               number("width"),
+               number("context"),
+               number("vocabulary"),
+               number("parameters"),
+               {"what it is"}});
+  for (const Family& family : families()) {
+    for (const Preset& preset : family.presets) {
+      const Head head = family.heads.front().head;
+      const auto model = build_meta_model(family, preset.config, head);
+      const TransformerConfig& config = preset.config;
+      list.push_back(describe({preset.name, preset.description, family, config, head}, *model));
+      table.row({preset.name, family.model_type, std::to_string(config.num_layers),
+                 std::to_string(config.num_heads), std::to_string(config.hidden_size),
+                 std::to_string(config.max_positions), with_separators(config.vocab_size),
+                 with_separators(model->parameter_count()), preset.description});
+    }
+  }
+  if (as_json) {
+    std::cout << list.dump() << "\n";
+    return;
+  }
+  for (const Family& family : families())
+    std::cout << family.model_type << ": " << family.description << "\n";
+  std::cout << "\n";
+  table.print(std::cout);
+}
+
+void print_json(const Entry& entry, const Model& model) {
+  nlohmann::json json = describe(entry, model);
+  const std::int64_t total = model.parameter_count();
+  json["components"] = nlohmann::json::array();
+  for (const auto& [name, count] : model.components()) {
+    json["components"].push_back({{"name", name}, {"parameters", count}, {"share", share(count, total)}});
+  }
+  for (const Memory& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
+  std::cout << json.dump() << "\n";
+}
+
+void print_shape(const Entry& entry) {
+  const TransformerConfig& config = entry.config;
+  Table shape({{""}, number("")});
+  shape.row({"layers", std::to_string(config.num_layers)});
+  shape.row({"heads", std::to_string(config.num_heads)});
+  if (config.kv_heads() != config.num_heads)
+    shape.row({"key/value heads", std::to_string(config.kv_heads())});
+  shape.row({"width", std::to_string(config.hidden_size)});
+  shape.row({"feed-forward", std::to_string(config.feed_forward_size())});
+  shape.row({"context", std::to_string(config.max_positions)});
+  shape.row({"vocabulary", with_separators(config.vocab_size)});
+  shape.print(std::cout);
+}
+
+void print_text(const Entry& entry, const Model& model) {
+  std::cout << entry.name << ": " << entry.description << "\n\n";
+  print_shape(entry);
+
+  const std::int64_t total = model.parameter_count();
+  Table parts({{"component"}, number("parameters"), number("share")});
+  for (const auto& [name, count] : model.components()) {
+    parts.row({name, with_separators(count), percent(share(count, total))});
+  }
+  parts.row({"all", with_separators(total), percent(1)});
+  std::cout << "\n";
+  parts.print(std::cout);
+
+  Table memory({{"memory"}, number("bytes"), {""}});
+  for (const Memory& entry : kMemory) {
+    const bool training = std::string_view(entry.name) == "training";
+    memory.row({entry.name, human_bytes(total * entry.bytes_per_parameter),
+                training ? "float32 weights, gradients and Adam's two moments" : "weights"});
+  }
+  std::cout << "\n";
+  memory.print(std::cout);
+}
+
+void print_one(const Entry& entry, bool as_json) {
+  const auto model = build_meta_model(entry.family, entry.config, entry.head);
+  as_json ? print_json(entry, *model) : print_text(entry, *model);
+}
+
+bool is_preset(const std::string& name) {
+  const auto names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+int run_models(const Arguments& arguments) {
+  std::optional<std::string> name;
+  bool as_json = false;
+  Flags flags(arguments.command,
+              "Lists the models that the zoo knows, or shows one of them: its size, the parameters of each "
+              "component and the memory it takes.");
+  flags.positional("name", name, "name from the list, or a checkpoint directory")
+      .placeholder("NAME|DIR")
+      .suggest(preset_names());
+  flags.group("Output");
+  flags.add("json", as_json, "print JSON");
+  flags.example("tzoo models gpt2");
+  if (!flags.parse(arguments)) return 0;
+  if (!name) {
+    print_list(as_json);
+  } else if (!is_preset(*name) && fs::is_directory(*name)) {
+    const CheckpointConfig checkpoint = read_checkpoint_config(*name);
+    print_one({*name, checkpoint.family->description, *checkpoint.family, checkpoint.config, checkpoint.head},
+              as_json);
+  } else {
+    const PresetEntry preset = find_preset(*name);
+    print_one({preset.preset.name, preset.preset.description, preset.family, preset.preset.config,
+               preset.family.heads.front().head},
+              as_json);
+  }
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iostream>
+#include <numeric>
+#include <sstream>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/verbs/measure/bench_train.h"
+#include "apps/verbs/measure/measure.h"
+#include "apps/verbs/packed_weights.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/error.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/generate.h"
+#include "models/inference/memory.h"
+#include "models/inference/packed_decoder.h"
+#include "models/kernels/cpu.h"
+#include "models/kernels/parallel.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct BenchFlags {
+  fs::path model;
+  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
+  std::string lengths = "128";
+  PackedWeights weights;
+  ComputeOptions compute;
+};
+
+// Bytes a second that all threads together read from memory: the best of a few passes over 512 MB.
+double memory_bandwidth() {
+  const inference::Memory memory(std::size_t{512} << 20, inference::Memory::Pages::kHuge);
+  const auto* words = memory.as<std::uint64_t>();
+  const std::size_t count = memory.size() / sizeof *words;
+  std::fill_n(memory.as<std::uint64_t>(), count, 1);
+  std::vector<std::uint64_t> sums(team_size());
+  double best = 1e9;
+  for (int i = 0; i < 4; ++i) {
+    best = std::min(best, seconds_of([&] {
+                      run_team([&](const Team& team) {
+                        const Team::Part part = team.part_of(count);
+                        sums[team.rank()] =
+                            std::accumulate(words + part.first, words + part.last, std::uint64_t{0});
+                      });
+                    }));
+  }
+  if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) == 0)
+    throw Error("the memory was not read");
+  return static_cast<double>(memory.size()) / best;
+}
+
+std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) {
+  std::vector<TokenIds> rows;
+  for (std::int64_t row = 0; row < flags.batch_size; ++row) {
+    TokenIds& ids = rows.emplace_back();
+    for (std::int64_t i = 0; i < flags.prompt_tokens; ++i) ids.push_back((37 * i + 101 * row) % vocab_size);
+  }
+  return rows;
+}
+
+void print(const BenchFlags& flags, const char* work, ordered_json figures) {
+  ordered_json json{{"work", work},
+                    {"model", flags.model.string()},
+                    {"weights", flags.weights.weights},
+                    {"kernels", kernels::name_of(kernels::instruction_set())},
+                    {"threads", at::get_num_threads()}};
+  json.update(figures);
+  if (!json.contains("peak_memory_mb")) json["peak_memory_mb"] = peak_resident_mb();
+  std::cout << json.dump() << "\n";
+}
+
+// Greedy, without an end token, so that the work is the same each time.
+int bench_generation(const BenchFlags& flags, const char* work) {
+  std::unique_ptr<DecodingModel> model;
+  const double seconds_load =
+      seconds_of([&] { model = load_decoding_model(flags.model, flags.compute, flags.weights); });
+  const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
+  const GenerationOptions options{.max_new_tokens = flags.new_tokens,
+                                  .sampling = {.temperature = 0},
+                                  .beams = {.num_beams = flags.num_beams}};
+  std::vector<double> prefill, decode;
+  for (std::int64_t i = 0; i < flags.rounds; ++i) {
+    const GenerationResult result = generate(*model, rows, options);
+    prefill.push_back(result.seconds_prefill);
+    decode.push_back(result.seconds_decode);
+  }
+  const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
+  const double peak = peak_resident_mb();  // without what measuring the memory takes
+  const double bandwidth = memory_bandwidth();
+  ordered_json figures{{"cache", flags.weights.cache},
+                       {"batch_size", flags.batch_size},
+                       {"prompt_tokens", flags.prompt_tokens},
+                       {"new_tokens", flags.new_tokens},
+                       {"num_beams", flags.num_beams},
+                       {"load_seconds", seconds_load},
+                       {"prefill_ms", 1000 * median(prefill)},
+                       {"prefill_ms_min", 1000 * *std::min_element(prefill.begin(), prefill.end())}};
+  if (flags.new_tokens > 1) {
+    figures["decode_tokens_per_second"] = decoded / median(decode);
+    figures["decode_tokens_per_second_max"] = decoded / *std::min_element(decode.begin(), decode.end());
+  }
+  const double whole = median(prefill) + median(decode);
+  figures["tokens_per_second"] = static_cast<double>(flags.batch_size * flags.new_tokens) / whole;
+  if (const auto* packed = dynamic_cast<const inference::PackedDecoder*>(model.get())) {
+    const double step = median(decode) / static_cast<double>(std::max<std::int64_t>(1, flags.new_tokens - 1));
+    figures["packed_mb"] = static_cast<double>(packed->bytes()) / 1e6;
+    figures["cache_bytes_per_token"] = packed->cache_bytes_per_token();
+    figures["memory_gb_per_second"] = bandwidth / 1e9;
+    figures["share_of_bandwidth"] = static_cast<double>(packed->decoder_bytes()) / step / bandwidth;
+  }
+  figures["peak_memory_mb"] = peak;
+  print(flags, work, figures);
+  return 0;
+}
+
+std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longest) {
+  std::vector<std::int64_t> lengths;
+  std::istringstream words(flags.lengths);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::int64_t length = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
+    if (error != std::errc() || end != word.data() + word.size() || length < 1 || length > longest)
+      throw Error("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
+    lengths.push_back(length);
+  }
+  if (lengths.empty()) throw Error("--lengths: expected numbers between commas, got none");
+  return lengths;
+}
+
+int bench_encoding(const BenchFlags& flags) {
+  LoadedModel loaded = load_model(flags.model, {.head = Head::kBase});
+  if (loaded.model->config().shape != Shape::kEncoder)
+    throw Error("--model: ", flags.model, " is not an encoder; use bench decode or bench t5");
+  pack_encoder_of(*loaded.model, flags.compute, flags.weights);
+  const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
+  const auto batch = static_cast<std::int64_t>(lengths.size());
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  ModelInputs inputs{.input_ids = at::full({batch, longest}, 5, at::kLong)};
+  at::Tensor mask = at::zeros({batch, longest}, at::kLong);
+  for (std::int64_t row = 0; row < batch; ++row)
+    mask[row].slice(0, 0, lengths[static_cast<std::size_t>(row)]).fill_(1);
+  for (std::int64_t i = 0; i < batch * longest; ++i)
+    inputs.input_ids.mutable_data_ptr<std::int64_t>()[i] =
+        1 + i * 37 % (loaded.model->config().vocab_size - 1);
+  if (mask.min().item<std::int64_t>() == 0) inputs.attention_mask = mask;
+  const at::NoGradGuard no_grad;
+  std::vector<double> seconds;
+  loaded.model->forward(inputs);
+  for (std::int64_t i = 0; i < flags.rounds; ++i)
+    seconds.push_back(seconds_of([&] { loaded.model->forward(inputs); }));
+  const auto sentences = static_cast<double>(batch);
+  print(flags, "encode",
+        {{"sentences", batch},
+         {"tokens", std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})},
+         {"sentences_per_second", sentences / median(seconds)},
+         {"sentences_per_second_max", sentences / *std::min_element(seconds.begin(), seconds.end())}});
+  return 0;
+}
+
+int bench_load(const BenchFlags& flags) {
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < flags.rounds; ++i) {
+    seconds.push_back(seconds_of([&] {
+      const auto model = load_decoding_model(flags.model, flags.compute, flags.weights);
+      const GenerationOptions options{.max_new_tokens = 1, .sampling = {.temperature = 0}};
+      generate(*model, {{1}}, options);
+    }));
+  }
+  print(flags, "load", {{"seconds_to_first_token", median(seconds)}});
+  return 0;
+}
+
+void declare(Flags& flags, BenchFlags& values) {
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
+      .at_least(1);
+  values.weights.add_to(flags);
+  flags.add_compute(values.compute);
+}
+
+void declare_generation(Flags& flags, BenchFlags& values) {
+  declare(flags, values);
+  values.weights.add_cache_to(flags);
+  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt").at_least(1);
+  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").at_least(1);
+  flags.add("new_tokens", values.new_tokens, "tokens to generate per row").at_least(1);
+  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding").at_least(1);
+}
+
+int run_decode(const Arguments& arguments) {
+  BenchFlags values;
+  Flags flags(arguments.command, "Measures the tokens per second that a language model generates.");
+  declare_generation(flags, values);
+  flags.example("tzoo bench decode --model gpt2 --weights int8");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(values.compute);
+  return bench_generation(values, "decode");
+}
+
+int run_prefill(const Arguments& arguments) {
+  BenchFlags values{.prompt_tokens = 512, .new_tokens = 1};
+  Flags flags(arguments.command, "Measures the time to the first token after a long prompt.");
+  declare_generation(flags, values);
+  flags.example("tzoo bench prefill --model gpt2 --prompt_tokens 512");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(values.compute);
+  return bench_generation(values, "prefill");
+}
+
+int run_t5(const Arguments& arguments) {
+  BenchFlags values{.prompt_tokens = 64, .new_tokens = 64};
+  Flags flags(arguments.command,
+              "Measures the tokens per second that an encoder-decoder generates, its encoder included.");
+  declare_generation(flags, values);
+  flags.example("tzoo bench t5 --model t5-small");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(values.compute);
+  return bench_generation(values, "t5");
+}
+
+int run_encode(const Arguments& arguments) {
+  BenchFlags values;
+  Flags flags(arguments.command, "Measures the sentences per second of an encoder.");
+  declare(flags, values);
+  flags
+      .add("lengths", values.lengths,
+           "tokens of each sentence, between commas; the batch is padded to the longest")
+      .placeholder("N,N,…");
+  flags.example("tzoo bench encode --model bert-base --lengths 8,32,128");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(values.compute);
+  return bench_encoding(values);
+}
+
+int run_load(const Arguments& arguments) {
+  BenchFlags values;
+  Flags flags(arguments.command, "Measures the time from a checkpoint directory to the first token.");
+  declare(flags, values);
+  flags.example("tzoo bench load --model gpt2");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(values.compute);
+  return bench_load(values);
+}
+
+constexpr std::array kBenchActions{
+    Verb{"decode", "Work", "tokens per second of a language model", run_decode},
+    Verb{"prefill", "Work", "time to the first token after a long prompt", run_prefill},
+    Verb{"encode", "Work", "sentences per second of an encoder", run_encode},
+    Verb{"t5", "Work", "tokens per second of an encoder-decoder", run_t5},
+    Verb{"load", "Work", "time from a directory to the first token", run_load},
+    Verb{"train", "Work", "time of a training update", run_bench_train},
+};
+
+}  // namespace
+
+int run_bench(const Arguments& arguments) {
+  return dispatch(arguments, "Measures how fast this machine runs and trains models; prints JSON.",
+                  kBenchActions);
+}
+
+}  // namespace zoo

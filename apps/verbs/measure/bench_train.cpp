@@ -1,0 +1,246 @@
+#include "apps/verbs/measure/bench_train.h"
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/training/batches/block_batches.h"
+#include "apps/training/batches/example_batches.h"
+#include "apps/training/parallel/data_parallel.h"
+#include "apps/verbs/measure/measure.h"
+#include "apps/verbs/process_memory.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/train/train_adapters.h"
+#include "apps/verbs/train/train_batches.h"
+#include "apps/verbs/train/train_data.h"
+#include "apps/verbs/train/train_model.h"
+#include "apps/verbs/train/train_objective.h"
+#include "apps/verbs/train/train_options.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kRandom = "random";
+constexpr std::int64_t kWarmUp = 3;  // updates that are not counted: memory is new, kernels are chosen
+constexpr std::int64_t kRandomTokens = std::int64_t{1} << 20;
+constexpr std::int64_t kFirstId = 5;  // of the random ones: special tokens are below it
+constexpr TokenId kMaskId = 4;
+
+// nanoGPT's published configuration for a CPU and a larger one, with its optimizer; a BERT and a T5 as small
+// as can show the cost of a vocabulary of 30 thousand, with torch.optim.AdamW's defaults and no clipping.
+constexpr std::string_view kGpt4x128 = R"({
+  "task": "lm", "dataset": "random", "vocab_size": 65, "model_type": "gpt2", "activation": "gelu", "bias": false,
+  "n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12, "dropout": 0.0,
+  "beta2": 0.99, "weight_decay": 0.1, "grad_clip": 1.0})";
+constexpr std::string_view kGpt6x384 = R"({
+  "task": "lm", "dataset": "random", "vocab_size": 65, "model_type": "gpt2", "activation": "gelu", "bias": false,
+  "n_layer": 6, "n_head": 6, "n_embd": 384, "block_size": 256, "batch_size": 8, "dropout": 0.0,
+  "beta2": 0.99, "weight_decay": 0.1, "grad_clip": 1.0})";
+constexpr std::string_view kBert4x256 = R"({
+  "task": "mlm", "dataset": "random", "vocab_size": 30522, "model_type": "bert",
+  "n_layer": 4, "n_head": 4, "n_embd": 256, "block_size": 128, "batch_size": 16, "dropout": 0.1,
+  "learning_rate": 1e-4, "beta2": 0.999, "weight_decay": 0.01, "grad_clip": 0})";
+constexpr std::string_view kT54x256 = R"({
+  "task": "seq2seq", "dataset": "random", "vocab_size": 32128, "model_type": "t5",
+  "n_layer": 4, "n_head": 4, "n_embd": 256, "block_size": 64, "batch_size": 16, "dropout": 0.1,
+  "learning_rate": 1e-4, "beta2": 0.999, "weight_decay": 0.01, "grad_clip": 0})";
+
+// Those of the training, and some of which it is known how fast others are.
+const std::vector<Recipe>& recipes() {
+  static const std::vector<Recipe> all = [] {
+    std::vector<Recipe> list{{"gpt-4x128", kGpt4x128},
+                             {"gpt-6x384", kGpt6x384},
+                             {"bert-4x256", kBert4x256},
+                             {"t5-4x256", kT54x256}};
+    const auto trained = embedded_recipes();
+    list.insert(list.end(), trained.begin(), trained.end());
+    return list;
+  }();
+  return all;
+}
+
+struct BenchTrainFlags {
+  TrainFlags train;
+  std::int64_t rounds = 20;
+  nlohmann::json recipe;  // its name or null
+  bool is_random() const { return train.data.dataset == kRandom; }
+};
+
+// Nothing if the flags asked for help only.
+std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
+  BenchTrainFlags values;
+  values.train.data.dataset = kRandom;
+  Flags flags(arguments.command,
+              "Measures the time of a training update and what it is spent on. It takes the flags of 'tzoo "
+              "train'; those for evaluations and checkpoints have no effect. --dataset random draws random "
+              "ids below --vocab_size, for the tasks lm, mlm and seq2seq.");
+  flags.group("Measurement");
+  flags.add_recipes(recipes());
+  flags.add("rounds", values.rounds, "number of updates to measure; the median and the best are printed")
+      .at_least(1);
+  flags.add("init_from", values.train.init_from, "scratch, or a checkpoint directory")
+      .placeholder("scratch|DIR")
+      .suggest({"scratch"});
+  declare_training(flags, values.train);
+  flags.example("tzoo bench train --recipe gpt-4x128 --dtype bfloat16");
+  if (!flags.parse(arguments)) return std::nullopt;
+  values.recipe = flags.resolved()["recipe"];
+  return values;
+}
+
+std::vector<TokenId> random_ids(std::int64_t count, std::int64_t vocab_size, RandomStream random) {
+  std::vector<TokenId> ids(static_cast<std::size_t>(count));
+  for (TokenId& id : ids)
+    id = static_cast<TokenId>(kFirstId + random.below(static_cast<std::uint64_t>(vocab_size - kFirstId)));
+  return ids;
+}
+
+TaskData random_data(const DataFlags& flags) {
+  TaskData data;
+  const TokenFile tokens(random_ids(kRandomTokens, flags.vocab_size, {1, {}}), kRandom);
+  data.tokens = TokenDataset{.train = tokens, .val = tokens, .vocab_size = flags.vocab_size};
+  data.loss.label_smoothing = flags.label_smoothing;
+  return data;
+}
+
+// Each of full length: nothing is padded.
+std::vector<Example> random_pairs(const DataFlags& flags, std::int64_t count) {
+  std::vector<Example> examples(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const RandomStream::Place place{.row = static_cast<std::uint32_t>(i)};
+    examples[i].input_ids = random_ids(flags.block_size, flags.vocab_size, {2, place});
+    const auto target = random_ids(flags.target_length(), flags.vocab_size, {3, place});
+    examples[i].labels.assign(target.begin(), target.end());
+  }
+  return examples;
+}
+
+std::unique_ptr<Batches> random_batches(const BenchTrainFlags& flags, const TaskData& data,
+                                        const BatchPlan& plan, c10::Device device) {
+  const DataFlags& wanted = flags.train.data;
+  const auto seed = static_cast<std::uint64_t>(flags.train.compute.seed);
+  switch (wanted.kind()) {
+    case Task::kLm:
+      return std::make_unique<LanguageModelBatches>(*data.tokens, wanted.block_size, plan, seed, device);
+    case Task::kMlm:
+      return std::make_unique<MaskedBlockBatches>(
+          *data.tokens,
+          MaskedBlockBatches::Options{.block_size = wanted.block_size,
+                                      .masking = {.probability = wanted.mlm_probability,
+                                                  .mask_id = kMaskId,
+                                                  .vocab_size = wanted.vocab_size}},
+          plan, seed, device);
+    case Task::kSeq2Seq: {
+      const std::vector<Example> pairs = random_pairs(wanted, 4 * plan.rows_per_update());
+      return std::make_unique<ExampleBatches>(
+          Examples{pairs, pairs}, CollateOptions{.labels = LabelShape::kSequence}, plan, seed, device);
+    }
+    default:
+      throw Error("--dataset random: only for the tasks lm, mlm and seq2seq; --task ", wanted.task,
+                  " needs a dataset");
+  }
+}
+
+struct Figures {
+  std::vector<double> all, data, forward, backward, optimizer;
+  std::int64_t tokens = 0, update_bytes = 0;
+  double loss = 0;
+};
+
+Figures measure(Objective& objective, const TrainFlags& flags, std::int64_t rounds, Ranks* ranks) {
+  Updater updater(objective, updater_options(flags), ranks);
+  Figures figures;
+  std::int64_t next = 0;
+  const auto update = [&] {
+    updater.run(next++, flags.learning_rate, [] { return false; });
+    figures.loss = updater.loss().item<double>();  // waits for a GPU
+  };
+  figures.update_bytes = cost_of([&] {
+                           for (std::int64_t i = 0; i < kWarmUp; ++i) update();
+                         }).peak_bytes;
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    figures.all.push_back(seconds_of(update));
+    const UpdateTimes& times = updater.times();
+    figures.data.push_back(times.data);
+    figures.forward.push_back(times.forward);
+    figures.backward.push_back(times.backward);
+    figures.optimizer.push_back(times.optimizer);
+  }
+  figures.tokens = updater.tokens();
+  return figures;
+}
+
+ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
+                      const ParallelSession& session) {
+  const TrainFlags& flags = parsed.train;
+  return {{"work", "train"},
+          {"recipe", parsed.recipe},
+          {"task", flags.data.task},
+          {"model_type", loaded.family->model_type},
+          {"parameters", loaded.model->parameter_count()},
+          {"batch_size", flags.batch_size},
+          {"block_size", flags.data.block_size},
+          {"gradient_accumulation_steps", flags.gradient_accumulation_steps},
+          {"ranks", session.size()},
+          {"device", device_of(flags.compute).str()},
+          {"dtype", flags.compute.dtype},
+          {"activation_checkpointing", flags.activation_checkpointing},
+          {"threads", at::get_num_threads()}};
+}
+
+void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
+  const auto ms = [](const std::vector<double>& seconds) { return 1000 * median(seconds); };
+  json["updates"] = figures.all.size();
+  json["update_ms"] = ms(figures.all);
+  json["update_ms_min"] = 1000 * *std::min_element(figures.all.begin(), figures.all.end());
+  json["data_ms"] = ms(figures.data);
+  json["forward_ms"] = ms(figures.forward);
+  json["backward_ms"] = ms(figures.backward);
+  json["optimizer_ms"] = ms(figures.optimizer);
+  json["tokens_per_second"] = static_cast<double>(ranks * figures.tokens) / median(figures.all);
+  json["update_mb"] = static_cast<double>(figures.update_bytes) / (1 << 20);
+  json["peak_memory_mb"] = peak_resident_mb();
+  json["loss"] = figures.loss;
+}
+
+}  // namespace
+
+int run_bench_train(const Arguments& arguments) {
+  const auto parsed = parse(arguments);
+  if (!parsed) return 0;
+  const TrainFlags& flags = parsed->train;
+  apply_threads(flags.compute);
+  keep_freed_memory();
+  const ParallelSession session;
+  const c10::Device device = device_of(flags.compute);
+  std::optional<std::filesystem::path> checkpoint;
+  if (flags.init_from != "scratch") checkpoint = flags.init_from;
+
+  const Shape shape =
+      checkpoint ? read_checkpoint_config(*checkpoint).config.shape : family_of(flags).base.shape;
+  TaskData data = parsed->is_random()
+                      ? random_data(flags.data)
+                      : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.kind()));
+  const LoadedModel loaded = make_model(flags, checkpoint, data, device);
+  const BatchPlan plan = batch_plan(flags, session);
+  const auto batches = parsed->is_random()
+                           ? random_batches(*parsed, data, plan, device)
+                           : make_batches(flags.data, data, loaded.model->config(), plan,
+                                          static_cast<std::uint64_t>(flags.compute.seed), device);
+  const auto objective = make_objective(flags, loaded, data, *batches, adapt(flags, checkpoint, loaded));
+  const auto ranks = session.ranks_for(*loaded.model);
+  const Figures figures = measure(*objective, flags, parsed->rounds, ranks.get());
+  if (session.rank() > 0) return 0;
+  ordered_json json = describe(*parsed, loaded, session);
+  add(figures, session.size(), json);
+  std::cout << json.dump() << "\n";
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,209 @@
+#include <array>
+#include <iostream>
+
+#include <ATen/ops/one_hot.h>
+#include <ATen/ops/tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command/progress.h"
+#include "apps/training/metrics/bleu.h"
+#include "apps/training/model_objective.h"
+#include "apps/training/trainer.h"
+#include "apps/verbs/measure/packed_evaluation.h"
+#include "apps/verbs/packed_weights.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/train/train_batches.h"
+#include "apps/verbs/train/train_data.h"
+#include "apps/verbs/train/train_model.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+#include "models/generation/generation_config.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct EvaluateFlags {
+  std::filesystem::path model;
+  DataFlags data;
+  std::optional<std::string> baselines;
+  std::int64_t batch_size = 16, eval_iters = 200;
+  bool json = false;
+  PackedWeights weights{.weights = "modules"};
+  ComputeOptions compute;
+};
+
+// Nothing if the flags asked for help only.
+bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
+  Flags flags(arguments.command,
+              "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
+              "F1, exact match, BLEU).");
+  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  declare_data(flags, values.data);
+  flags.group("Evaluation");
+  flags.add("batch_size", values.batch_size, "examples per batch").at_least(1);
+  flags
+      .add("eval_iters", values.eval_iters,
+           "number of batches drawn from a text; a table is always read to its end")
+      .at_least(1);
+  flags
+      .add("baselines", values.baselines,
+           "classification: also measure baselines that ignore the order of words, trained on this table "
+           "(majority class, naive Bayes, logistic regression)")
+      .placeholder("DATASET");
+  flags.add("json", values.json, "print one JSON object");
+  values.weights.add_to(flags);
+  values.weights.add_cache_to(flags);
+  flags.add_compute(values.compute);
+  flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
+  flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
+  flags.example(
+      "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
+  if (!flags.parse(arguments)) return false;
+  if (values.weights.weights == "modules" && values.weights.cache != "auto")
+    throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
+  names_task = flags.given("task");
+  names_block = flags.given("block_size");
+  return true;
+}
+
+Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& model) {
+  for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
+                          Task::kTokenClassification, Task::kQuestionAnswering}) {
+    if (head_of(task) == checkpoint.head) return task;
+  }
+  throw Error("--model: ", model, " has a ", name_of(checkpoint.head), " head, which no task evaluates");
+}
+
+std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
+  std::vector<TokenId> known;
+  for (const std::int64_t id : ids) {
+    if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(static_cast<TokenId>(id));
+  }
+  return tokenizer.decode(known);
+}
+
+std::vector<std::int64_t> kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
+  std::vector<std::int64_t> row;
+  for (std::int64_t t = 0; t < ids.size(0); ++t) {
+    if (kept[t].item<bool>()) row.push_back(ids[t].item<std::int64_t>());
+  }
+  return row;
+}
+
+// BLEU of what greedy decoding writes.
+double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& batches,
+                          const Tokenizer& tokenizer) {
+  const GenerationDefaults defaults = read_generation_defaults(flags.model);
+  const GenerationOptions options{.max_new_tokens = flags.data.target_length(),
+                                  .sampling = {.temperature = 0},
+                                  .eos_token_ids = defaults.eos_token_ids,
+                                  .decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1)};
+  std::vector<std::string> written, wanted;
+  const std::int64_t count = batches.evaluation_batches(Split::kVal);
+  Progress progress(count, "batches decoded");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ModelInputs inputs = batches.evaluation(Split::kVal, i).inputs;
+    std::vector<std::vector<std::int64_t>> prompts;
+    for (std::int64_t row = 0; row < inputs.input_ids.size(0); ++row) {
+      const at::Tensor ids = inputs.input_ids[row].cpu(), labels = inputs.labels[row].cpu();
+      prompts.push_back(kept_ids(
+          ids, inputs.attention_mask.defined() ? inputs.attention_mask[row].cpu() : at::ones_like(ids)));
+      wanted.push_back(text_of(tokenizer, kept_ids(labels, labels.ne(-100))));
+    }
+    for (const auto& ids : generate(model, prompts, options).ids) written.push_back(text_of(tokenizer, ids));
+    progress.update(i + 1);
+  }
+  return bleu(written, wanted);
+}
+
+at::Tensor first_logits(Model& model, Batches& batches) {
+  const at::NoGradGuard no_grad;
+  model.eval();
+  return model.forward({.input_ids = batches.evaluation(Split::kVal, 0).inputs.input_ids}).logits;
+}
+
+// Of a model whose weights are packed as --weights says, or of its modules.
+SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
+                         std::unique_ptr<Meter> meter, const c10::Device& device) {
+  const bool drawn = batches.evaluation_batches(Split::kVal) == kUnlimitedBatches;
+  const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
+  Progress progress(count, "batches");
+  const auto on_step = [&](std::int64_t done) { progress.update(done); };
+  const bool packs = flags.weights.weights != "modules";
+  if (packs && loaded.head == Head::kCausalLm) {
+    const at::Tensor exact = first_logits(*loaded.model, batches);  // before the weights are packed
+    const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
+    return evaluate_packed(*model, batches, count, *meter, exact, on_step);
+  }
+  if (packs) pack_encoder_of(*loaded.model, flags.compute, flags.weights);
+  ModelObjective objective(loaded.model, batches, std::move(meter));
+  return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
+                        on_step);
+}
+
+// The figures of classifiers that know words alone, by the same meter.
+std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
+  const auto known = read_labelled_texts(*flags.baselines, label_names);
+  const auto asked = read_labelled_texts(flags.data.dataset, label_names);
+  std::vector<std::int64_t> labels;
+  for (const LabelledText& text : asked) labels.push_back(text.label);
+  const auto classes = static_cast<std::int64_t>(label_names.size());
+  std::vector<Score> scores;
+  for (const WordPredictions& said : predict_by_words(known, asked, classes)) {
+    const auto meter = make_meter(Task::kClassification, label_names);
+    ModelOutput output;
+    output.logits = at::one_hot(at::tensor(said.labels, at::kLong), classes);
+    meter->add({.labels = at::tensor(labels, at::kLong)}, output);
+    for (const Score& score : meter->take(0)) scores.push_back({said.name + "_" + score.name, score.value});
+  }
+  return scores;
+}
+
+void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
+  Json json{{"loss", evaluation.loss}};
+  for (const Score& score : evaluation.scores) json[score.name] = score.value;
+  if (flags.json) {
+    std::cout << json.dump() << "\n";
+    return;
+  }
+  for (const auto& [name, value] : json.items()) std::cout << name << " " << value.dump() << "\n";
+}
+
+}  // namespace
+
+int run_evaluate(const Arguments& arguments) {
+  EvaluateFlags flags;
+  bool names_task = false, names_block = false;
+  if (!read_flags(arguments, flags, names_task, names_block)) return 0;
+  apply_threads(flags.compute);
+  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
+  if (!names_task) flags.data.task = task_names()[static_cast<std::size_t>(task_of(checkpoint, flags.model))];
+  if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
+  const Task task = flags.data.kind();
+  if (flags.baselines && task != Task::kClassification)
+    throw UsageError("--baselines: only for the task classification, not ", flags.data.task);
+  const c10::Device device = device_of(flags.compute);
+
+  const KnownModel known = known_model(flags.model, task);
+  TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/true);
+  const LoadedModel loaded = load_model(flags.model, {.device = device, .head = head_of(task)});
+  require_ids_below(data, loaded.model->config().vocab_size);
+  const auto batches =
+      make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
+                   static_cast<std::uint64_t>(flags.compute.seed), device);
+  SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_meter(task, data.label_names), device);
+  if (task == Task::kSeq2Seq)
+    evaluation.scores.push_back(
+        {"bleu", decode_and_compare(flags, *loaded.model, *batches, *data.tokenizer)});
+  if (flags.baselines) {
+    for (Score& score : baseline_scores(flags, data.label_names))
+      evaluation.scores.push_back(std::move(score));
+  }
+  print(flags, evaluation);
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,43 @@
+#include "apps/verbs/measure/packed_evaluation.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+
+namespace zoo {
+namespace {
+
+std::vector<TokenIds> rows_of(const at::Tensor& ids) {
+  const at::Tensor rows = ids.contiguous();
+  const auto* data = rows.const_data_ptr<std::int64_t>();
+  std::vector<TokenIds> lists;
+  for (std::int64_t row = 0; row < rows.size(0); ++row)
+    lists.emplace_back(data + row * rows.size(1), data + (row + 1) * rows.size(1));
+  return lists;
+}
+
+}  // namespace
+
+SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Meter& meter,
+                                const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
+  const at::NoGradGuard no_grad;
+  double sum = 0, targets = 0, largest_error = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ModelBatch batch = batches.evaluation(Split::kVal, i);
+    const at::Tensor& ids = batch.inputs.input_ids;
+    const auto session = model.begin(ids.size(0), ids.size(1));
+    ModelOutput output;
+    output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
+    if (i == 0) largest_error = (output.logits - exact).abs().max().item<double>();
+    output.loss = at::cross_entropy_loss(output.logits.flatten(0, 1), batch.inputs.targets.flatten());
+    meter.add(batch.inputs, output);
+    sum += output.loss.item<double>() * batch.targets;
+    targets += batch.targets;
+    on_step(i + 1);
+  }
+  SplitEvaluation evaluation{.loss = targets > 0 ? sum / targets : 0};
+  evaluation.scores = meter.take(evaluation.loss);
+  evaluation.scores.push_back({"largest_logit_error", largest_error});
+  return evaluation;
+}
+
+}  // namespace zoo

@@ -1,0 +1,104 @@
+#include "apps/verbs/packed_weights.h"
+
+#include <optional>
+
+#include "apps/verbs/process_memory.h"
+#include "apps/verbs/torch_options.h"
+#include "data/base/error.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/module_decoder.h"
+#include "models/inference/packed_decoder.h"
+#include "models/inference/packed_encoder.h"
+
+namespace zoo {
+namespace {
+
+using inference::PackOptions;
+using kernels::WeightType;
+
+std::optional<WeightType> type_named(const std::string& name) {
+  if (name == "float32") return WeightType::kFloat32;
+  if (name == "bfloat16") return WeightType::kBfloat16;
+  if (name == "int8") return WeightType::kInt8;
+  if (name == "int4") return WeightType::kInt4;
+  return std::nullopt;
+}
+
+// Nothing: the modules shall answer.
+std::optional<PackOptions> options_for(const ComputeOptions& compute, const PackedWeights& choice) {
+  const std::string& name = choice.weights == "auto" ? compute.dtype : choice.weights;
+  const std::optional<WeightType> weights = type_named(name);
+  if (!weights) return std::nullopt;
+  const bool exact = *weights == WeightType::kFloat32;
+  return PackOptions{
+      .weights = *weights,
+      .cache = type_named(choice.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
+      .release = true};
+}
+
+struct ModelHolder {
+  std::shared_ptr<Model> held;
+};
+
+class OwningDecoder : private ModelHolder, public ModuleDecoder {
+ public:
+  explicit OwningDecoder(std::shared_ptr<Model> model)
+      : ModelHolder{std::move(model)}, ModuleDecoder(*held) {}
+};
+
+// The modules are to answer: throws if the flags name what they do not have.
+void check_modules_fit(const PackedWeights& choice, const std::string& where) {
+  if (choice.weights != "auto" && choice.weights != "modules")
+    throw Error("--weights ", choice.weights, ": not available for this model", where,
+                "; use --weights modules");
+  if (choice.cache != "auto")
+    throw Error("--cache ", choice.cache, ": not available for ",
+                choice.weights == "modules" ? "--weights modules" : "this model" + where, "; leave it out");
+}
+
+}  // namespace
+
+void PackedWeights::add_to(Flags& flags) {
+  flags.choice("weights", weights, {"auto", "float32", "bfloat16", "int8", "int4", "modules"},
+               "number format of the weights; int8 and int4 are quantization: faster and less exact; auto: "
+               "that of --dtype; modules: computed by LibTorch in --dtype");
+}
+
+void PackedWeights::add_cache_to(Flags& flags) {
+  flags.choice("cache", cache, {"auto", "float32", "bfloat16", "int8"},
+               "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
+}
+
+std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
+                                              const PackedWeights& choice) {
+  const c10::Device device = device_of(compute);
+  const std::optional<PackOptions> options = options_for(compute, choice);
+  if (options && device.is_cpu() && can_pack(*model)) {
+    give_back_idle_memory();
+    return pack(*model, *options);
+  }
+  check_modules_fit(choice, device.is_cpu() ? "" : " on another device than the CPU");
+  model->to(dtype_of(compute));
+  return std::make_unique<OwningDecoder>(std::move(model));
+}
+
+std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
+                                                   const ComputeOptions& compute,
+                                                   const PackedWeights& choice) {
+  // What is packed is read from the file as it is, whatever type the modules would have.
+  const bool packs = options_for(compute, choice) && device_of(compute).is_cpu();
+  LoadedModel loaded =
+      load_model(directory, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});
+  return decoding_model(std::move(loaded.model), compute, choice);
+}
+
+void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWeights& choice) {
+  const std::optional<PackOptions> options = options_for(compute, choice);
+  if (options && device_of(compute).is_cpu() && can_pack_encoder(model)) {
+    give_back_idle_memory();
+    return pack_encoder(model, *options);
+  }
+  check_modules_fit(choice, " here");
+}
+
+}  // namespace zoo

@@ -1,0 +1,29 @@
+#include "apps/verbs/shell/completion.h"
+
+#include <iostream>
+#include <string>
+
+#include "apps/command/flags.h"
+#include "apps/verbs/verbs.h"
+
+namespace zoo {
+
+int run_completion(const Arguments& arguments) {
+  std::string shell;
+  Flags flags(
+      arguments.command,
+      "Prints a script that completes the verbs, flags and values of tzoo in a shell. An installed tzoo "
+      "has it in the shell's folder of completions already.");
+  flags.positional("shell", shell, "the shell that reads the script: bash, zsh or fish")
+      .one_of({"bash", "zsh", "fish"})
+      .required();
+  flags.example("source <(tzoo completion bash)");
+  if (!flags.parse(arguments)) return 0;
+  const auto print = shell == "bash"  ? print_bash_completion
+                     : shell == "zsh" ? print_zsh_completion
+                                      : print_fish_completion;
+  print(std::cout, outline_of_command());
+  return 0;
+}
+
+}  // namespace zoo

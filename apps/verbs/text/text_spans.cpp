@@ -1,0 +1,24 @@
+#include "apps/verbs/text/text_spans.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace zoo {
+namespace {
+
+// Characters in the first `bytes` bytes: those bytes that do not continue one.
+std::int64_t characters_before(const std::string& text, std::uint32_t bytes) {
+  return std::count_if(text.begin(), text.begin() + bytes,
+                       [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
+}
+
+}  // namespace
+
+void add_span(nlohmann::ordered_json& json, const std::string& text, const ByteRange& range) {
+  json["text"] = text.substr(range.begin, range.end - range.begin);
+  json["start"] = characters_before(text, range.begin);
+  json["end"] = characters_before(text, range.end);
+}
+
+}  // namespace zoo

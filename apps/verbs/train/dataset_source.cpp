@@ -1,0 +1,36 @@
+#include "apps/verbs/train/dataset_source.h"
+
+#include <filesystem>
+
+#include "data/corpora/corpora.h"
+#include "data/corpora/text_file.h"
+#include "data/examples/generators.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kToySeed = 1;
+
+}  // namespace
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names = corpus_names();
+  for (std::string& name : toy_set_names()) names.push_back(std::move(name));
+  return names;
+}
+
+Source read_source(const std::string& dataset, Task task) {
+  if (is_toy_set(dataset) && !fs::exists(dataset)) {
+    const bool pairs = task == Task::kSeq2Seq;
+    const std::int64_t count = find_toy_set(dataset).examples;
+    return {pairs ? make_toy_pairs(dataset, count, kToySeed) : make_toy_set(dataset, count, kToySeed),
+            dataset +
+                (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
+  }
+  const fs::path path = resolve_dataset(dataset);
+  return {read_text(path), path.string()};
+}
+
+}  // namespace zoo

@@ -1,0 +1,98 @@
+#include "apps/verbs/train/dry_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "apps/command/output.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+constexpr int kTimedUpdates = 3;  // the first is slower than the others: memory is new
+
+// A number of kilobytes in a file of /proc that says "KEY:   123 kB"; -1 where there is none.
+std::int64_t proc_bytes(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
+  }
+  return -1;
+}
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
+}
+
+struct Needs {
+  std::int64_t parameters = 0, trained = 0, weights = 0, gradients = 0, optimizer = 0, average = 0;
+  std::int64_t sum() const { return weights + gradients + optimizer + average; }
+};
+
+// How many tensors of a weight's size an optimizer keeps; Adafactor's rows and columns are next to nothing.
+std::int64_t memories(OptimizerKind kind) {
+  return kind == OptimizerKind::kAdamW ? 2 : kind == OptimizerKind::kAdafactor ? 0 : 1;
+}
+
+Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
+  Needs needs;
+  for (const at::Tensor& parameter : module.parameters()) {
+    needs.parameters += parameter.numel();
+    needs.weights += bytes_of(parameter);
+    if (!parameter.requires_grad()) continue;
+    needs.trained += parameter.numel();
+    needs.gradients += bytes_of(parameter);
+  }
+  needs.optimizer = needs.gradients * memories(options.optimizer.kind);
+  if (options.ema_decay > 0) needs.average = needs.gradients;
+  return needs;
+}
+
+std::string megabytes(std::int64_t bytes) {
+  return with_separators((bytes + (1 << 19)) >> 20) + " MiB";
+}
+
+}  // namespace
+
+int dry_run(Objective& objective, const UpdaterOptions& options) {
+  const Needs needs = needs_of(objective.module(), options);
+  const std::int64_t available = proc_bytes("/proc/meminfo", "MemAvailable");
+  const bool on_cpu = options.device.is_cpu();
+  // The weights themselves are there already.
+  if (on_cpu && available >= 0 && needs.sum() - needs.weights > available) {
+    throw Error("gradients, optimizer and average need ", megabytes(needs.sum() - needs.weights),
+                " of memory besides the weights; available: ", megabytes(available));
+  }
+  Table table({{""}, number("")});
+  table.row({"parameters", with_separators(needs.parameters)});
+  if (needs.trained < needs.parameters) table.row({"  of which trained", with_separators(needs.trained)});
+  table.row({"weights", megabytes(needs.weights)});
+  table.row({"gradients", megabytes(needs.gradients)});
+  table.row({"optimizer", megabytes(needs.optimizer)});
+  if (needs.average > 0) table.row({"average", megabytes(needs.average)});
+
+  Updater updater(objective, options, nullptr);
+  double fastest = 0;
+  std::int64_t tokens = 0;
+  for (int i = 0; i < kTimedUpdates; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    updater.run(i, /*learning_rate=*/0, [] { return false; });
+    updater.optimizer().gradient_norm().item<float>();  // waits for a GPU
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    fastest = i == 0 ? seconds : std::min(fastest, seconds);
+    tokens = updater.tokens();
+  }
+  const std::int64_t peak = proc_bytes("/proc/self/status", "VmHWM");
+  if (on_cpu && peak >= 0) table.row({"whole process, measured", megabytes(peak)});
+  if (on_cpu && available >= 0) table.row({"available on this machine", megabytes(available)});
+  table.row({"time of an update", std::to_string(static_cast<std::int64_t>(1e6 * fastest) / 1000) + " ms"});
+  table.row(
+      {"tokens a second", with_separators(static_cast<std::int64_t>(static_cast<double>(tokens) / fastest))});
+  table.print(std::cout);
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,204 @@
+#include "apps/verbs/train/task_tokenizer.h"
+
+#include <array>
+#include <functional>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/tokenizer_choice.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Role {
+  SpecialToken role;
+  const char *key, *token;
+};
+
+std::vector<Role> roles_of(TaskTextStyle style) {
+  using enum SpecialToken;
+  switch (style) {
+    case TaskTextStyle::kPadded:
+      return {{pad, "pad_token", "<pad>"}, {unk, "unk_token", "<unk>"}};
+    case TaskTextStyle::kEncoder:
+      return {{pad, "pad_token", "[PAD]"},
+              {unk, "unk_token", "[UNK]"},
+              {cls, "cls_token", "[CLS]"},
+              {sep, "sep_token", "[SEP]"},
+              {mask, "mask_token", "[MASK]"}};
+    case TaskTextStyle::kEncoderDecoder:
+      return {{pad, "pad_token", "<pad>"}, {eos, "eos_token", "</s>"}, {unk, "unk_token", "<unk>"}};
+    default:
+      return {};
+  }
+}
+
+std::string sentinel(std::int64_t i) {
+  return "<extra_id_" + std::to_string(i) + ">";
+}
+
+// Ids of the tokens of a tokenizer.json, to which more can be added.
+class TokenAdder {
+ public:
+  explicit TokenAdder(json& root) : root_(root) {
+    for (const auto& [token, id] : root["model"]["vocab"].items()) ids_[token] = id;
+    for (const json& token : root["added_tokens"]) ids_[token["content"].get<std::string>()] = token["id"];
+  }
+
+  // To the model's vocabulary too: the library numbers tokens that are not there itself.
+  void add(const std::string& token) {
+    const bool known = ids_.contains(token);
+    const auto id = known ? ids_[token].get<std::int64_t>() : static_cast<std::int64_t>(ids_.size());
+    ids_[token] = id;
+    root_["model"]["vocab"][token] = id;
+    for (const json& added : root_["added_tokens"]) {
+      if (added["content"] == token) return;
+    }
+    root_["added_tokens"].push_back({{"id", id},
+                                     {"content", token},
+                                     {"single_word", false},
+                                     {"lstrip", false},
+                                     {"rstrip", false},
+                                     {"normalized", false},
+                                     {"special", true}});
+  }
+
+  std::int64_t id(const std::string& token) const { return ids_[token].get<std::int64_t>(); }
+
+ private:
+  json& root_;
+  json ids_ = json::object();
+};
+
+json template_of(const std::vector<std::string>& single, const std::vector<std::string>& pair,
+                 const TokenAdder& tokens) {
+  json special = json::object();
+  const auto pieces = [&](const std::vector<std::string>& names) {
+    json list = json::array();
+    int type = 0;
+    for (const std::string& name : names) {
+      if (name == "B") type = 1;
+      const char* kind = name == "A" || name == "B" ? "Sequence" : "SpecialToken";
+      list.push_back({{kind, {{"id", name}, {"type_id", type}}}});
+      if (name != "A" && name != "B") {
+        special[name] = {{"id", name}, {"ids", {tokens.id(name)}}, {"tokens", {name}}};
+      }
+    }
+    return list;
+  };
+  json result{{"type", "TemplateProcessing"}, {"single", pieces(single)}, {"pair", pieces(pair)}};
+  result["special_tokens"] = special;
+  return result;
+}
+
+// Gives the files of a tokenizer, just learnt, the special tokens of a style.
+void add_special_tokens(const fs::path& directory, const TokenizerRequest& request) {
+  json root = read_json(directory / "tokenizer.json");
+  if (!root["added_tokens"].is_array()) root["added_tokens"] = json::array();
+  TokenAdder tokens(root);
+  json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  for (const Role& role : roles_of(request.style)) {
+    // Characters that a vocabulary lacks need a token of the model; bytes cover all.
+    const bool unknown = role.role == SpecialToken::unk;
+    if (unknown && request.choice != "char") continue;
+    tokens.add(role.token);
+    if (unknown) root["model"]["unk_token"] = role.token;
+    config[role.key] = role.token;
+  }
+  for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i));
+  if (request.style == TaskTextStyle::kEncoder) {
+    root["post_processor"] =
+        template_of({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, tokens);
+  }
+  if (request.style == TaskTextStyle::kEncoderDecoder)
+    root["post_processor"] = template_of({"A", "</s>"}, {"A", "</s>", "B", "</s>"}, tokens);
+  for (const char* other : {"vocab.json", "merges.txt", "vocab.txt"}) fs::remove(directory / other);
+  write_json(directory / "tokenizer.json", root);
+  write_json(directory / "tokenizer_config.json", config);
+}
+
+void add_sentinels(const fs::path& directory, std::int64_t count) {
+  if (count == 0) return;
+  const fs::path path = directory / "tokenizer_config.json";
+  json config = read_json(path);
+  config["extra_ids"] = count;
+  write_json(path, config);
+}
+
+std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::string_view text) {
+  const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-task-tokenizer");
+  if (request.choice == "sentencepiece") {
+    // T5's own way, with the normalization of its vocabularies.
+    SentencePieceTokenizer::train(text, {.vocab_size = request.vocab_size, .num_threads = 1})
+        .save(scratch.path());
+    add_sentinels(scratch.path(), request.sentinels);
+  } else {
+    choose_tokenizer(request.choice, text, request.vocab_size)->save(scratch.path());
+    const bool complete = request.choice == "wordpiece" && request.style == TaskTextStyle::kEncoder;
+    if (!complete) add_special_tokens(scratch.path(), request);
+  }
+  return load_tokenizer(scratch.path());
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
+  constexpr std::array kLearnt{"char", "byte_bpe", "wordpiece", "sentencepiece"};
+  const bool learnt = std::find(kLearnt.begin(), kLearnt.end(), request.choice) != kLearnt.end();
+  const bool styled = learnt && request.style != TaskTextStyle::kPlain;
+  std::unique_ptr<Tokenizer> tokenizer =
+      styled ? learn_for_task(request, text) : choose_tokenizer(request.choice, text, request.vocab_size);
+  require_special_tokens(*tokenizer, request.style);
+  return tokenizer;
+}
+
+void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style) {
+  for (const Role& role : roles_of(style)) {
+    if (role.role == SpecialToken::unk || tokenizer.special_id(role.role)) continue;
+    // GPT-2's own has an end but no padding: what is hidden may be anything.
+    if (style == TaskTextStyle::kPadded && tokenizer.eos_id()) continue;
+    throw Error("--tokenizer: a tokenizer of kind ", tokenizer.kind(), " has no ", role.key, " such as ",
+                role.token, ", which this task needs");
+  }
+}
+
+std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  for (std::int64_t i = 0; i < tokenizer.vocab_size(); ++i) {
+    const std::vector<TokenId> found = tokenizer.encode(sentinel(i));
+    // A tokenizer without it takes it for text; some put a blank before.
+    std::vector<TokenId> named;
+    for (const TokenId id : found) {
+      if (tokenizer.token_text(id) == sentinel(i)) named.push_back(id);
+    }
+    if (named.size() != 1) break;
+    ids.push_back(named.front());
+  }
+  return ids;
+}
+
+std::vector<bool> word_beginnings(const Tokenizer& tokenizer) {
+  std::vector<bool> begins(static_cast<std::size_t>(tokenizer.vocab_size()));
+  bool continues_by_mark = false, begins_by_mark = false;
+  for (std::size_t id = 0; id < begins.size(); ++id) {
+    const std::string token = tokenizer.token_text(static_cast<TokenId>(id));
+    continues_by_mark = continues_by_mark || token.starts_with("##");
+    begins[id] =
+        token.starts_with("\u0120") || token.starts_with("\u2581");  // a blank, as GPT-2 and T5 write it
+    begins_by_mark = begins_by_mark || begins[id];
+  }
+  if (continues_by_mark) {
+    for (std::size_t id = 0; id < begins.size(); ++id)
+      begins[id] = !tokenizer.token_text(static_cast<TokenId>(id)).starts_with("##");
+  }
+  return continues_by_mark || begins_by_mark ? begins : std::vector<bool>();
+}
+
+}  // namespace zoo

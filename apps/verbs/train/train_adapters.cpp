@@ -1,0 +1,87 @@
+#include "apps/verbs/train/train_adapters.h"
+
+#include <sstream>
+
+#include "apps/command/arguments.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAdaptersFile = "lora.safetensors";
+
+constexpr const char* kTrains = "trains";  // a key of that file's metadata
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += name + "\n";
+  return text;
+}
+
+std::vector<std::string> divided(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  return names;
+}
+
+// Ours for the weights of a fresh head.
+std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
+  std::vector<std::string> names;
+  const WeightTable table = loaded.family->weight_table(loaded.model->config());
+  for (const WeightName& name : expand_layers(table.names, loaded.model->config().num_layers)) {
+    for (const std::string& fresh : loaded.report.fresh) {
+      if (fresh.ends_with(name.theirs.front())) names.push_back(name.ours);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer,
+              std::shared_ptr<LoraAdapters> adapters) {
+  SaveOptions options;
+  if (tokenizer && tokenizer->eos_id()) options.eos_token_id = *tokenizer->eos_id();
+  const auto save = [loaded, tokenizer, options](const fs::path& directory) {
+    save_model(*loaded.model, *loaded.family, loaded.head, directory, options);
+    if (tokenizer) tokenizer->save(directory);
+  };
+  if (!adapters) return {save, nullptr};
+  return {[save, adapters](const fs::path& directory) {
+            const LoraAdapters::MergedScope merged(adapters.get());
+            save(directory);
+          },
+          [save, adapters](const fs::path& directory) {
+            save(directory);
+            write_safetensors(directory / kAdaptersFile, adapters->state(),
+                              {{kTrains, joined(adapters->trains())}});
+          }};
+}
+
+std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags, const std::optional<fs::path>& checkpoint,
+                                    const LoadedModel& loaded) {
+  std::shared_ptr<LoraAdapters> adapters;
+  if (flags.lora_rank > 0) {
+    if (flags.activation_checkpointing)
+      throw UsageError("--lora_rank cannot be combined with --activation_checkpointing");
+    LoraAdapters::Options options{.rank = flags.lora_rank,
+                                  .alpha = flags.lora_alpha,
+                                  .trains = fresh_parameters(loaded),
+                                  .seed = static_cast<std::uint64_t>(flags.compute.seed)};
+    if (!flags.lora_targets.empty()) options.targets = flags.lora_targets;
+    std::optional<SafetensorsFile> saved;
+    if (flags.init_from == "resume" && checkpoint && fs::exists(*checkpoint / kAdaptersFile)) {
+      saved.emplace(*checkpoint / kAdaptersFile);
+      // A head that was fresh when the run began is no longer.
+      options.trains = divided(saved->metadata().at(kTrains));
+    }
+    adapters = LoraAdapters::add_to(*loaded.model, options);
+    if (saved) adapters->load_state(*saved);
+  }
+  freeze(*loaded.model, flags.freeze);
+  return adapters;
+}
+
+}  // namespace zoo

@@ -1,0 +1,56 @@
+#include "apps/verbs/train/train_batches.h"
+
+#include <algorithm>
+
+#include "apps/training/batches/block_batches.h"
+#include "apps/verbs/train/task_tokenizer.h"
+
+namespace zoo {
+namespace {
+
+MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
+  return {.probability = flags.mlm_probability,
+          .whole_words = flags.whole_word,
+          .mask_id = *tokenizer.special_id(SpecialToken::mask),
+          .vocab_size = tokenizer.vocab_size()};
+}
+
+}  // namespace
+
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
+  const Task task = flags.kind();
+  if (task == Task::kLm)
+    return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
+  const Tokenizer& tokenizer = *data.tokenizer;
+  if (task == Task::kSpanCorruption) {
+    return std::make_unique<SpanCorruptionBatches>(
+        *data.tokens, flags.block_size,
+        SpanCorruptionOptions{.noise_density = flags.noise_density,
+                              .mean_span_length = flags.mean_noise_span_length,
+                              .sentinels = sentinels_of(tokenizer),
+                              .eos_id = *tokenizer.eos_id()},
+        plan, seed, device);
+  }
+  if (data.tokens) {
+    return std::make_unique<MaskedBlockBatches>(
+        *data.tokens,
+        MaskedBlockBatches::Options{
+            .block_size = flags.block_size,
+            .ends = {tokenizer.special_id(SpecialToken::cls), tokenizer.special_id(SpecialToken::sep)},
+            .masking = masking_of(flags, tokenizer),
+            .begins_word = word_beginnings(tokenizer)},
+        plan, seed, device);
+  }
+  CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
+                         .has_segments = config.type_vocab_size > 0};
+  if (task == Task::kTokenClassification) options.labels = LabelShape::kTokens;
+  if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
+  if (task == Task::kMlm) {
+    options.labels = LabelShape::kMasked;
+    options.masking = masking_of(flags, tokenizer);
+  }
+  return std::make_unique<ExampleBatches>(std::move(data.examples), options, plan, seed, device);
+}
+
+}  // namespace zoo

@@ -1,0 +1,284 @@
+#include "apps/verbs/train/train_data.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "apps/training/batches/encode_examples.h"
+#include "apps/verbs/train/dataset_source.h"
+#include "apps/verbs/train/task_tokenizer.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kSentinels = 100;  // as many as T5 has
+
+Columns columns_of(Task task) {
+  if (task == Task::kSeq2Seq) return {{"source", "target"}};
+  if (task == Task::kClassification) return {{"text", "label"}, {"text_pair"}};
+  return {{"text"}};
+}
+
+TaskTextStyle style_of(Task task, Shape shape) {
+  if (task == Task::kLm) return TaskTextStyle::kPlain;
+  if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
+  return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
+}
+
+// Names the file of what the tokenizer cannot express.
+std::vector<TokenId> encode_file(const Tokenizer& tokenizer, const std::string& text,
+                                 const std::string& name) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const Error& error) {
+    throw Error(name, ": ", error.what());
+  }
+}
+
+TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
+  try {
+    return tokenize_dataset(text, tokenizer);
+  } catch (const Error&) {
+    encode_file(tokenizer, text, name);  // says the line in the whole file, not in a split
+    throw;
+  }
+}
+
+class Reader {
+ public:
+  Reader(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates)
+      : flags_(flags),
+        task_(flags.kind()),
+        known_(known),
+        style_(style_of(task_, shape)),
+        evaluates_(evaluates) {
+    limits_.max_length = static_cast<std::size_t>(flags.block_size);
+    limits_.max_target_length = static_cast<std::size_t>(flags.target_length());
+  }
+
+  TaskData read() {
+    if (is_token_dataset(flags_.dataset)) return read_token_folder();
+    source_ = read_source(flags_.dataset, task_);
+    if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
+    data_.source = source_.name;
+    switch (task_) {
+      case Task::kTokenClassification:
+        read_tagged();
+        break;
+      case Task::kQuestionAnswering:
+        read_questions();
+        break;
+      case Task::kSeq2Seq:
+      case Task::kClassification:
+        read_records();
+        break;
+      default:
+        source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
+    }
+    if (limits_.cut > 0) {
+      std::cerr << "note: " << limits_.cut << " of "
+                << data_.examples.train.size() + data_.examples.val.size()
+                << " examples are cut to --block_size " << flags_.block_size << "\n";
+    }
+    return std::move(data_);
+  }
+
+ private:
+  TaskData read_token_folder() {
+    if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
+      throw Error("--dataset: token files cannot be used for the task ", flags_.task,
+                  "; give a text or a table");
+    data_.source = flags_.dataset;
+    data_.tokens = load_token_dataset(flags_.dataset);
+    data_.tokenizer = known_.tokenizer;
+    if (!data_.tokenizer && has_tokenizer(flags_.dataset)) data_.tokenizer = load_tokenizer(flags_.dataset);
+    if (task_ != Task::kLm) {
+      if (!data_.tokenizer)
+        throw Error("--dataset: ", flags_.dataset, " holds no tokenizer, which this task needs");
+      require_special_tokens(*data_.tokenizer, style_);
+    }
+    return std::move(data_);
+  }
+
+  // `text` makes what a tokenizer is learnt from.
+  template <class Text>
+  const Tokenizer& choose(Text text) {
+    if (known_.tokenizer) {
+      data_.tokenizer = known_.tokenizer;
+      require_special_tokens(*data_.tokenizer, style_);
+    } else {
+      const bool encoder = style_ == TaskTextStyle::kEncoder;
+      data_.tokenizer =
+          choose_task_tokenizer({.choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char"),
+                                 .vocab_size = flags_.vocab_size,
+                                 .style = style_,
+                                 .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
+                                text());
+    }
+    return *data_.tokenizer;
+  }
+
+  void read_tokens() {
+    std::string text = std::move(source_.text);
+    if (source_.is_table()) {
+      std::string joined;
+      for (const Record& record : parse_records(text, source_.name, columns_of(task_)))
+        joined += record.fields[0] + "\n";
+      text = std::move(joined);
+    }
+    const Tokenizer& tokenizer = choose([&] { return text; });
+    if (evaluates_ || validation_) {
+      const auto whole = [&](const std::string& part, const std::string& name) {
+        return TokenFile(encode_file(tokenizer, part, name), name);
+      };
+      const std::string& val = validation_ ? validation_->text : text;
+      data_.tokens =
+          TokenDataset{whole(text, source_.name), whole(val, validation_ ? validation_->name : source_.name)};
+    } else {
+      data_.tokens = tokenize_file(tokenizer, text, source_.name);
+    }
+  }
+
+  void choose_labels(std::vector<std::string> found) {
+    data_.label_names = !flags_.labels.empty() ? flags_.labels : known_.label_names;
+    if (data_.label_names.empty()) data_.label_names = std::move(found);
+    if (data_.label_names.size() < 2)
+      throw Error(source_.name, ": a classification needs at least two labels, found ",
+                  data_.label_names.size());
+  }
+
+  void check_labels(const std::string& name) {
+    if (evaluates_) return;
+    require_all_labels(data_.examples.train, data_.label_names, name);
+    if (flags_.class_weights == "balanced") {
+      const auto weights = balanced_weights(data_.examples.train, data_.label_names.size());
+      data_.loss.class_weights = at::tensor(weights, at::kFloat);
+    }
+  }
+
+  void read_records() {
+    const Columns columns = columns_of(task_);
+    const auto parts = divide<Record>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_records(source.text, source.name, columns);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const Record& record : parts.train) {
+        const bool labelled = task_ == Task::kClassification;
+        for (std::size_t i = 0; i < record.fields.size(); ++i) {
+          if (!labelled || i != 1) text += record.fields[i] + "\n";
+        }
+      }
+      return text + flags_.source_prefix;
+    });
+    if (task_ == Task::kClassification) choose_labels(labels_of(parts.train, 1));
+    encode(parts, [&](const std::vector<Record>& records, const std::string& name) {
+      if (task_ == Task::kClassification)
+        return encode_classes(records, tokenizer, data_.label_names, name, limits_);
+      if (task_ == Task::kMlm) return encode_texts(records, tokenizer, name, limits_);
+      return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, name, limits_);
+    });
+    if (task_ == Task::kClassification) check_labels(parts.train_name);
+  }
+
+  void read_tagged() {
+    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [](const Source& source) {
+      return parse_tagged(source.text, source.name);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const TaggedSentence& sentence : parts.train) {
+        for (const std::string& word : sentence.words) text += word + " ";
+        text += "\n";
+      }
+      return text;
+    });
+    choose_labels(labels_of(parts.train));
+    encode(parts, [&](const std::vector<TaggedSentence>& sentences, const std::string& name) {
+      return encode_tagged(sentences, tokenizer, data_.label_names, name, limits_);
+    });
+    check_labels(parts.train_name);
+  }
+
+  void read_questions() {
+    const auto parts = divide<Question>(source_, validation_, evaluates_, [](const Source& source) {
+      return parse_questions(source.text, source.name);
+    });
+    const Tokenizer& tokenizer = choose([&] {
+      std::string text;
+      for (const Question& question : parts.train) text += question.question + "\n" + question.context + "\n";
+      return text;
+    });
+    encode(parts, [&](const std::vector<Question>& questions, const std::string& name) {
+      return encode_questions(questions, tokenizer, name, limits_);
+    });
+  }
+
+  template <class V, class Encode>
+  void encode(const Parts<V>& parts, Encode encode) {
+    data_.examples.train = encode(parts.train, parts.train_name);
+    data_.examples.val = evaluates_ ? data_.examples.train : encode(parts.val, parts.val_name);
+  }
+
+  const DataFlags& flags_;
+  Task task_;
+  const KnownModel& known_;
+  TaskTextStyle style_;
+  bool evaluates_;
+  EncodeLimits limits_;
+  Source source_;
+  std::optional<Source> validation_;
+  TaskData data_;
+};
+
+}  // namespace
+
+Head head_of(Task task) {
+  switch (task) {
+    case Task::kLm:
+      return Head::kCausalLm;
+    case Task::kMlm:
+      return Head::kMaskedLm;
+    case Task::kClassification:
+      return Head::kSequenceClassification;
+    case Task::kTokenClassification:
+      return Head::kTokenClassification;
+    case Task::kQuestionAnswering:
+      return Head::kQuestionAnswering;
+    default:
+      return Head::kSeq2SeqLm;
+  }
+}
+
+TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
+  TaskData data = Reader(flags, shape, known, evaluates).read();
+  data.loss.label_smoothing = flags.label_smoothing;
+  return data;
+}
+
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+                                              const std::vector<std::string>& label_names) {
+  const Source source = read_source(dataset, Task::kClassification);
+  std::vector<LabelledText> texts;
+  for (const Record& record : parse_records(source.text, source.name, columns_of(Task::kClassification))) {
+    const auto found = std::find(label_names.begin(), label_names.end(), record.fields[1]);
+    if (found == label_names.end()) {
+      throw Error(source.name, ", line ", record.line, ": the model does not know the label '",
+                  record.fields[1], "'");
+    }
+    texts.push_back({record.fields[0] + " " + record.fields[2], found - label_names.begin()});
+  }
+  return texts;
+}
+
+void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
+  if (data.tokens) {
+    data.tokens->train.require_ids_below(vocab_size);
+    data.tokens->val.require_ids_below(vocab_size);
+  } else if (data.tokenizer->vocab_size() > vocab_size) {
+    throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
+                " tokens, the model's vocabulary only ", vocab_size);
+  }
+}
+
+}  // namespace zoo

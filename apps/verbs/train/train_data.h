@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "apps/training/batches/example_batches.h"
+#include "apps/training/metrics/bag_of_words.h"
+#include "apps/verbs/train/train_options.h"
+#include "data/tokens/token_dataset.h"
+#include "models/family.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// What a task learns from, as ids: a sequence of tokens, or examples.
+struct TaskData {
+  std::shared_ptr<const Tokenizer> tokenizer;  // empty for token files without one
+  std::optional<TokenDataset> tokens;
+  Examples examples;  // if there are no tokens
+  std::vector<std::string> label_names;
+  LossOptions loss;
+  std::string source;  // for messages
+};
+
+/// What is known of the model before the data: its tokenizer and labels, of a checkpoint.
+struct KnownModel {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<std::string> label_names;
+};
+
+/// The head that a task trains.
+Head head_of(Task task);
+
+/// Reads, checks and encodes all of the data for a model of this shape. With `evaluates` all of it is the
+/// validation split. Throws Error naming file and line of what does not fit.
+TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates = false);
+
+/// A classification's texts, of pairs both in one, with the numbers of their labels. Throws Error naming the
+/// line of a label that is not among them.
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+                                              const std::vector<std::string>& label_names);
+
+/// Throws Error naming the dataset if an id is not in the vocabulary.
+void require_ids_below(const TaskData& data, std::int64_t vocab_size);
+
+}  // namespace zoo

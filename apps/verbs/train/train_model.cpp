@@ -1,0 +1,138 @@
+#include "apps/verbs/train/train_model.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Sizes {
+  std::int64_t vocab_size, positions;
+  std::optional<TokenId> pad_id;
+};
+
+// The family's base with the sizes and rates of the flags. Throws Error for a flag that the family has no key
+// for.
+TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
+                            const std::vector<std::string>& labels) {
+  using C = TransformerConfig;
+  C config = family.base;
+  config.vocab_size = sizes.vocab_size;
+  config.hidden_size = flags.n_embd;
+  config.num_layers = flags.n_layer;
+  config.num_heads = flags.n_head;
+  config.num_kv_heads = flags.n_kv_head.value_or(0);
+  config.intermediate_size = flags.n_inner.value_or(0);
+  if (config.head_dim > 0) config.head_dim = std::max<std::int64_t>(1, flags.n_embd / flags.n_head);
+  if (config.embedding_size > 0) config.embedding_size = flags.n_embd;
+  if (sizes.pad_id) config.pad_token_id = *sizes.pad_id;
+  if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = sizes.pad_id.value_or(0);
+  const std::int64_t skipped = config.max_positions - config.max_length();
+  config.max_positions = sizes.positions + skipped;
+  if (!flags.bias)
+    config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
+  if (flags.initializer_range) config.initializer_range = *flags.initializer_range;
+  for (const auto field :
+       {&C::embedding_dropout, &C::attention_dropout, &C::activation_dropout, &C::dropout, &C::final_dropout,
+        &C::classifier_dropout, &C::token_dropout, &C::answer_dropout}) {
+    if (family.keys.find(field) != nullptr) config.*field = flags.dropout;
+  }
+  if (flags.activation) {
+    const ConfigKey& key = *family.keys.find(&C::activation);
+    const json name{{key.name, *flags.activation}};
+    key.read(ConfigReader(name, "--activation"), config);
+  }
+  if (!labels.empty()) set_labels(config, labels);
+  family.write_config(config);
+  return config;
+}
+
+std::int64_t vocab_size_of(const TaskData& data) {
+  if (data.tokenizer) return data.tokenizer->vocab_size();
+  if (data.tokens->vocab_size) return *data.tokens->vocab_size;
+  throw Error(
+      "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
+}
+
+LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const TaskData& data) {
+  LoadOptions options{.trainable = true, .head = head_of(flags.data.kind()), .label_names = data.label_names};
+  // A run that goes on has its head.
+  if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
+  LoadedModel loaded = load_model(checkpoint, options);
+  if (!loaded.report.fresh.empty()) {
+    std::cerr << "not in " << checkpoint.string() << ", newly initialised:";
+    for (const std::string& name : loaded.report.fresh) std::cerr << " " << name;
+    std::cerr << "\n";
+  }
+  return loaded;
+}
+
+LoadedModel build(const TrainFlags& flags, const TaskData& data) {
+  LoadedModel loaded;
+  loaded.family = &family_of(flags);
+  loaded.head = head_of(flags.data.kind());
+  check_head(*loaded.family, loaded.head);
+  Sizes sizes{.vocab_size = vocab_size_of(data),
+              .positions = std::max(flags.data.block_size, flags.data.target_length()),
+              .pad_id = std::nullopt};
+  if (data.tokenizer && flags.data.kind() != Task::kLm) {
+    sizes.pad_id = data.tokenizer->special_id(SpecialToken::pad);
+    if (!sizes.pad_id) sizes.pad_id = data.tokenizer->eos_id();
+  }
+  const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data.label_names);
+  loaded.model =
+      build_model(*loaded.family, config, loaded.head, static_cast<std::uint64_t>(flags.compute.seed));
+  return loaded;
+}
+
+}  // namespace
+
+const Family& family_of(const TrainFlags& flags) {
+  if (flags.model.model_type) return find_family(*flags.model.model_type);
+  switch (head_of(flags.data.kind())) {
+    case Head::kCausalLm:
+      return find_family("gpt2");
+    case Head::kSeq2SeqLm:
+      return find_family("t5");
+    default:
+      return find_family("bert");
+  }
+}
+
+KnownModel known_model(const std::optional<fs::path>& checkpoint, Task task) {
+  KnownModel known;
+  if (!checkpoint) return known;
+  if (has_tokenizer(*checkpoint)) known.tokenizer = load_tokenizer(*checkpoint);
+  const CheckpointConfig config = read_checkpoint_config(*checkpoint);
+  if (config.head == head_of(task)) known.label_names = config.config.label_names;
+  return known;
+}
+
+LoadedModel make_model(const TrainFlags& flags, const std::optional<fs::path>& checkpoint,
+                       const TaskData& data, c10::Device device) {
+  LoadedModel loaded = checkpoint ? load(flags, *checkpoint, data) : build(flags, data);
+  const TransformerConfig& config = loaded.model->config();
+  // T5's positions have no end.
+  if (config.position == PositionKind::kLearned && flags.data.block_size > config.max_length()) {
+    throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
+                " positions");
+  }
+  if (data.tokenizer && data.tokenizer->vocab_size() > config.vocab_size) {
+    throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary only ",
+                config.vocab_size);
+  }
+  require_ids_below(data, config.vocab_size);
+  loaded.model->to(device);
+  return loaded;
+}
+
+}  // namespace zoo

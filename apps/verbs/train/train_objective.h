@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+
+#include "apps/training/model_objective.h"
+#include "apps/training/parallel/data_parallel.h"
+#include "apps/training/updater.h"
+#include "apps/verbs/train/train_data.h"
+#include "apps/verbs/train/train_options.h"
+#include "models/checkpoint/checkpoint.h"
+
+namespace zoo {
+
+/// How the flags' updates are computed.
+UpdaterOptions updater_options(const TrainFlags& flags);
+
+/// How their examples are divided.
+BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
+
+/// What is trained: the model on its batches, with the loss of the task and the flags. `adapters` may be
+/// null.
+std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
+                                               const TaskData& data, Batches& batches,
+                                               std::shared_ptr<LoraAdapters> adapters);
+
+}  // namespace zoo

@@ -1,0 +1,198 @@
+#include "apps/verbs/train/train_options.h"
+
+#include "apps/command/tokenizer_choice.h"
+#include "apps/training/disagreement_loss.h"
+#include "apps/training/optimizers/optimizer.h"
+#include "apps/training/optimizers/schedule.h"
+#include "apps/verbs/train/dataset_source.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.push_back(family.model_type);
+  return names;
+}
+
+void declare_run(Flags& flags, TrainFlags& v) {
+  flags.group("Run");
+  flags.add_recipes();
+  flags.add("out_dir", v.out_dir, "directory for the run's checkpoints, metrics and loss curve")
+      .required()
+      .placeholder("DIR");
+  flags
+      .add("init_from", v.init_from,
+           "scratch, resume (continue the run in out_dir), or a checkpoint directory to fine-tune")
+      .placeholder("scratch|resume|DIR")
+      .suggest({"scratch", "resume"});
+  flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
+  flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
+}
+
+void declare_model(Flags& flags, ModelFlags& v) {
+  flags.group("Model (a checkpoint has its own)");
+  flags
+      .add("model_type", v.model_type,
+           "model family, see 'tzoo models'; default: gpt2, bert or t5, depending on the task")
+      .placeholder("NAME")
+      .suggest(family_names());
+  flags.add("n_layer", v.n_layer, "number of layers; for an encoder-decoder, in each of its two stacks")
+      .at_least(1);
+  flags.add("n_head", v.n_head, "number of attention heads; must divide n_embd").at_least(1);
+  flags
+      .add("n_kv_head", v.n_kv_head,
+           "llama: number of key/value heads (grouped-query attention); default: n_head")
+      .at_least(1);
+  flags.add("n_embd", v.n_embd, "hidden size of the model").at_least(1);
+  flags.add("n_inner", v.n_inner, "width of the feed-forward layers; default: 4 n_embd").at_least(1);
+  flags.choice("activation", v.activation,
+               {"gelu_new", "gelu", "relu", "silu", "gated-gelu", "gated-silu", "gated-relu"},
+               "activation of the feed-forward layers, gated ones only for t5; default: the family's own");
+  flags.add("dropout", v.dropout, "dropout rate of embeddings, attention weights and sublayers")
+      .between(0, 0.99);
+  flags
+      .add("initializer_range", v.initializer_range,
+           "standard deviation of the initial weights, default 0.02; for t5 a factor on its own, default 1")
+      .between(1e-6, 10);
+  flags.add("bias", v.bias, "gpt2: use biases in projections and norms");
+}
+
+void declare_adaptation(Flags& flags, TrainFlags& v) {
+  flags.group("Fine-tuning");
+  flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'")
+      .placeholder("PATTERN");
+  flags.add("lora_rank", v.lora_rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA")
+      .at_least(0);
+  flags.add("lora_alpha", v.lora_alpha, "LoRA: scale the adapters by lora_alpha / lora_rank").above(0);
+  flags.add("lora_targets", v.lora_targets, "LoRA: projections that get an adapter; default: '*attention*'")
+      .placeholder("PATTERN");
+}
+
+void declare_optimisation(Flags& flags, TrainFlags& v) {
+  flags.group("Optimisation");
+  flags.add("batch_size", v.batch_size, "examples per micro batch").at_least(1);
+  flags.add("gradient_accumulation_steps", v.gradient_accumulation_steps, "micro batches per update")
+      .at_least(1);
+  flags.add("max_iters", v.max_iters, "number of updates").at_least(0);
+  flags.choice("optimizer", v.optimizer, optimizer_names(), "optimizer");
+  flags.add("learning_rate", v.learning_rate, "peak learning rate").above(0);
+  flags.add("min_lr", v.min_lr, "learning rate at the end of the decay").at_least(0);
+  flags.add("warmup_iters", v.warmup_iters, "updates in which the learning rate rises to its peak")
+      .at_least(0);
+  flags.add("lr_decay_iters", v.lr_decay_iters, "update at which the decay ends; default: max_iters")
+      .at_least(0);
+  flags.choice("lr_schedule", v.lr_schedule, schedule_names(),
+               "how the learning rate decays after the warm-up");
+  flags
+      .add("lr_cycles", v.lr_cycles,
+           "linear and cosine: number of decays, each from the peak (warm restarts)")
+      .at_least(1);
+  flags
+      .add("cooldown_iters", v.cooldown_iters,
+           "wsd: updates of the final decay; default: a tenth of lr_decay_iters")
+      .at_least(0);
+  flags.add("decay_lr", v.decay_lr, "false: keep learning_rate constant, without warm-up (nanoGPT's flag)");
+  flags.add("beta1", v.beta1, "AdamW and Lion: decay of the first moment").between(0, 0.999999);
+  flags.add("beta2", v.beta2, "AdamW and Lion: decay of the second moment").between(0, 0.999999);
+  flags.add("adam_eps", v.adam_eps, "AdamW: epsilon, added to the root of the second moment").above(0);
+  flags.add("momentum", v.momentum, "SGD: momentum").between(0, 0.999999);
+  flags.add("weight_decay", v.weight_decay, "weight decay of matrices and embeddings").at_least(0);
+  flags.choice("disagreement", v.disagreement, disagreement_names(),
+               "penalty on attention heads that are alike: in the positions they attend to, in their values "
+               "(subspaces) or in their outputs");
+  flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss").at_least(0);
+  flags.add("grad_clip", v.grad_clip, "maximum norm of the gradient (gradient clipping); 0: no clipping")
+      .at_least(0);
+  flags.add("activation_checkpointing", v.activation_checkpointing,
+            "gradient checkpointing: compute activations inside layers again in the backward pass; less "
+            "memory, more time");
+  flags
+      .add("ema_decay", v.ema_decay,
+           "decay of an exponential moving average of the weights, which is evaluated and saved in their "
+           "place; 0: none")
+      .between(0, 0.9999999);
+  flags.add("loss_scale", v.loss_scale, "float16: initial loss scale; each overflow halves it").above(0);
+}
+
+void declare_record(Flags& flags, TrainFlags& v) {
+  flags.group("Evaluation and checkpoints");
+  flags.add("eval_interval", v.eval_interval, "updates between evaluations, which also save a checkpoint")
+      .at_least(1);
+  flags.add("eval_iters", v.eval_iters, "batches of each split in an evaluation").at_least(1);
+  flags.add("log_interval", v.log_interval, "updates between lines of metrics.jsonl").at_least(1);
+  flags.add("always_save_checkpoint", v.always_save_checkpoint,
+            "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");
+  flags
+      .add("early_stopping_patience", v.early_stopping_patience,
+           "stop after so many evaluations in a row without a better validation loss; 0: never")
+      .at_least(0);
+  flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all")
+      .at_least(0);
+}
+
+}  // namespace
+
+void declare_data(Flags& flags, DataFlags& v) {
+  flags.group("Task and data");
+  flags.choice("task", v.task, task_names(), "training objective");
+  flags
+      .add("dataset", v.dataset,
+           "text file in UTF-8, table (.tsv or .jsonl), name from 'tzoo data list', or directory with "
+           "train.bin and val.bin")
+      .placeholder("PATH|NAME")
+      .suggest(dataset_names());
+  flags
+      .add("val_dataset", v.val_dataset,
+           "the same for validation; default: the last tenth of a text, every tenth example of a table")
+      .placeholder("PATH|NAME")
+      .suggest(dataset_names());
+  flags
+      .add("tokenizer", v.tokenizer,
+           "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
+           "for encoders, else char")
+      .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
+      .suggest(tokenizer_kinds());
+  flags
+      .add("vocab_size", v.vocab_size,
+           "vocabulary size of a tokenizer trained on the dataset; not for char and byte")
+      .at_least(8);
+  flags.add("block_size", v.block_size, "tokens per training example: the context length").at_least(1);
+  flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
+      .at_least(1);
+  flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source").placeholder("TEXT");
+  flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset")
+      .placeholder("LABEL");
+  flags.choice("class_weights", v.class_weights, {"none", "balanced"},
+               "classification: balanced makes rare classes count as much as frequent ones");
+  flags
+      .add("label_smoothing", v.label_smoothing,
+           "share of a target's probability that is spread over all tokens or classes")
+      .between(0, 0.99);
+  flags.add("mlm_probability", v.mlm_probability, "mlm: share of the tokens to predict").between(0.001, 1);
+  flags.add("whole_word", v.whole_word, "mlm: mask all tokens of a word together");
+  flags.add("noise_density", v.noise_density, "span_corruption: share of the tokens to mask")
+      .between(0.001, 0.9);
+  flags
+      .add("mean_noise_span_length", v.mean_noise_span_length,
+           "span_corruption: mean length of a masked span, in tokens")
+      .at_least(1);
+}
+
+void declare_training(Flags& flags, TrainFlags& values) {
+  declare_data(flags, values.data);
+  declare_model(flags, values.model);
+  declare_adaptation(flags, values);
+  declare_optimisation(flags, values);
+  declare_record(flags, values);
+  flags.add_compute(values.compute);
+}
+
+void declare(Flags& flags, TrainFlags& values) {
+  declare_run(flags, values);
+  declare_training(flags, values);
+  flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
+}
+
+}  // namespace zoo

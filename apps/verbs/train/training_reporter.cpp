@@ -1,0 +1,67 @@
+#include "apps/verbs/train/training_reporter.h"
+
+#include <array>
+#include <cstdio>
+
+#include "apps/plots/loss_plot.h"
+#include "apps/training/stop_signal.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  std::array<char, 200> line;
+  std::snprintf(line.data(), line.size(), pattern, values...);
+  return line.data();
+}
+
+}  // namespace
+
+TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics,
+                                   std::filesystem::path plot)
+    : progress_(max_iters, "iterations"), metrics_(std::move(metrics)), plot_(std::move(plot)) {}
+
+void TrainingReporter::on_iteration(std::int64_t done) {
+  done_ = done;
+  progress_.update(done, status_);
+}
+
+void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
+  progress_.update(done_,
+                   format("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
+}
+
+void TrainingReporter::on_metrics(const Metrics& m) {
+  status_ = format("loss %.4f  lr %.1e  %.0f tok/s", m.train_loss, m.lr, m.tokens_per_second);
+  if (progress_.on_terminal()) return;
+  progress_.print(format("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter), m.train_loss,
+                         m.ms_per_iter));
+}
+
+void TrainingReporter::on_evaluation(const Evaluation& e) {
+  progress_.print(format("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
+                         e.train_loss, e.val_loss));
+  if (e.iter > 0) draw();
+}
+
+void TrainingReporter::on_checkpoint(const std::filesystem::path& path) {
+  if (!progress_.on_terminal()) progress_.print("saving checkpoint to " + path.string());
+}
+
+bool TrainingReporter::stop() {
+  return StopSignal::received() != 0;
+}
+
+void TrainingReporter::draw() {
+  if (!can_draw_) return;
+  try {
+    plot_loss(metrics_, plot_);
+  } catch (const Error& error) {
+    can_draw_ = false;
+    progress_.print(std::string("warning: ") + error.what());
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,90 @@
+#include "models/kernels/packed/inference_kernels.h"
+
+#include "models/kernels/cpu.h"
+
+namespace zoo::kernels {
+
+namespace portable {
+extern const InferenceKernels kernels;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const InferenceKernels kernels;
+}
+namespace avx512 {
+extern const InferenceKernels kernels;
+}
+namespace avx512_bf16 {
+extern const InferenceKernels kernels;
+}
+#endif
+
+namespace {
+
+constexpr std::size_t kLongestTile = 6;
+
+std::size_t up_to_multiple(std::size_t value, std::size_t of) {
+  return (value + of - 1) / of * of;
+}
+
+const InferenceKernels& compiled_for(InstructionSet set) {
+  switch (set) {
+#if defined(__x86_64__)
+    case InstructionSet::kAvx2:
+      return avx2::kernels;
+    case InstructionSet::kAvx512:
+      return avx512::kernels;
+    case InstructionSet::kAvx512Bf16:
+      return avx512_bf16::kernels;
+#endif
+    default:
+      return portable::kernels;
+  }
+}
+
+}  // namespace
+
+WeightType prepared_type(WeightType weight, std::size_t rows) {
+  constexpr std::size_t kManyRows = 16;
+  return weight == WeightType::kInt4 && rows >= kManyRows ? WeightType::kBfloat16 : weight;
+}
+
+std::size_t prepared_row_bytes(WeightType type, std::size_t inputs) {
+  if (type == WeightType::kFloat32) return inputs * sizeof(float);
+  return up_to_multiple(inputs, kGroup) * (type == WeightType::kBfloat16 ? 2 : 1);
+}
+
+std::size_t scales_in_row(WeightType type, std::size_t inputs) {
+  if (type == WeightType::kInt8) return 1;
+  return type == WeightType::kInt4 ? (inputs + kGroup - 1) / kGroup : 0;
+}
+
+std::size_t value_columns(std::size_t head_dim) {
+  return up_to_multiple(head_dim, 16);
+}
+
+std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  if (type == WeightType::kInt8) return capacity * (head_dim + sizeof(float));
+  return capacity / kPanelOutputs * panel_bytes(type, head_dim);
+}
+
+std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
+  if (type == WeightType::kInt8) return capacity * (value_columns(head_dim) + sizeof(float));
+  return capacity * value_columns(head_dim) * (type == WeightType::kFloat32 ? 4 : 2);
+}
+
+std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions) {
+  // Scores in float32, and as bfloat16 weights or queries, whichever are longer.
+  const std::size_t row = up_to_multiple(positions, kPanelOutputs), query = value_columns(head_dim);
+  return kLongestTile * (row * sizeof(float) + (row > query ? row : query) * 2);
+}
+
+const InferenceKernels* find_inference_kernels(InstructionSet set) {
+  return set <= instruction_set() ? &compiled_for(set) : nullptr;
+}
+
+const InferenceKernels& inference_kernels() {
+  return compiled_for(instruction_set());
+}
+
+}  // namespace zoo::kernels

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "models/layers/parameter.h"
 
@@ -25,12 +26,6 @@ const std::vector<std::string> kHeadNames{"base",
                                           "token-classification",
                                           "question-answering",
                                           "next-sentence"};
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 }  // namespace
 
@@ -67,7 +62,7 @@ Head head_named(const std::string& name) {
     if (kHeadNames[i] == name) return static_cast<Head>(i);
   }
   throw Error("unknown head '", name, "'", did_you_mean(name, kHeadNames),
-              " (there are: ", listed(kHeadNames), ")");
+              " (there are: ", joined(kHeadNames), ")");
 }
 
 const Family& find_family(std::string_view model_type) {
@@ -77,7 +72,7 @@ const Family& find_family(std::string_view model_type) {
     names.push_back(family.model_type);
   }
   throw Error("unknown model_type '", model_type, "'", did_you_mean(model_type, names),
-              " (there are: ", listed(names), ")");
+              " (there are: ", joined(names), ")");
 }
 
 void check_head(const Family& family, Head head) {
@@ -87,7 +82,7 @@ void check_head(const Family& family, Head head) {
     const std::string& name = name_of(entry.head);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  throw Error(family.model_type, " has no ", name_of(head), " head (it has: ", listed(names), ")");
+  throw Error(family.model_type, " has no ", name_of(head), " head (it has: ", joined(names), ")");
 }
 
 PresetEntry find_preset(const std::string& name) {
@@ -97,7 +92,7 @@ PresetEntry find_preset(const std::string& name) {
     }
   }
   const auto names = preset_names();
-  throw Error("unknown model '", name, "'", did_you_mean(name, names), " (there are: ", listed(names), ")");
+  throw Error("unknown model '", name, "'", did_you_mean(name, names), " (there are: ", joined(names), ")");
 }
 
 std::vector<std::string> preset_names() {

@@ -11,6 +11,7 @@
 #include "apps/command/flag_help.h"
 #include "apps/command/words.h"
 #include "data/base/json_file.h"
+#include "data/base/lines.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -195,10 +196,8 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   for (const Recipe& recipe : recipes) names.push_back(recipe.name);
   const std::string before = impl_->group;
   group(kGeneralGroup);
-  std::string listed;
-  for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
   choice("recipe", impl_->recipe, names,
-         "named set of flag values, which --config and other flags override; one of " + listed)
+         "named set of flag values, which --config and other flags override; one of " + joined(names))
       .placeholder("NAME");
   group(before);
 }

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -57,9 +58,7 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
       adapters->adapt(entry.key(), projection, generator, options.rank);
   }
   if (adapters->all_.empty()) {
-    std::string patterns;
-    for (const std::string& target : options.targets) patterns += (patterns.empty() ? "" : ", ") + target;
-    throw Error("--lora_targets: no projection of the model fits ", patterns);
+    throw Error("--lora_targets: no projection of the model fits ", joined(options.targets));
   }
   module.register_module("lora", adapters);
   return adapters;

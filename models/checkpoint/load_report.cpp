@@ -1,13 +1,14 @@
 #include "models/checkpoint/load_report.h"
 
+#include "data/base/lines.h"
+
 namespace zoo {
 namespace {
 
 void add(std::string& text, const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   if (!text.empty()) text += "; ";
-  text += std::string(what) + " " + std::to_string(names.size()) + ": ";
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  text += std::string(what) + " " + std::to_string(names.size()) + ": " + joined(names);
 }
 
 }  // namespace

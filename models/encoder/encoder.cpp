@@ -43,7 +43,7 @@ void EncoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
 }
 
 at::Tensor EncoderModel::drop(const at::Tensor& x, double rate) const {
-  return rate > 0 && is_training() ? zoo::dropout(x, rate) : x;
+  return zoo::dropout(x, rate, is_training());
 }
 
 ModelParts EncoderModel::parts() const {

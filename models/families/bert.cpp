@@ -61,7 +61,7 @@ Family bert() {
                 {Head::kQuestionAnswering, "BertForQuestionAnswering"},
                 {Head::kMaskedLm, "BertForPreTraining"}},
       .base = bert_base(),
-      .keys = {"BERT", joined(bert_keys(), {classifier_dropout_key()})},
+      .keys = {"BERT", concatenated(bert_keys(), {classifier_dropout_key()})},
       .presets = {{"bert-base-uncased", "BERT base", sized(kUncased, 12, 12, 768)},
                   {"bert-large-uncased", "BERT large", sized(kUncased, 24, 16, 1024)},
                   {"bert-base-cased", "BERT base, cased", sized(kCased, 12, 12, 768)},

@@ -10,12 +10,12 @@ namespace {
 using C = TransformerConfig;
 
 ConfigKeys keys() {
-  return {"Llama",
-          joined(llama_keys(), {
-                                   optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
-                                   optional_key("mlp_bias", &C::feed_forward_bias),
-                                   expected_key("sliding_window", nullptr),
-                               })};
+  return {"Llama", concatenated(llama_keys(),
+                                {
+                                    optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
+                                    optional_key("mlp_bias", &C::feed_forward_bias),
+                                    expected_key("sliding_window", nullptr),
+                                })};
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {

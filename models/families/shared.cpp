@@ -82,7 +82,7 @@ TransformerConfig llama_base() {
 }
 
 std::vector<ConfigKey> llama_keys() {
-  return joined(
+  return concatenated(
       {
           required_key("vocab_size", &C::vocab_size),
           required_key("hidden_size", &C::hidden_size),

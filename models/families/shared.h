@@ -9,7 +9,7 @@ namespace zoo {
 
 /// a, then b.
 template <class Entry>
-std::vector<Entry> joined(std::vector<Entry> a, const std::vector<Entry>& b) {
+std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }

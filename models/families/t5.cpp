@@ -184,12 +184,12 @@ std::vector<WeightName> feed_forward(const std::string& ours, const std::string&
 void add_stack(const std::string& ours, const std::string& theirs, const C& config, WeightTable& table) {
   const std::string block = ours + "blocks.{}.", their_block = theirs + "block.{}.";
   std::vector<WeightName> names = self_attention(block, their_block);
-  if (config.cross_attention) names = joined(names, cross_attention(block, their_block));
+  if (config.cross_attention) names = concatenated(names, cross_attention(block, their_block));
   const std::string last = their_block + (config.cross_attention ? "layer.2." : "layer.1.");
-  names = joined(names, feed_forward(block, last, is_gated(config.activation)));
+  names = concatenated(names, feed_forward(block, last, is_gated(config.activation)));
   table.names.push_back({ours + "position_bias.weight",
                          {theirs + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"}});
-  table.names = joined(table.names, expand_layers(names, config.num_layers));
+  table.names = concatenated(table.names, expand_layers(names, config.num_layers));
   table.names.push_back({ours + "final_norm.weight", {theirs + "final_layer_norm.weight"}});
 }
 

@@ -190,7 +190,7 @@ std::vector<ConfigKey> size_keys() {
 }
 
 std::vector<ConfigKey> classifier_keys() {
-  return joined(size_keys(), {optional_key("n_head", &C::num_heads), pad_token_key(), label_keys()});
+  return concatenated(size_keys(), {optional_key("n_head", &C::num_heads), pad_token_key(), label_keys()});
 }
 
 struct Size {

@@ -41,9 +41,7 @@ std::int64_t start_token(const TransformerConfig& config, std::int64_t given) {
 }  // namespace
 
 std::int64_t context_limit(const TransformerConfig& config) {
-  const bool bounded =
-      config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
-  return bounded ? config.max_positions : std::numeric_limits<std::int64_t>::max();
+  return config.has_position_table() ? config.max_positions : std::numeric_limits<std::int64_t>::max();
 }
 
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,

@@ -48,7 +48,7 @@ AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, con
   const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
   result.weights = explicit_weights(q, repeated(k), mask, options);
   if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
-  const at::Tensor dropped = options.dropout > 0 ? dropout(result.weights, options.dropout) : result.weights;
+  const at::Tensor dropped = zoo::dropout(result.weights, options.dropout, /*training=*/true);
   result.output = at::matmul(dropped, repeated(v));
   if (options.relative_values.defined())
     result.output = result.output + at::einsum("bhts,tsd->bhtd", {dropped, options.relative_values});

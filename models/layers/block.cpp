@@ -43,7 +43,8 @@ void BlockImpl::connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sub
   // Without dropout the sublayer's last product begins with the residual: no pass adds it.
   const bool drops = dropout_ > 0 && is_training();
   const auto around = [&](const at::Tensor& residual, const at::Tensor& y) {
-    return drops ? residual + dropout(sublayer(y, at::Tensor()), dropout_) : sublayer(y, residual);
+    return drops ? residual + zoo::dropout(sublayer(y, at::Tensor()), dropout_, /*training=*/true)
+                 : sublayer(y, residual);
   };
   if (placement_ == NormPlacement::kPre) {
     const auto [residual, normed] = norm.branch(x);

@@ -42,7 +42,7 @@ at::Tensor EmbeddingsImpl::forward(const EmbeddingInputs& inputs) const {
   }
   if (config_.has_position_table()) x = x + positions(inputs);
   if (norm) x = norm->forward(x);
-  if (config_.embedding_dropout > 0 && is_training()) x = dropout(x, config_.embedding_dropout);
+  x = zoo::dropout(x, config_.embedding_dropout, is_training());
   return projection ? projection->forward(x) : x;
 }
 

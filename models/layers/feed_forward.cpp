@@ -73,7 +73,7 @@ at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const at::Tensor& resid
     return kernels::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, f, residual);
   }
   const at::Tensor inner = activate(up(x), activation_);
-  return down(drops ? dropout(inner, dropout_) : inner, residual);
+  return down(zoo::dropout(inner, dropout_, is_training()), residual);
 }
 
 }  // namespace zoo

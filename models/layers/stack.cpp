@@ -142,7 +142,7 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
       output.cross_attentions.push_back(std::move(result.cross_weights));
   }
   if (final_norm) x = final_norm(x);
-  if (config_.final_dropout > 0 && is_training()) x = dropout(x, config_.final_dropout);
+  x = zoo::dropout(x, config_.final_dropout, is_training());
   if (inputs.output_hidden_states) output.hidden_states.push_back(x);
   if (inputs.cache != nullptr) inputs.cache->advance(length);
   output.hidden = std::move(x);

@@ -7,6 +7,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "data/base/lines.h"
+
 namespace zoo {
 namespace {
 
@@ -195,9 +197,7 @@ std::string text_of(std::string_view name) {
   return std::string(name);
 }
 std::string text_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return "[" + text + "]";
+  return "[" + joined(names) + "]";
 }
 
 // The name of an enumerator: names follow the order of the enum.

@@ -1,4 +1,4 @@
-"""The tables of apps/README.md: every command in them is one that tzoo has, with flags that it knows."""
+"""The tables of apps/demos/README.md: every command in them is one that tzoo has, with flags that it knows."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import unittest
 
 from tzoo_runner import CommandTest, run
 
-README = pathlib.Path(__file__).resolve().parents[2] / "apps" / "README.md"
+README = pathlib.Path(__file__).resolve().parents[2] / "apps" / "demos" / "README.md"
 
 
 def rows():

@@ -30,7 +30,7 @@ TEST_CASE("Dropout keeps its share, divides by it, and drops the gradient at the
   at::manual_seed(1);
   for (const double rate : {0.1, 0.5, 0.9}) {
     const at::Tensor x = at::ones({333, 301}).requires_grad_();
-    const at::Tensor y = zoo::dropout(x, rate);
+    const at::Tensor y = zoo::dropout(x, rate, true);
     const at::Tensor kept = y.ne(0);
     const auto n = static_cast<double>(x.numel());
     // Five standard deviations of a binomial count.
@@ -52,19 +52,20 @@ TEST_CASE("Dropout keeps its share, divides by it, and drops the gradient at the
 TEST_CASE("Dropout goes on from the generator's state, and draws anew each time") {
   at::manual_seed(2);
   const at::Tensor x = at::ones({100, 70});
-  const at::Tensor first = zoo::dropout(x, 0.3), second = zoo::dropout(x, 0.3);
+  const at::Tensor first = zoo::dropout(x, 0.3, true), second = zoo::dropout(x, 0.3, true);
   CHECK_FALSE(first.equal(second));
   at::manual_seed(2);
-  CHECK(first.equal(zoo::dropout(x, 0.3)));
-  CHECK(second.equal(zoo::dropout(x, 0.3)));
+  CHECK(first.equal(zoo::dropout(x, 0.3, true)));
+  CHECK(second.equal(zoo::dropout(x, 0.3, true)));
 }
 
 TEST_CASE("Dropout takes tensors of any strides and both ends of its range") {
   at::manual_seed(3);
   const at::Tensor x = at::ones({40, 30}).t();
-  const at::Tensor y = zoo::dropout(x, 0.5);
+  const at::Tensor y = zoo::dropout(x, 0.5, true);
   REQUIRE(y.sizes() == x.sizes());
   CHECK(y.eq(0).logical_or(y.eq(2)).all().item<bool>());
-  CHECK(zoo::dropout(x, 0).equal(x));
-  CHECK(zoo::dropout(x, 1).eq(0).all().item<bool>());
+  CHECK(zoo::dropout(x, 0, true).equal(x));
+  CHECK(zoo::dropout(x, 0.5, /*training=*/false).equal(x));
+  CHECK(zoo::dropout(x, 1, true).eq(0).all().item<bool>());
 }

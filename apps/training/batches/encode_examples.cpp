@@ -4,6 +4,7 @@
 #include <set>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -33,9 +34,8 @@ Example example_of(Encoding encoding) {
 std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
   const auto found = std::find(labels.begin(), labels.end(), label);
   if (found != labels.end()) return found - labels.begin();
-  std::string known;
-  for (const std::string& name : labels) known += (known.empty() ? "" : ", ") + name;
-  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", known, ")");
+  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
+              ")");
 }
 
 Encoding encode(const Tokenizer& tokenizer, const std::string& text, const std::string& pair,

@@ -30,10 +30,8 @@ Encoding encode(const TextModel& model, const AttentionTexts& texts) {
 }
 
 void check_length(const char* flag, std::size_t tokens, const TransformerConfig& config) {
-  const bool bounded =
-      config.position == PositionKind::kLearned || config.position == PositionKind::kSinusoidal;
   const auto length = static_cast<std::int64_t>(tokens);
-  if (bounded && length > config.max_length()) {
+  if (config.has_position_table() && length > config.max_length()) {
     throw Error(flag, ": ", length, " tokens, but the model reads at most ", config.max_length());
   }
   const std::int64_t weights = config.num_layers * config.num_heads * length * length;

@@ -13,7 +13,7 @@
 namespace zoo {
 
 // Each is defined in the file of models/families that has its name.
-Family gpt2(), llama(), t5(), bert(), roberta(), distilbert(), albert();
+Family gpt2(), llama(), qwen2(), t5(), bert(), roberta(), distilbert(), albert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
 namespace {
@@ -33,6 +33,7 @@ const std::vector<Family>& families() {
   static const std::vector<Family> all{
       gpt2(),
       llama(),
+      qwen2(),
       t5(),
       bert(),
       roberta(),

@@ -188,8 +188,7 @@ int train_tokenizer(const Arguments& arguments) {
   const Learnt learnt = learn(options);
   make_directories(options.out_dir);
   {
-    const StopSignal
-        signals;  // delays a stop until all files are written: they must not come from two vocabularies
+    const StopSignal signals;  // finishes writing: the files must not be of two vocabularies
     learnt.save(options.out_dir);
   }
   std::cout << options.kind << " tokenizer of " << learnt.vocab_size << " tokens in "

@@ -19,8 +19,8 @@
 namespace zoo {
 namespace {
 
-// Without this, a file opened while a standard stream is closed would take its number, and output would end
-// in it.
+// Opens closed standard streams: otherwise a file opened later could get such a number and receive the
+// output.
 void fill_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // Read only: a write to standard output still fails.
@@ -28,12 +28,12 @@ void fill_standard_streams() {
   }
 }
 
-// Whoever starts the program may know better than a SpinWatch.
+// OpenMP variables set by the user take precedence over a SpinWatch.
 bool says_how_threads_wait() {
   return std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
 }
 
-// Exactly one line begins with "error:", whatever the message holds.
+// Prints exactly one line that starts with "error:", whatever the message contains.
 int fail(int code, std::string_view message) {
   std::string text;
   for (const char letter : message.substr(std::min(message.find_first_not_of('\n'), message.size()))) {
@@ -58,11 +58,11 @@ int run(const std::vector<std::string>& words) {
     std::cout << "tzoo " << version() << "\n";
     return 0;
   }
-  kernels::instruction_set();  // a wrong ZOO_KERNELS is reported before any work
+  kernels::instruction_set();  // reports a wrong ZOO_KERNELS before any work
   return run_command(words);
 }
 
-// The one place where exceptions end: what they say, and the exit code.
+// The only place that handles exceptions: prints the message and returns the exit code.
 int report(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(thrown);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a fresh clone to a small GPT that has learnt to write: installs what is needed, builds tzoo, trains on the
-# King James Bible, generates text with the model and exports it. The results are in runs/quickstart; a second run
-# replaces them.
+# Trains a small GPT from a fresh clone: installs dependencies, builds tzoo, trains on the King James Bible,
+# generates text with the model and exports it. The results are in runs/quickstart; a second run replaces
+# them.
 #
 #   apps/quickstart.sh                       two to three minutes of training
 #   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
-#   apps/quickstart.sh --dataset YOUR.txt    a text of your own
+#   apps/quickstart.sh --dataset YOUR.txt    your own text
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -9,17 +9,16 @@ namespace zoo {
 
 struct CommandOutline;
 
-/// What a verb was called with: the words after its name, and that name as help and errors write it ("tzoo
-/// train").
+/// Arguments of a verb: the words after its name, and its full name for help and errors ("tzoo train").
 struct Arguments {
   std::string command;
   std::vector<std::string> words;
-  /// Not null: the verb describes itself there and does nothing else. Flags::parse and dispatch do it, so
-  /// that a verb needs no code for it.
+  /// If not null, the verb fills in its outline and does nothing else. Flags::parse and dispatch do this, so
+  /// a verb needs no code for it.
   CommandOutline* outline = nullptr;
 };
 
-/// A fault in how the command was called. main ends with exit code 2 where another Error gives 1.
+/// An error in the use of the command: main exits with code 2 instead of 1.
 class UsageError : public Error {
  public:
   using Error::Error;

@@ -6,11 +6,11 @@
 
 namespace zoo {
 
-/// The flags of every verb that computes (Flags::add_compute), checked for form only.
+/// Flags of every verb that computes (Flags::add_compute); only their syntax is checked.
 struct ComputeOptions {
   std::string device = "auto";          // auto, cpu, cuda, cuda:N
   std::string dtype = "float32";        // float32, bfloat16, float16
-  std::optional<std::int64_t> threads;  // at least 1; none: one for each core
+  std::optional<std::int64_t> threads;  // at least 1; none: one per core
   std::int64_t seed = 1337;             // at least 0
 };
 

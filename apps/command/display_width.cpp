@@ -17,7 +17,7 @@ bool within(const std::array<Range, N>& ranges, char32_t code) {
                      [code](const Range& range) { return range.first <= code && code <= range.second; });
 }
 
-// Blocks, not single characters: wcwidth() would be exact but knows only the locale's encoding.
+// Unicode blocks: wcwidth() would be exact but knows only the locale's encoding.
 constexpr std::array<Range, 9> kCombining{{{0x0300, 0x036F},
                                            {0x0483, 0x0489},
                                            {0x0591, 0x05BD},

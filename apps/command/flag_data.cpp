@@ -113,7 +113,7 @@ std::string number_text(double value) {
   return json(value == std::floor(value) ? json(std::int64_t(value)) : json(value)).dump();
 }
 
-// The value as texts of the command line, or nothing if its JSON type is another than the flag's.
+// The value as command-line texts; empty if its JSON type does not match the flag.
 std::optional<std::vector<std::string>> texts_of(const FlagData& flag, const json& value) {
   const bool as_list = flag.kind == FlagKind::list && value.is_array();
   std::vector<std::string> texts;

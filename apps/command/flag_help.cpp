@@ -72,7 +72,7 @@ std::string usage_line(const VerbText& verb, const std::deque<FlagData>& flags) 
   return line + " [flags]";
 }
 
-// Groups in the order of their first flag; the general one comes last.
+// Groups in the order of their first flag, the general group last.
 std::vector<std::string> groups_of(const std::deque<FlagData>& flags) {
   std::vector<std::string> groups;
   for (const FlagData& flag : flags) {

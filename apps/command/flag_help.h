@@ -10,23 +10,23 @@
 
 namespace zoo {
 
-/// What help says about a verb beside its flags.
+/// Help text of a verb, without its flags.
 struct VerbText {
   std::string command, summary;
   std::vector<std::string> examples;
 };
 
-/// Where the flags that every verb has are listed: the last group.
+/// Group of the flags that every verb has, listed last.
 inline constexpr const char* kGeneralGroup = "General";
 
-/// Writes the verb's help: flags in groups, aligned, with their defaults, at most 100 columns wide.
+/// Prints the verb's help: flags in aligned groups with their defaults, at most 100 columns wide.
 void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags);
 
-/// The same as data: everything but the outline's name and summary, which the list of verbs gives.
+/// Fills the outline with the same data, except name and summary, which come from the list of verbs.
 void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline);
 
-/// Words of `text` in lines of at most kHelpWidth columns; lines after the first begin with `indent` blanks,
-/// and `column` is where the first begins.
+/// Wraps `text` at kHelpWidth columns; lines after the first start with `indent` spaces, and `column` is the
+/// start of the first.
 inline constexpr int kHelpWidth = 100;
 std::string wrap(const std::string& text, int column, int indent);
 

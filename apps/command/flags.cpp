@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-// "cuda:0" to "cuda:999"; whether the device is there is for the verb to find out.
+// Matches "cuda:0" to "cuda:999"; the verb checks whether the device exists.
 bool is_device(std::string_view text) {
   if (text == "auto" || text == "cpu" || text == "cuda") return true;
   if (!text.starts_with("cuda:") || text.size() < 6 || text.size() > 8) return false;
@@ -54,7 +54,7 @@ struct Flags::Impl {
     return names;
   }
 
-  // The values of a config file or recipe. `source` begins every error.
+  // Applies the values of a config file or recipe. `source` starts every error.
   void apply(const json& object, const std::string& source) {
     for (const auto& [key, value] : object.items()) {
       std::string name = key;
@@ -81,7 +81,7 @@ struct Flags::Impl {
         if (wanted(*flag)) assign_texts(*flag, texts, place);
       }
     };
-    // Which files there are is known first, then their values are laid over one another.
+    // Find config file and recipe first, then apply recipe, config file and flags in this order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe")) {

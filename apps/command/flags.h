@@ -21,7 +21,7 @@ namespace zoo {
 
 struct FlagData;
 
-/// The types that a flag's variable can have. An empty path and an empty optional are "no value".
+/// Types of a flag's variable. An empty path or optional means "no value".
 template <class T>
 concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t> ||
     std::same_as<T, double> || std::same_as<T, bool> || std::same_as<T, std::filesystem::path> ||
@@ -29,11 +29,11 @@ concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t
     std::same_as<T, std::optional<double>> || std::same_as<T, std::optional<bool>> ||
     std::same_as<T, std::optional<std::filesystem::path>> || std::same_as<T, std::vector<std::string>>;
 
-/// Ties a flag to its variable, whose present value is the default.
+/// Binds a flag to its variable, whose current value is the default.
 template <FlagValue T>
 void bind(FlagData& flag, T& target);
 
-/// A flag just declared; what it accepts can be narrowed. Bounds apply to integers and numbers.
+/// A declared flag; these functions narrow the accepted values. Bounds apply to integers and numbers.
 class Flag {
  public:
   explicit Flag(FlagData& data) : data_(data) {}
@@ -41,26 +41,26 @@ class Flag {
   Flag& at_least(double smallest);
   Flag& above(double bound);
   Flag& between(double smallest, double largest);
-  /// For text: `expected` completes "expected …" in the error for a text that does not hold.
+  /// For text: `expected` completes "expected …" in the error if `holds` returns false.
   Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
-  /// For text: nothing else is accepted.
+  /// For text: accepts only these values.
   Flag& one_of(std::vector<std::string> values);
-  /// Values that a shell completes beside others that are accepted.
+  /// Values for shell completion; other values are accepted, too.
   Flag& suggest(std::vector<std::string> values);
-  /// What help writes for the value, for example "DIR". A shell completes directories where it holds DIR,
-  /// files where it holds FILE or PATH.
+  /// Name of the value in help, for example "DIR". A shell completes directories for DIR and files for FILE
+  /// or PATH in the name.
   Flag& placeholder(std::string name);
 
  private:
   FlagData& data_;
 };
 
-/// The flags of one verb, declared like a table: name, variable, what it is. A variable holds the default
-/// when it is declared and the given value after parse(); it must outlive the Flags.
+/// The flags of one verb, declared like a table: name, variable, description. A variable holds the default
+/// when declared and the given value after parse(); it must outlive the Flags.
 ///
-/// `-` and `_` are the same in names. A value follows as `--flag value` or `--flag=value`, and may be a
-/// negative number; a boolean is `--flag`, `--no_flag`, `--flag true|false`. Of several the last wins; a list
-/// keeps them all. Values of `--recipe NAME` lie below those of `--config FILE.json`, and both below flags.
+/// Names treat `-` and `_` alike. A value follows as `--flag value` or `--flag=value`, and may be a negative
+/// number; a boolean is `--flag`, `--no_flag`, `--flag true|false`. The last value wins; a list keeps all.
+/// Flags override `--config FILE.json`, which overrides `--recipe NAME`.
 class Flags {
  public:
   Flags(std::string command, std::string summary);
@@ -68,9 +68,9 @@ class Flags {
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
 
-  /// The heading in help for what is declared from here on.
+  /// Sets the help heading of all following declarations.
   void group(std::string title);
-  /// A command shown at the end of help; there may be several.
+  /// Adds a command to the examples at the end of help.
   void example(std::string line);
 
   template <FlagValue T>
@@ -88,7 +88,7 @@ class Flags {
     return Flag(flag).one_of(std::move(values));
   }
 
-  /// A word without a flag, in the order of declaration; a list takes all that are left.
+  /// Declares a positional argument, in order; a list takes all remaining words.
   template <FlagValue T>
   Flag positional(std::string name, T& target, std::string help) {
     FlagData& flag = declare_positional(std::move(name), std::move(help));
@@ -96,20 +96,20 @@ class Flags {
     return Flag(flag);
   }
 
-  /// --device, --dtype, --threads, --seed.
+  /// Adds --device, --dtype, --threads, --seed.
   void add_compute(ComputeOptions& options);
-  /// --recipe NAME. The recipes must outlive the Flags.
+  /// Adds --recipe NAME. The recipes must outlive the Flags.
   void add_recipes(std::span<const Recipe> recipes = embedded_recipes());
 
-  /// Fills the variables. Returns false if the verb has nothing more to do: --help or --dump_config was
-  /// printed on std::cout, or the arguments ask for an outline. Throws UsageError naming the flag (or file
-  /// and key) and what was expected, Error for a config file that cannot be read.
+  /// Fills the variables. Returns false if nothing is left to do: --help or --dump_config was printed on
+  /// std::cout, or the arguments ask for an outline. Throws UsageError naming the flag (or file and key) and
+  /// the expected value, Error for an unreadable config file.
   bool parse(const Arguments& arguments);
 
-  /// True if the flag's value came from the command line, the config file or the recipe.
+  /// True if the value comes from the command line, config file or recipe.
   bool given(std::string_view name) const;
 
-  /// Every flag with its final value, null where it has none: an object that --config reads.
+  /// All flags with their final values, null for no value: a JSON object for --config.
   nlohmann::json resolved() const;
 
  private:

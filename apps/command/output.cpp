@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr int kNarrowestColumn = 8;
 
-// 999,950 is "1.0 M", not "1000.0 k": the unit is chosen after rounding.
+// Chooses the unit after rounding: 999,950 is "1.0 M", not "1000.0 k".
 std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) {
   auto number = static_cast<double>(value);
   std::size_t unit = 0;

@@ -7,16 +7,16 @@
 
 namespace zoo {
 
-/// "124,439,808".
+/// Formats as "124,439,808".
 std::string with_separators(std::int64_t value);
 
-/// "124.4 M": three to four digits and k, M, B or T; below a thousand the number itself.
+/// Formats as "124.4 M": three to four digits and k, M, B or T; plain below a thousand.
 std::string human_count(std::int64_t value);
 
-/// "497.8 MB": decimal units, as a disk's.
+/// Formats as "497.8 MB": decimal units, as for disks.
 std::string human_bytes(std::int64_t bytes);
 
-/// Lines of cells under headings, each column as wide as its widest cell on a terminal.
+/// A text table with headings; each column is as wide as its widest cell on a terminal.
 class Table {
  public:
   enum class Align { left, right };
@@ -27,11 +27,11 @@ class Table {
 
   explicit Table(std::vector<Column> columns);
 
-  /// One cell a column; missing ones are empty.
+  /// Adds a row; missing cells are empty.
   void row(std::vector<std::string> cells);
 
-  /// With headings "", the rows only. Lines longer than `width` columns are cut by shortening the widest text
-  /// column; 0 means no limit.
+  /// Prints only the rows if all headings are "". Lines longer than `width` columns are fitted by shortening
+  /// the widest text column; 0 means no limit.
   void print(std::ostream& out, int width = 0) const;
 
  private:

@@ -22,7 +22,7 @@ std::string clock_time(std::int64_t seconds) {
                    : std::to_string(minutes) + tail;
 }
 
-// "[====>    ] ", `columns` wide in all.
+// Draws "[====>    ] ", `columns` wide.
 std::string bar(double fraction, int columns, bool colour) {
   const int inside = columns - 3;
   const int filled = static_cast<int>(std::lround(fraction * inside));
@@ -81,7 +81,7 @@ void Progress::draw(double now) {
     line = std::to_string(static_cast<int>(fraction * 100)) + "%  " + line + "/" + std::to_string(total_);
   }
   line += " " + unit_ + (status_.empty() ? "" : "  " + status_) + (total_ > 0 ? time_left(now) : "");
-  // The last column stays free: a terminal that wraps there would scroll at each draw.
+  // Leaves the last column free: a terminal that wraps there would scroll at each draw.
   const int columns = terminal_.width() - 1;
   const int room = std::min(kWidestBar, columns - display_width(line));
   const std::string prefix = total_ > 0 && room >= kNarrowestBar ? bar(fraction, room, terminal_.colour) : "";

@@ -8,22 +8,22 @@
 
 namespace zoo {
 
-/// A bar on a terminal, for example
+/// Progress bar on a terminal, for example
 ///   [=======>      ] 45%  900/2000 iterations  loss 1.2345  lr 1.0e-03  0:32 left
-/// drawn at most ten times a second; nothing at all in a pipe, where the caller prints lines of its own.
+/// drawn at most ten times a second; draws nothing in a pipe, where the caller prints its own lines.
 class Progress {
  public:
-  /// `total` 0: not known, only the count is shown.
+  /// `total` 0 means unknown: shows only the count.
   Progress(std::int64_t total, std::string unit, Terminal terminal = standard_error());
-  /// Clears the bar, on an error as well.
+  /// Clears the bar, also on an error.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The first call says where the work begins: the time left is reckoned from there.
+  /// The first call marks the start of the work, from which the remaining time is estimated.
   void update(std::int64_t done, std::string_view status = "");
 
-  /// Writes a line to the same place, on a terminal above the bar.
+  /// Prints a line to the same stream, on a terminal above the bar.
   void print(std::string_view line);
 
   /// Clears the bar; update() draws it again.

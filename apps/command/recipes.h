@@ -6,13 +6,13 @@
 
 namespace zoo {
 
-/// A named set of flag values: a JSON object of flag: value.
+/// A named JSON object of flag values.
 struct Recipe {
   std::string name;
   std::string_view json;
 };
 
-/// The files of apps/recipes, built into the program: an installed tzoo needs no folder of them.
+/// The files of apps/recipes, embedded in the program: an installed tzoo needs no recipes folder.
 std::span<const Recipe> embedded_recipes();
 
 }  // namespace zoo

@@ -13,10 +13,10 @@ namespace zoo {
 StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
   std::signal(SIGPIPE, SIG_IGN);
   setp(buffer_.data(), buffer_.data() + buffer_.size());
-  // With this mask a stream passes on what its buffer throws instead of keeping a silent mark.
+  // Makes the stream rethrow exceptions of its buffer instead of only setting a flag.
   std::cout.exceptions(std::ios::badbit);
-  // Tied, they would flush at every line read, and a second fault would be thrown from a message on
-  // std::cerr.
+  // Untied, since each read line or message on std::cerr would flush std::cout, and could throw a second
+  // error.
   std::cin.tie(nullptr);
   std::cerr.tie(nullptr);
 }
@@ -30,7 +30,7 @@ void StandardOutput::flush_what_is_left() noexcept {
   try {
     sync();
   } catch (...) {
-    // Somebody is about to report another fault.
+    // The caller is about to report another error.
   }
 }
 

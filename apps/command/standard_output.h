@@ -6,19 +6,18 @@
 
 namespace zoo {
 
-/// Thrown by a write to std::cout when nobody reads it any more, as in `tzoo … | head`: a reason to stop, no
-/// error.
+/// Thrown by a write to std::cout after its reader has exited, as in `tzoo … | head`: a reason to stop, not
+/// an error.
 struct ReaderLeft {};
 
-/// While it lives, std::cout is written by it: buffered, and with a failed write thrown at once as Error (a
-/// full disk) or ReaderLeft, so that a verb cannot end well with its results lost. Takes SIGPIPE out of the
-/// way.
+/// While in scope, buffers std::cout and throws at once on a failed write, Error (a full disk) or ReaderLeft,
+/// so that a verb cannot succeed if its results are lost. Ignores SIGPIPE.
 class StandardOutput : private std::streambuf {
  public:
   StandardOutput();
   ~StandardOutput() override;
 
-  /// Before an error is reported: what was printed up to it.
+  /// Call before reporting an error: writes the buffered output.
   void flush_what_is_left() noexcept;
 
  private:

@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-// A language model shall write what it has read: nothing is normalised away.
+// Without normalization, since a language model must reproduce its training text exactly.
 SentencePieceTokenizer learn_pieces(std::string_view text, std::int64_t vocab_size) {
   SentencePieceOptions options;
   options.vocab_size = vocab_size;
@@ -22,7 +22,7 @@ SentencePieceTokenizer learn_pieces(std::string_view text, std::int64_t vocab_si
   return SentencePieceTokenizer::train(text, options);
 }
 
-// What was learnt, read back from its files: those that a checkpoint of it will hold.
+// Reads the trained tokenizer from its saved files, the same as in a checkpoint.
 template <class Save>
 std::unique_ptr<Tokenizer> saved_and_read(Save save) {
   const AtomicDirectory scratch(std::filesystem::temp_directory_path() / "tzoo-tokenizer");

@@ -15,7 +15,7 @@ bool looks_like_flag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && word != "--" && !negative_number;
 }
 
-// "--max-iters=3" is "max_iters".
+// Converts "--max-iters=3" to "max_iters".
 std::string name_in(std::string_view word) {
   std::string name(word.substr(0, word.find('=')));
   name.erase(0, std::min<std::size_t>(2, name.find_first_not_of('-')));
@@ -60,7 +60,7 @@ class WordParser {
     parsed_.values.push_back({&flag, {std::move(text)}});
   }
 
-  // The first fault is the one reported, unless --help follows.
+  // Keeps the first error and reports it, unless --help follows.
   void fault(std::string message) {
     if (fault_.empty()) fault_ = std::move(message);
   }
@@ -89,7 +89,7 @@ class WordParser {
            std::find(std::begin(kValues), std::end(kValues), words_[next_]) != std::end(kValues);
   }
 
-  // "--input --output x": the flag that follows is not taken for the value.
+  // In "--input --output x" the next flag is not a value.
   bool value_follows() {
     if (next_ == words_.size()) return false;
     const std::string& word = words_[next_];

@@ -26,7 +26,7 @@ void add_demo_flags(Flags& flags, DemoOptions& options) {
 }
 
 void begin_demo(const DemoOptions& options) {
-  // Waking a second thread costs more than these sizes have to do.
+  // At these sizes, starting a second thread costs more than it saves.
   at::set_num_threads(static_cast<int>(options.compute.threads.value_or(1)));
   if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32 only");
   if (!device_of(options.compute).is_cpu()) throw UsageError("--device: demos compute on the CPU only");

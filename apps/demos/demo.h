@@ -13,17 +13,17 @@
 
 namespace zoo {
 
-/// What every demo may be told.
+/// Options of every demo.
 struct DemoOptions {
-  ComputeOptions compute{.device = "cpu"};  // most are too small for anything else
+  ComputeOptions compute{.device = "cpu"};  // most demos are too small for other devices
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";
 };
 
-/// Declares --out_dir, --format and the flags of everything that computes.
+/// Declares --out_dir, --format and the flags of verbs that compute.
 void add_demo_flags(Flags& flags, DemoOptions& options);
 
-/// Takes over --threads; refuses, by Error naming the flag, what demos do not have.
+/// Applies --threads; throws Error naming a flag that demos do not support.
 void begin_demo(const DemoOptions& options);
 
 /// Draws the figure as NAME in out_dir, as show_figure does.
@@ -32,7 +32,7 @@ void show(const DemoOptions& options, const std::string& name, const Figure& fig
 /// "a, b,c" is {"a", "b", "c"}. Throws UsageError naming the flag for a text without a word between commas.
 std::vector<std::string> split_list(const std::string& flag, const std::string& text);
 
-/// The words of a text between spaces.
+/// The words of a text, separated by spaces.
 std::vector<std::string> split_words(const std::string& text);
 
 /// Numbers the words in sorted order.
@@ -42,7 +42,7 @@ class WordIds {
 
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
   const std::string& word(std::int64_t id) const { return words_[static_cast<std::size_t>(id)]; }
-  /// Throws UsageError naming the word and the nearest that there is.
+  /// Throws UsageError naming the word and the nearest known word.
   std::int64_t id(const std::string& word) const;
 
  private:

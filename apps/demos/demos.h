@@ -4,8 +4,8 @@
 
 namespace zoo {
 
-// One file a demo: demo_embeddings is in embeddings.cpp. Each returns the exit code and throws what main
-// prints.
+// One source file per demo: demo_embeddings is in embeddings.cpp. Each returns the exit code; main prints
+// exceptions.
 int demo_embeddings(const Arguments& arguments);
 int demo_ambiguous(const Arguments& arguments);
 int demo_disagreement(const Arguments& arguments);

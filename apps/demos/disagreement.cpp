@@ -64,7 +64,7 @@ std::shared_ptr<Model> build(const DisagreementFlags& v, std::int64_t vocabulary
 }
 
 at::Tensor penalty_of(const std::string& kind, const at::Tensor& weights) {
-  // What the last word looks at, who alone decides the class.
+  // Attention of the last word, which alone decides the class.
   const at::Tensor last = weights.slice(2, -1);
   return kind == "overlap" ? head_overlap(last) : position_similarity(last);
 }

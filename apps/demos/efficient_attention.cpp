@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::int64_t kHeads = 2, kSize = 32, kShortest = 128, kCompared = 512;
 constexpr std::int64_t kWindow = 64, kMixtures = 64;
-// Beyond it the weights of full attention alone take a gigabyte and more.
+// Above this limit the weights of full attention take a gigabyte or more.
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 26;
 
 struct Heads {
   at::Tensor q, k, v;  // [1, H, T, D]
 };
 
-// Positions that are near resemble one another, as the words of a text do: a walk that forgets.
+// Neighbouring positions are similar, as in text: a random walk with decay.
 Heads draw_heads(std::int64_t length, const at::Generator& generator) {
   const at::Tensor noise = at::randn({length, kHeads, kSize}, generator);
   at::Tensor walk = noise.clone();
@@ -111,7 +111,7 @@ void print_differences(const Heads& h) {
 }
 
 struct Measured {
-  std::vector<Line> times, memory;  // a line for each method
+  std::vector<Line> times, memory;  // one line per method
 };
 
 Measured measure(std::int64_t longest, const at::Generator& generator) {

@@ -36,7 +36,7 @@ void print_similarities(const at::Tensor& table, const WordIds& ids, const std::
         at::cosine_similarity(table.select(0, ids.id(a)), table.select(0, ids.id(b)), /*dim=*/0);
     std::cout << "  " << a << " <-> " << b << format_text(": %.4f\n", cosine.item<double>());
   };
-  // Two that belong together each, then one of each two.
+  // First the pairs that belong together, then two words of different pairs.
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) print(words[i], words[i + 1]);
   if (words.size() > 2) print(words[0], words[2]);
 }
@@ -44,7 +44,7 @@ void print_similarities(const at::Tensor& table, const WordIds& ids, const std::
 Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<std::string>& words) {
   std::vector<WordPoint> points;
   for (std::int64_t id = 0; id < ids.size(); ++id) {
-    int group = 2;  // the words that are only company
+    int group = 2;  // context words
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (words[i] == ids.word(id)) group = i < 2 ? 0 : i < 4 ? 1 : 3;
     }

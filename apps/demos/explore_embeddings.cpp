@@ -25,7 +25,7 @@ struct ExploreFlags {
   std::int64_t neighbours = 5;
 };
 
-// Words with their vectors, however they came about.
+// Words with their vectors, from any source.
 struct Space {
   at::Tensor unit;  // [V, C], rows of length 1
   std::function<std::string(std::int64_t)> name;
@@ -36,7 +36,7 @@ Space space_of(const at::Tensor& table) {
   return {table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12), {}, {}};
 }
 
-// The first matrix with a row for each token is what turns ids into vectors.
+// The first matrix with one row per token is the input embedding.
 at::Tensor embedding_of(const Model& model) {
   for (const auto& entry : model.named_parameters()) {
     const at::Tensor& weight = entry.value();
@@ -54,11 +54,11 @@ Space imported(const ExploreFlags& flags) {
     return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));
   };
   space.ids = [model](const std::string& word) {
-    // In the middle of a text a word begins with a space, which many vocabularies count to it.
+    // In running text a word begins with a space, which many vocabularies put into the token.
     std::vector<TokenId> ids;
     try {
       ids = model->tokenizer->encode(" " + word);
-    } catch (const Error&) {  // a vocabulary without spaces
+    } catch (const Error&) {  // vocabulary without spaces
     }
     if (ids.size() != 1) ids = model->tokenizer->encode(word);
     if (ids.empty()) throw UsageError("the word '", word, "' has no tokens");
@@ -76,7 +76,7 @@ Space learnt(const ExploreFlags& flags) {
   return space;
 }
 
-// A word of several tokens is their mean.
+// The vector of several tokens is their mean.
 at::Tensor vector_of(const Space& space, const std::vector<std::int64_t>& ids) {
   const at::Tensor mean = space.unit.index_select(0, at::tensor(ids)).mean(0);
   return mean / mean.norm().clamp_min(1e-12);
@@ -136,7 +136,7 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
             << "\n";
 }
 
-// The words and their neighbours along the two directions in which they differ most.
+// Plots the words and their neighbours along the two directions in which they differ most.
 Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>& groups) {
   std::vector<at::Tensor> rows;
   std::vector<WordPoint> points;
@@ -160,7 +160,7 @@ Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>&
                       points);
 }
 
-// What a table says before anything has been learnt: the tutorial's experiment.
+// Prints the table before training: the tutorial's experiment.
 void print_untrained(std::int64_t seed) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
   const Space space = space_of(at::randn({1000, 64}, generator));

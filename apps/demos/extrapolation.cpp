@@ -22,7 +22,7 @@ constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoida
                                    PositionKind::kAlibi};
 constexpr std::int64_t kTrained = 24, kLengths[] = {24, 48, 96, 192};
 constexpr std::int64_t kLetters = 6, kOthers = 6, kUpdates = 200, kBatch = 24, kTested = 64;
-constexpr double kShare = 0.2;  // of the words that are letters
+constexpr double kShare = 0.2;  // share of letters among the words
 
 std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
   TransformerConfig config;
@@ -39,10 +39,10 @@ std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
 }
 
 struct Sequences {
-  at::Tensor ids, latest;  // [B, T]; the last letter up to each place, -100 before the first
+  at::Tensor ids, latest;  // [B, T]; the last letter up to each position, -100 before the first
 };
 
-// Letters among other words: the task is to remember the latest.
+// Letters among other words; the task is to remember the last letter.
 Sequences draw_sequences(std::int64_t rows, std::int64_t length, const at::Generator& generator) {
   const at::Tensor is_letter = at::rand({rows, length}, generator) < kShare;
   const at::Tensor ids =
@@ -53,7 +53,7 @@ Sequences draw_sequences(std::int64_t rows, std::int64_t length, const at::Gener
   return {ids, at::where(last >= 0, ids.gather(1, last.clamp_min(0)), -100)};
 }
 
-// The share of right letters in the last part of a sequence, as long as those of the training.
+// Accuracy on the letters in the last kTrained / 2 positions.
 double accuracy(Model& model, std::int64_t length, std::uint64_t seed) {
   auto generator = at::detail::createCPUGenerator(seed);
   const Sequences drawn = draw_sequences(kTested, length, generator);

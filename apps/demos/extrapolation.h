@@ -6,7 +6,7 @@
 
 namespace zoo {
 
-/// Trains a small decoder with each kind of positions on short sequences, and prints how it does on longer
+/// Trains a small decoder with each position encoding on short sequences, and prints its accuracy on longer
 /// ones. Returns the accuracy over length.
 Figure show_extrapolation(std::uint64_t seed);
 

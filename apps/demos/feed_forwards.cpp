@@ -20,7 +20,7 @@ constexpr Activation kKinds[] = {Activation::kRelu,  Activation::kGelu,  Activat
                                  Activation::kSwiGlu};
 constexpr std::int64_t kWidth = 48, kEpochs = 400, kExamples = 512;
 
-// A gated layer has three matrices where others have two, so it gets two thirds of their width.
+// A gated layer has three matrices instead of two, so it gets two thirds of the width.
 TransformerConfig config_of(Activation kind) {
   TransformerConfig config;
   config.hidden_size = kWidth;
@@ -40,7 +40,7 @@ struct Examples {
   at::Tensor x, y;
 };
 
-// y: products of pairs of projections of x, which no layer has exactly.
+// y: products of pairs of projections of x, which no layer represents exactly.
 Examples draw_examples(const at::Generator& generator) {
   const at::Tensor x = at::randn({kExamples, kWidth}, generator);
   const auto projected = [&] { return x.matmul(at::randn({kWidth, kWidth}, generator)) / std::sqrt(kWidth); };

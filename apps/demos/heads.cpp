@@ -31,7 +31,7 @@ HeadPattern pattern_of_map(const at::Tensor& map) {
                     /*square=*/true);
 }
 
-// The output without what this head adds to it, against the output: how much is lost.
+// Relative change of the output when this head's contribution is removed.
 double importance(SelfAttention& attention, const at::Tensor& x, std::int64_t head, std::int64_t heads) {
   const std::int64_t size = kWidth / heads;
   const at::Tensor whole = attention(x, SelfAttentionContext{}).output;
@@ -93,7 +93,7 @@ int demo_heads(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const auto length = static_cast<std::int64_t>(words.size());
-  // Twice the unit variance, so that untrained heads have something to prefer.
+  // Twice the unit variance gives untrained heads preferences.
   const at::Tensor x = 2 * at::randn({1, length, kWidth}, at::detail::createCPUGenerator(seed));
   Table table({number("heads"), number("D"), number("parameters"), number("mean entropy, bits"),
                number("similarity of the heads")});

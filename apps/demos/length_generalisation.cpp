@@ -23,10 +23,10 @@ constexpr std::int64_t kDigits = 10, kPlus = 10, kAsk = 11, kEnd = 12, kVocabula
 constexpr std::int64_t kBatch = 64, kTested = 512, kMaxPositions = 64, kWarmup = 100;
 constexpr double kLearningRate = 0.002;
 
-// What stands behind the question.
+// Computes the answer to a question.
 using Answer = at::Tensor (*)(const at::Tensor& question);
 
-// The lowest digit first, so that the carry is known where it is needed. [B, 2 n + 1] -> [B, n + 1]
+// Lowest digit first, so that the carry is known when it is needed. [B, 2 n + 1] -> [B, n + 1]
 at::Tensor added(const at::Tensor& question) {
   const std::int64_t digits = question.size(1) / 2;
   const at::Tensor a = question.slice(1, 0, digits), b = question.slice(1, digits + 1);
@@ -44,8 +44,8 @@ at::Tensor added(const at::Tensor& question) {
 struct Exercise {
   std::string name, does;
   Answer answer;
-  std::int64_t trained;               // the most digits in the training
-  std::vector<std::int64_t> lengths;  // that are asked
+  std::int64_t trained;               // maximum digits in training
+  std::vector<std::int64_t> lengths;  // tested lengths
 };
 
 std::vector<Exercise> exercises() {
@@ -54,15 +54,15 @@ std::vector<Exercise> exercises() {
            8, lengths},
           {"sort", "write them in order",
            [](const at::Tensor& question) { return std::get<0>(question.sort(1)); }, 8, lengths},
-          // Every digit needs two others and what they carry: fewer of them are learnt in this time.
+          // Each digit needs two others and a carry, so this training time suffices only for fewer digits.
           {"addition", "add two numbers of so many", added, 4, {1, 2, 3, 4, 5, 6, 8}}};
 }
 
 struct Sequences {
-  at::Tensor ids, targets;  // [B, T]; the next token where it is of the answer or its end, else -100
+  at::Tensor ids, targets;  // [B, T]; the next token in the answer and its end, else -100
 };
 
-// Question, sign, answer, end: of digits that many, twice in an addition.
+// Question, sign, answer, end; `digits` digits, twice in an addition.
 Sequences draw_sequences(const Exercise& exercise, std::int64_t rows, std::int64_t digits,
                          const at::Generator& generator) {
   const auto number = [&] { return at::randint(kDigits, {rows, digits}, generator, at::kLong); };
@@ -88,10 +88,10 @@ std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
 }
 
 struct Accuracy {
-  double answers = 0, digits = 0;  // the shares that are right: of answers as a whole, and of their tokens
+  double answers = 0, digits = 0;  // shares of right answers and of right tokens
 };
 
-// Each token from the right ones before it; an answer is right where greedy decoding writes it.
+// Predicts each token from the right tokens before it; an answer is right if greedy decoding writes it.
 Accuracy accuracy(Model& model, const Sequences& drawn) {
   const at::NoGradGuard no_grad;
   const at::Tensor asked = drawn.targets.ne(-100);
@@ -100,7 +100,7 @@ Accuracy accuracy(Model& model, const Sequences& drawn) {
   return {share(right.logical_or(asked.logical_not()).all(-1)), share(right.masked_select(asked))};
 }
 
-// Both shares over the lengths, in percent.
+// Both shares by length, in percent.
 struct Curves {
   Line answers, digits;
 };

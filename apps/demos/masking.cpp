@@ -54,7 +54,7 @@ void print(const std::string& title, const at::Tensor& weights, const std::vecto
   std::cout << "\n";
 }
 
-// How far the output of each position moves when the last token becomes another one.
+// Change of each position's output when the last token is replaced.
 void print_leak(const Heads& heads, const Case& what) {
   Heads changed{heads.q, heads.k.clone(), heads.v.clone()};
   changed.k.select(2, -1).add_(10.0);
@@ -65,7 +65,7 @@ void print_leak(const Heads& heads, const Case& what) {
   std::cout << "\n";
 }
 
-// Two ways of the tutorials to get NaN, and what is done here instead.
+// Two ways to get NaN in tutorials, and our handling.
 void print_nan(const Heads& heads) {
   const std::int64_t length = heads.q.size(2);
   const at::Tensor product = at::ones({length, length}).triu(1) * -kInfinity;

@@ -16,8 +16,7 @@ std::int64_t tutorial_count(const TransformerConfig& c) {
   return c.vocab_size * width + c.num_layers * (4 * width * width + 8 * width * width + 4 * width);
 }
 
-// What a layer keeps for the backward pass in 16 bits (Korthikanti et al., 2022, equation 1), for one
-// sequence.
+// Activation memory of a layer for one sequence in 16 bits (Korthikanti et al., 2022, equation 1).
 double activation_bytes(const TransformerConfig& c, std::int64_t length) {
   const auto s = static_cast<double>(length), h = static_cast<double>(c.hidden_size);
   const auto layers = static_cast<double>(c.num_layers);
@@ -70,7 +69,7 @@ int demo_model_size(const Arguments& arguments) {
     const TransformerConfig& config = preset.config;
     const auto model = build_meta_model(family, config, family.heads.front().head);
     const std::int64_t count = model->parameter_count();
-    // An encoder-decoder's blocks are of two kinds; the formula knows one.
+    // The formula covers one kind of block; an encoder-decoder has two.
     const bool one_stack = config.shape != Shape::kEncoderDecoder;
     sizes.row({name, std::to_string(config.num_layers), std::to_string(config.num_heads),
                std::to_string(config.hidden_size), std::to_string(config.feed_forward_size()),

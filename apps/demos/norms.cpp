@@ -30,7 +30,7 @@ TransformerConfig config_of(std::int64_t depth, NormPlacement placement) {
   return config;
 }
 
-// The norm of the gradient of each layer's last projection, at the start of a training.
+// Gradient norm of each layer's last projection at the start of training.
 std::vector<double> gradient_norms(std::int64_t depth, NormPlacement placement, std::uint64_t seed) {
   auto generator = at::detail::createCPUGenerator(seed);
   TransformerStack stack(config_of(depth, placement));
@@ -54,7 +54,7 @@ Line line_of(std::int64_t depth, const std::vector<double>& norms) {
   return line;
 }
 
-// The same vectors, far from 0, through both kinds of norm.
+// Applies both kinds of norm to the same vectors, far from 0.
 void print_kinds(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   const at::Tensor x = 3 + 2 * at::randn({kBatch * kLength, kWidth}, at::detail::createCPUGenerator(seed));

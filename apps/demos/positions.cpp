@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
 
-// M_k PE(p), built from k alone: the pair of each frequency turned by its angle.
+// M_k PE(p), built from k alone: rotates the pair of each frequency by its angle.
 at::Tensor shift(const at::Tensor& table, std::int64_t by) {
   at::Tensor shifted = at::zeros_like(table);
   for (std::int64_t i = 0; i < kWidth; i += 2) {
@@ -35,7 +35,7 @@ at::Tensor shift(const at::Tensor& table, std::int64_t by) {
   return shifted;
 }
 
-// What attention without a mask makes of the words in reverse order, beside its own output reversed.
+// Compares unmasked attention on reversed words with its own output reversed.
 void print_order(const at::Generator& generator) {
   TransformerConfig config;
   config.hidden_size = kWidth;
@@ -72,7 +72,7 @@ void print_shift_property() {
   rows.print(std::cout);
 }
 
-// q . k as a function of how far both are moved along, at each distance.
+// q . k with both rotated to their positions, m and n.
 double rotary_score(const at::Tensor& q, const at::Tensor& k, std::int64_t m, std::int64_t n) {
   const auto turned = [](const at::Tensor& x, std::int64_t position) {
     const at::Tensor at_position = at::full({1}, position, at::kLong);

@@ -19,7 +19,7 @@ constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kT
 constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
 constexpr std::int64_t kTimedLengths[] = {16, 32, 64, 128, 256, 512};
 
-// Reads word after word and classifies from its last state.
+// Reads the words in order and classifies from its last state.
 class Recurrent : public torch::nn::Module {
  public:
   Recurrent() {
@@ -45,7 +45,7 @@ class Recurrent : public torch::nn::Module {
 std::shared_ptr<Model> transformer(std::int64_t positions, std::uint64_t seed) {
   TransformerConfig config;
   config.vocab_size = kWords + 1;
-  config.pad_token_id = kWords;  // no sequence holds it
+  config.pad_token_id = kWords;  // not in any sequence
   config.hidden_size = kWidth;
   config.num_layers = 2;
   config.num_heads = 2;
@@ -83,7 +83,7 @@ std::vector<Learner> learners(std::uint64_t seed) {
            }}};
 }
 
-// The share of sequences whose first word is said at their end, after a training of so many updates.
+// Share of sequences whose first word is predicted at the end, after so many updates.
 double accuracy(const Learner& learner, std::int64_t length, std::int64_t updates, std::uint64_t seed) {
   at::manual_seed(seed);
   auto generator = at::detail::createCPUGenerator(seed);
@@ -107,7 +107,7 @@ double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t s
   const auto step = [&, logits = logits] {
     at::cross_entropy_loss(logits(ids), ids.select(1, 0)).backward();
   };
-  step();  // the first one also makes the gradients' memory
+  step();  // warm-up: allocates the gradients
   return 1000 * cost_of(step).seconds;
 }
 

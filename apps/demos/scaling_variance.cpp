@@ -19,7 +19,7 @@ constexpr std::int64_t kQueries = 512, kKeys = 64;
 struct Measured {
   double variance;  // of the scores
   double largest;   // mean over the queries of the largest of kKeys weights
-  double slope;     // mean over the queries of sum_s p (1 - p): what softmax lets through of a gradient
+  double slope;     // mean over the queries of sum_s p (1 - p): the gradient that softmax passes on
 };
 
 Measured measure(const at::Tensor& q, const at::Tensor& k, double scale) {

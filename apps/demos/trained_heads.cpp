@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 2, kUpdates = 250, kBatch = 32;
 
-// One layer of attention between words with learned positions and two answers.
+// One attention layer over words with learned positions, with two outputs.
 class TwoQuestions : public torch::nn::Module {
  public:
   explicit TwoQuestions(const at::Generator& generator) {
@@ -53,13 +53,13 @@ at::Tensor draw_words(std::int64_t rows, const at::Generator& generator) {
   return at::randint(kWords, {rows, kLength}, generator, at::kLong);
 }
 
-// From the second position on: the word before, the word that came first. [B, T - 1, 2]
+// From the second position on: the previous word and the first word. [B, T - 1, 2]
 at::Tensor right_answers(const at::Tensor& ids) {
   const at::Tensor before = ids.slice(1, 0, -1);
   return at::stack({before, ids.slice(1, 0, 1).expand_as(before)}, -1);
 }
 
-// The share of right answers to each question.
+// Accuracy on each question.
 std::vector<double> accuracies(TwoQuestions& model, const at::Tensor& ids) {
   const at::Tensor said = model.forward(ids).first.slice(1, 1).argmax(-1);
   return numbers_of(said.eq(right_answers(ids)).to(at::kFloat).mean({0, 1}));

@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-/// Trains two heads to say, at each position, the word before and the word that came first; prints what each
-/// head looks at and what is lost without it. Returns their maps on one sequence.
+/// Trains two heads to predict, at each position, the previous word and the first word; prints each head's
+/// attention and the loss without the head. Returns their maps on one sequence.
 std::vector<Figure> show_trained_heads(std::uint64_t seed);
 
 }  // namespace zoo

@@ -23,7 +23,7 @@ constexpr std::int64_t kPhrases = 100000, kTested = 1000, kBatch = 64, kMeasures
 constexpr std::int64_t kPad = 0, kEnd = 1, kSpecial = 2;
 constexpr double kLearningRate = 0.003;
 
-// Each holds two words that never meet in the training; written by hand.
+// Each pair has two words that never occur together in training; written by hand.
 constexpr std::pair<const char*, const char*> kShown[] = {
     {"the cat", "el gato"},
     {"the black cats", "los gatos negros"},
@@ -121,7 +121,7 @@ std::shared_ptr<Model> build(std::int64_t vocab_size, std::uint64_t seed) {
   return build_model(t5, t5.read_config(config, "the demo"), Head::kSeq2SeqLm, seed);
 }
 
-// The share of phrases whose every word is predicted from those before it: what greedy decoding writes then.
+// Share of phrases with every word predicted from those before it, as greedy decoding writes them.
 double exact_match(Model& model, const Phrases& phrases) {
   const at::NoGradGuard no_grad;
   const at::Tensor right = model.forward(phrases.inputs()).logits.argmax(-1).eq(phrases.targets);
@@ -135,7 +135,7 @@ std::vector<std::string> translate(Model& model, const WordIds& words,
   return written(words, generate(model, {ids_of(words, phrase)}, options).ids.front());
 }
 
-// Where the decoder's last layer looks in the source, on average over its heads.
+// Attention of the decoder's last layer to the source, averaged over its heads.
 Figure attention_map(Model& model, const WordIds& words, const std::vector<std::string>& source) {
   const at::NoGradGuard no_grad;
   const std::vector<std::string> target = translate(model, words, source);
@@ -156,7 +156,7 @@ Figure attention_map(Model& model, const WordIds& words, const std::vector<std::
   return heat_map(map);
 }
 
-// The exact match over the updates, of new phrases as those of the training and of held-out ones.
+// Exact match over the updates, for new training-like phrases and held-out ones.
 struct Curves {
   Line known{"pairs of words as in the training", {}, {}}, held_out{"pairs that never met in it", {}, {}};
 };
@@ -214,7 +214,7 @@ int demo_translate(const Arguments& arguments) {
   const WordIds words = words_of(pairs);
   for (const std::string& text : asked) {
     if (split_words(text).empty()) throw UsageError("--text: nothing to translate in an empty text");
-    static_cast<void>(ids_of(words, split_words(text)));  // words that nobody learns are refused before
+    static_cast<void>(ids_of(words, split_words(text)));  // rejects unknown words before training
   }
   const auto model = build(words.size() + kSpecial, seed);
   const std::pair tested{encode(pairs_of(PhraseSet::kTraining, kTested, seed + 1), words),

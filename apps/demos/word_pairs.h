@@ -4,18 +4,18 @@
 
 namespace zoo {
 
-/// The tutorial's words: animals, fruits and what stands beside them.
+/// The tutorial's words: animals, fruits and context words.
 constexpr const char* kTutorialPairs =
     "cat strolls,cat eats,cat walks,cat runs,dog runs,dog eats,dog likes,dog walks,apple fruit,apple sweet,"
     "apple kitchen,banana fruit,banana ripe,banana kitchen";
 
-/// Words that stand together, each to predict the other of its pair.
+/// Pairs of words; each word predicts the other.
 struct WordPairs {
   WordIds ids;
   at::Tensor inputs, targets;  // [2 * pairs, 1]
 };
 
-/// Throws UsageError naming --pairs for what is no pair.
+/// Throws UsageError naming --pairs for text that is not a pair.
 WordPairs read_word_pairs(const std::string& text);
 
 struct WordTraining {
@@ -24,7 +24,7 @@ struct WordTraining {
   std::uint64_t seed = 123;
 };
 
-/// The vectors [V, width] that the tutorial's model comes to; `on_epoch` is told each loss.
+/// The trained vectors [V, width] of the tutorial's model; `on_epoch` gets each loss.
 at::Tensor learn_word_vectors(const WordPairs& pairs, const WordTraining& how,
                               const std::function<void(std::int64_t epoch, double loss)>& on_epoch = {});
 

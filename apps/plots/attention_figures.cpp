@@ -6,24 +6,24 @@
 namespace zoo {
 namespace {
 
-constexpr std::size_t kMostValues = 14;    // tokens on an axis whose cells have room for their value
-constexpr std::size_t kThumbnail = 40;     // cells along the longer side of a small map, at most
-constexpr std::size_t kGap = 3;            // empty cells between two small maps
-constexpr std::size_t kShortestSide = 10;  // cells of a small map's side, at least
+constexpr std::size_t kMostValues = 14;    // at most so many tokens on an axis: cells show values
+constexpr std::size_t kThumbnail = 40;     // maximum cells per side of a small map
+constexpr std::size_t kGap = 3;            // empty cells between small maps
+constexpr std::size_t kShortestSide = 10;  // minimum cells per side of a small map
 
 int cell_size(std::size_t cells) {
   return std::clamp(static_cast<int>(1500 / cells), 15, 56);
 }
 
-// A small map's side for so many tokens: one cell each, or fewer, or several where there are few tokens.
+// Side of a small map: one cell per token, shrunk for many tokens, enlarged for few.
 std::size_t side_of(std::size_t tokens) {
   if (tokens > kThumbnail) return kThumbnail;
   return tokens * ((kShortestSide + tokens - 1) / tokens);
 }
 
-// Where small maps stand in the large one.
+// Places small maps into a large one.
 struct Mosaic {
-  std::size_t height, width;  // of one small map
+  std::size_t height, width;  // of a small map
   std::vector<std::vector<double>> cells;
 
   Mosaic(const AttentionMaps& maps) : height(side_of(maps.queries.size())), width(side_of(maps.keys.size())) {
@@ -50,7 +50,7 @@ struct Mosaic {
   }
 };
 
-// The numbers 0, 1, … at the middle of each small map.
+// Labels 0, 1, … at the middle of each small map.
 std::vector<std::string> numbered(std::size_t count, std::size_t side) {
   std::vector<std::string> labels(count * (side + kGap) - kGap);
   for (std::size_t i = 0; i < count; ++i) labels[i * (side + kGap) + side / 2] = std::to_string(i);

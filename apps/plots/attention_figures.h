@@ -5,11 +5,11 @@
 
 namespace zoo {
 
-/// One head: tokens on both axes, the values in the cells of a short text.
+/// One head with tokens on both axes; the cells of a short text show their values.
 Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t head);
 
-/// Every head as a small map, a row of them for each layer. A long text's maps are made smaller: a cell shows
-/// the largest weight of its part.
+/// All heads as small maps, one row per layer. A long text's maps are shrunk: a cell shows the largest weight
+/// of its part.
 Figure heads_figure(const AttentionMaps& maps);
 
 }  // namespace zoo

@@ -7,7 +7,7 @@
 namespace zoo {
 namespace {
 
-// The mean weight of key = query + offset over the queries that have one.
+// Mean weight of key = query + offset over the queries with such a key.
 double along(std::span<const float> map, std::size_t size, int offset) {
   double sum = 0;
   int count = 0;

@@ -30,7 +30,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-// 0 … 65535 for 0 … 1, the low byte first.
+// Maps 0 … 1 to 0 … 65535, low byte first.
 std::string packed(const std::vector<float>& weights) {
   std::string bytes;
   bytes.reserve(2 * weights.size());
@@ -69,8 +69,7 @@ Json json_of(const AttentionMaps& maps) {
   return json;
 }
 
-// In a script element "</script" would end it and "<!--" begin a comment, whatever the quotes around them
-// say.
+// In a script element, "</script" ends it and "<!--" begins a comment, even inside quotes.
 std::string inside_script(const Json& json) {
   std::string text;
   for (const char letter : json.dump(-1, ' ', /*ensure_ascii=*/true)) {

@@ -4,7 +4,7 @@
 
 namespace zoo::embedded {
 
-// The files attention_page.html, .css and .js of this folder, built into the program.
+// attention_page.html, .css and .js of this folder, embedded in the program.
 extern const std::string_view kPageHtml, kPageStyle, kPageScript;
 
 }  // namespace zoo::embedded

@@ -13,7 +13,7 @@
 namespace zoo {
 namespace {
 
-// Distinguishable without colour vision, and on white.
+// Distinguishable by colour-blind people and on white.
 constexpr std::array<std::string_view, 8> kColours{"#1f5fa8", "#c0392b", "#2e8b57", "#d98200",
                                                    "#7d4ba0", "#00838f", "#8d5524", "#555555"};
 
@@ -27,7 +27,7 @@ std::string number_text(double value) {
   return std::isfinite(value) ? text.data() : "NaN";
 }
 
-// A string in inline data, which has no escapes.
+// Replaces quotes, since inline data has no escapes.
 std::string data_text(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
   return "\"" + text + "\"";
@@ -47,19 +47,19 @@ std::string frame(const Axes& axes) {
   return script;
 }
 
-// gnuplot takes a tic's label for a format of the number there.
+// gnuplot reads a tic label as a number format.
 std::string as_format(const std::string& label) {
   std::string format;
   for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
   return format;
 }
 
-// set xtics ("iron" 0, "man" 1)
+// Sets tics such as: set xtics ("iron" 0, "man" 1)
 std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
   if (labels.empty()) return "";
   const auto longest = std::max_element(labels.begin(), labels.end(),
                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  // Long labels beside one another stand upright; a few are readable slanted.
+  // Many long labels are vertical; a few are readable slanted.
   const bool upright = labels.size() > (longest->size() > 10 ? 5 : 12) && longest->size() > 3;
   const bool slanted = longest->size() > 10 && !upright;
   std::string script = "set " + axis + "tics ";
@@ -78,7 +78,7 @@ struct Extent {
   double low = 0, high = 0;
 };
 
-// The values' range, with room at both ends for the words that stand there.
+// Range of the values, with margins for the words at both ends.
 template <class Get>
 Extent roomy_extent(const std::vector<WordPoint>& points, Get get) {
   const auto [low, high] = std::minmax_element(points.begin(), points.end(),
@@ -103,7 +103,7 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
       const double value = map.cells[row][column];
-      // Light letters where the cell is dark.
+      // White text on dark cells.
       const bool dark = (value - extent.low) / (extent.high - extent.low) > 0.6;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
                (dark ? " 0xffffff\n" : " 0x202020\n");
@@ -114,7 +114,7 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
 }
 
 struct Box {
-  double x, y, width, height;  // the middle and the sides
+  double x, y, width, height;  // centre and size
 
   bool meets(const Box& other) const {
     return std::abs(x - other.x) * 2 < width + other.width &&
@@ -122,10 +122,10 @@ struct Box {
   }
 };
 
-// Where the words stand, in the axes' units: the nearest place around the point that hides no point and no
-// word before it, the first of those that hide the fewest.
+// Places the words, in axis units: the nearest place around the point that hides no point and no earlier
+// word, or else the first one that hides the fewest.
 std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
-  // Of a figure's default size, within its margins.
+  // For the default figure size, within its margins.
   const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
   std::vector<Box> taken;
   for (const WordPoint& point : points) taken.push_back({point.x, point.y, letter, line / 2});
@@ -195,7 +195,7 @@ Figure bar_chart(const BarChart& chart) {
   for (std::size_t i = 0; i < chart.values.size(); ++i) {
     lines += std::to_string(i) + " " + number_text(chart.values[i]) + "\n";
   }
-  // Long labels are read where the bars lie.
+  // Long labels are readable beside horizontal bars.
   const bool lie =
       std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
   const std::string top = chart.top > 0 ? number_text(chart.top) : "*", values = lie ? "x" : "y";
@@ -218,7 +218,7 @@ Figure bar_chart(const BarChart& chart) {
 }
 
 Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
-  // An empty line keeps the names away from what stands below the axis.
+  // An empty line separates the names from the axis label.
   Axes spaced = axes;
   spaced.x += "\n ";
   std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot;
@@ -230,7 +230,7 @@ Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
       data += number_text(lines[i].x[point]) + " " + number_text(lines[i].y[point]) + "\n";
     }
     script += data_block(name, data);
-    // Few points are worth showing each.
+    // With few points, mark each.
     const std::string style = lines[i].x.size() <= 16 ? "linespoints pt 7 ps 0.8" : "lines";
     plot += (i > 0 ? ", $" : "plot $") + name + " using 1:2 with " + style + " lw 2 lc rgb '" + colour(i) +
             "' title " + gnuplot_quote(lines[i].title);

@@ -7,13 +7,13 @@
 
 namespace zoo {
 
-/// How a figure is written as text.
+/// Style of a figure drawn as text.
 struct TextStyle {
   int width = 80;  // columns
   bool colour = false;
 };
 
-/// A picture as gnuplot's commands, without terminal and output file, and as text; sizes in pixels.
+/// A figure as gnuplot commands, without terminal and output file, and as text; sizes in pixels.
 struct Figure {
   std::string script;
   std::function<std::string(const TextStyle&)> text;
@@ -25,7 +25,7 @@ struct Axes {
   bool log_x = false, log_y = false;
 };
 
-/// A word at a place; points of a group (0, 1, …) share a colour.
+/// A word at a point; a group (0, 1, …) shares one colour.
 struct WordPoint {
   double x = 0, y = 0;
   std::string word;
@@ -33,19 +33,19 @@ struct WordPoint {
 };
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points);
 
-/// Cells [rows][columns] as colours, from `low` (pale) to `high` (dark); rows run from the top down.
-/// Without labels the axes count. Equal low and high: the range of the cells.
+/// Cells [rows][columns] as colours from `low` (pale) to `high` (dark); the first row is at the top. Axes
+/// without labels show indices. Equal low and high: the range of the cells.
 struct HeatMap {
   Axes axes;
   std::vector<std::string> rows, columns;
   std::vector<std::vector<double>> cells;
-  bool values = true;  // written into the cells
+  bool values = true;  // print them in the cells
   double low = 0, high = 0;
 };
 Figure heat_map(const HeatMap& map);
 
-/// A bar for each label, its value at its end, standing or, where a label is long, lying; `group` chooses the
-/// colour, `top` the end of the axis (0: by the values).
+/// A bar per label with its value at the end, vertical, or horizontal if a label is long; `group` selects the
+/// colour, `top` the end of the axis (0: from the values).
 struct BarChart {
   Axes axes;
   std::vector<std::string> labels;
@@ -61,10 +61,10 @@ struct Line {
 };
 Figure line_chart(const Axes& axes, const std::vector<Line>& lines);
 
-/// Figures side by side in rows of `columns`, under one title.
+/// Figures in rows of `columns` under one title.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);
 
-/// Writes the picture, a PNG or SVG by its name's end. Throws GnuplotMissing, or Error naming the file.
+/// Writes a PNG or SVG, by the file extension. Throws GnuplotMissing, or Error naming the file.
 void draw(const Figure& figure, const std::filesystem::path& path);
 
 }  // namespace zoo

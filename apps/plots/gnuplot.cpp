@@ -22,8 +22,7 @@ std::string first_line(const std::string& text) {
 }  // namespace
 
 std::string gnuplot_quote(const std::string& text) {
-  // In single quotes gnuplot loses a quote that comes first; in double quotes it runs what stands in
-  // backquotes.
+  // gnuplot drops a leading quote in single quotes and runs text between backquotes in double quotes.
   constexpr std::string_view kPlain = " !#&()*+,-./:;<=>?@[]^_{|}~%";
   std::string quoted = "\"";
   for (const char letter : text) {
@@ -39,7 +38,7 @@ std::string gnuplot_quote(const std::string& text) {
 }
 
 void gnuplot(const std::string& script, const fs::path& output) {
-  // gnuplot reads script and data from files; they and its result lie in a folder that vanishes.
+  // gnuplot reads script and data from files; a temporary folder holds them and the result.
   AtomicDirectory folder(output.string() + ".gnuplot");
   const fs::path picture = folder.path() / output.filename(), script_file = folder.path() / "script.gp";
   write_file(script_file, "OUTPUT = " + gnuplot_quote(picture.string()) + "\n" + script);

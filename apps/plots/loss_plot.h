@@ -4,8 +4,8 @@
 
 namespace zoo {
 
-/// Draws training and validation loss over the iterations of a metrics.jsonl into a PNG.
-/// Throws Error if gnuplot is not installed, or there is nothing to draw.
+/// Plots training and validation loss of a metrics.jsonl over iterations as a PNG. Throws Error if gnuplot is
+/// not installed or there is nothing to plot.
 void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output);
 
 }  // namespace zoo

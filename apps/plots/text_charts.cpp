@@ -31,7 +31,7 @@ std::string tinted(const TextStyle& style, std::size_t group, const std::string&
          "\x1b[0m";
 }
 
-// A number's place on an axis of `cells`, whose ends are the smallest and the largest number put in.
+// Maps a number to a cell of an axis from the smallest to the largest included number.
 class Scale {
  public:
   explicit Scale(bool logarithmic) : logarithmic_(logarithmic) {}
@@ -58,7 +58,7 @@ class Scale {
   double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
 };
 
-// Characters at places; row 0 is the top.
+// A grid of characters; row 0 is the top.
 class Canvas {
  public:
   Canvas(int rows, int columns)
@@ -68,7 +68,7 @@ class Canvas {
   void put(int row, int column, const std::string& cell) {
     if (row >= 0 && row < rows() && column >= 0 && column < columns()) at(row, column) = cell;
   }
-  /// True where every cell of the stretch is empty.
+  /// True if all cells of the range are empty.
   bool is_free(int row, int column, int width) const {
     for (int i = column; i < column + width; ++i) {
       if (i < 0 || i >= columns() || cells_[index(row)][index(i)] != " ") return false;
@@ -90,7 +90,7 @@ class Canvas {
   std::vector<std::vector<std::string>> cells_;
 };
 
-// The canvas between its axes, with their ends written beside them.
+// Adds axes and their end values around the canvas.
 std::string framed(const Axes& axes, const Canvas& canvas, const Scale& x, const Scale& y) {
   std::string text = axes.title + "\n";
   for (int row = 0; row < canvas.rows(); ++row) {
@@ -112,7 +112,7 @@ int canvas_width(const TextStyle& style) {
   return std::clamp(style.width - kAxis - 2, 20, 100);
 }
 
-// Points of the line and enough between them to join them.
+// Draws the points of the line and enough points between them to join them.
 void put_line(const Line& line, const Scale& x, const Scale& y, Canvas& canvas, const std::string& mark) {
   int last_column = -1, last_row = 0;
   for (std::size_t i = 0; i < line.x.size(); ++i) {
@@ -177,14 +177,14 @@ std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& po
     widest = std::max(widest, display_width(point.word));
   }
   Canvas canvas(kRows, canvas_width(style));
-  const int room = std::max(1, canvas.columns() - widest - 2);  // for the word behind the last point
+  const int room = std::max(1, canvas.columns() - widest - 2);  // for the word to the right of the last point
   for (const WordPoint& point : points) {
     const int row = canvas.rows() - 1 - y.place(point.y, canvas.rows()), column = x.place(point.x, room);
     const auto group = static_cast<std::size_t>(point.group);
     canvas.put(row, column, tinted(style, group, kMarks[group % kMarks.size()]));
     const int width = display_width(point.word);
     if (!canvas.is_free(row, column + 1, width)) continue;
-    // The word in its first cell; the others give way.
+    // The first cell holds the whole word; the other cells that it covers become empty.
     canvas.put(row, column + 1, tinted(style, group, point.word));
     for (int i = 1; i < width; ++i) canvas.put(row, column + 1 + i, "");
   }

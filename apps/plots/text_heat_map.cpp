@@ -10,7 +10,7 @@ namespace zoo {
 namespace {
 
 constexpr std::array<const char*, 5> kShades{" ", "░", "▒", "▓", "█"};
-// Of the 256 colours of a terminal: pale to dark red, and blue over white to red for values around 0.
+// Of a terminal's 256 colours: pale to dark red, and blue over white to red for values around 0.
 constexpr std::array kOneSided{231, 224, 217, 210, 203, 196, 160, 124, 88, 52};
 constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14;
@@ -31,14 +31,14 @@ struct ColourScale {
     if (low == high) high += 1;
   }
 
-  // 0 … count - 1
+  // Colour index from 0 to count - 1.
   std::size_t step(double value, std::size_t count) const {
     if (!std::isfinite(value)) return 0;
     const double part = std::clamp((value - low) / (high - low), 0.0, 1.0);
     return std::min(count - 1, static_cast<std::size_t>(part * static_cast<double>(count)));
   }
 
-  // `text` on the value's colour.
+  // Prints `text` on the value's colour.
   std::string coloured(double value, const std::string& text) const {
     const std::size_t at = step(value, kOneSided.size());
     const bool dark = low < 0 ? at < 2 || at > 7 : at > 4;
@@ -53,7 +53,7 @@ std::string padded(const std::string& text, int columns, bool right) {
   return right ? space + fitting : fitting + space;
 }
 
-// The part of the cells that a character stands for: the value furthest from 0.
+// The value furthest from 0 among the cells that one character represents.
 double largest(const HeatMap& map, std::size_t row_begin, std::size_t row_end, std::size_t begin,
                std::size_t end) {
   double found = map.cells[row_begin][begin];

@@ -7,19 +7,19 @@
 
 namespace zoo {
 
-// The figures as lines of text, each as wide as style.width at most: for a terminal, where nothing else is
-// there to draw them. Without colours shades stand for values.
+// Figures as text of at most style.width columns, for terminals without gnuplot. Without colours shades
+// represent values.
 
-/// The values where they fit, else shades of two characters a cell, else the largest of the cells that share
-/// a character. Columns have their labels above them or, where these do not fit, their numbers.
+/// Shows values if they fit, else shades of two characters per cell, else the largest of the cells that share
+/// a character. Columns have labels above them or, if these do not fit, numbers.
 std::string text_heat_map(const HeatMap& map, const TextStyle& style);
 
 std::string text_bar_chart(const BarChart& chart, const TextStyle& style);
 
-/// A mark for each line, named below.
+/// One mark per line, with a legend below.
 std::string text_line_chart(const Axes& axes, const std::vector<Line>& lines, const TextStyle& style);
 
-/// Words at their places; of those that meet, the first is whole.
+/// Words at their points; if words overlap, the first one is complete.
 std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& points, const TextStyle& style);
 
 }  // namespace zoo

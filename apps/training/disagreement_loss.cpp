@@ -15,7 +15,7 @@ void for_each_attention(const Model& model, const Do& act) {
   }
 }
 
-// While it lives, the model's attentions put down what their heads make: an entry for each layer.
+// While in scope, the model's attentions record the outputs of their heads: one entry per layer.
 class Recording {
  public:
   Recording(const Model& model, std::vector<HeadRecord>& records) : model_(model) {

@@ -9,23 +9,22 @@
 
 namespace zoo {
 
-/// What the heads of an attention shall not have in common (Li et al., 2018, section 3.2): the positions that
-/// they attend to, the values that they attend with, or what they give.
+/// Where the heads of an attention should differ (Li et al., 2018, section 3.2): the positions they attend
+/// to, the values they attend with, or their outputs.
 enum class Disagreement { kNone, kPositions, kSubspaces, kOutputs };
 
-/// "none", "positions", "subspaces", "outputs": the names that flags use.
+/// The flag values "none", "positions", "subspaces", "outputs".
 std::vector<std::string> disagreement_names();
 Disagreement disagreement_named(const std::string& name);
 
-/// Adds to a model's loss a weight times how alike the heads of a self-attention are, the mean over all
-/// layers of position_similarity or subspace_similarity (models/layers/disagreement.h).
+/// Adds to a model's loss a weight times the similarity of self-attention heads: position_similarity or
+/// subspace_similarity (models/layers/disagreement.h), averaged over all layers.
 class DisagreementLoss {
  public:
-  /// Throws Error naming --disagreement for a model whose
-  /// attentions have one head or that has none.
+  /// Throws Error naming --disagreement if the model has no attention or attentions with only one head.
   DisagreementLoss(std::shared_ptr<Model> model, Disagreement kind, double weight);
 
-  /// The model's output for the inputs, its loss with the penalty.
+  /// The model's output for the inputs; its loss includes the penalty.
   ModelOutput forward(ModelInputs inputs) const;
 
  private:

@@ -8,10 +8,10 @@
 
 namespace zoo {
 
-/// Loss scaling for float16 (Micikevicius et al., 2018, section 3.2), as torch.amp.GradScaler: small
-/// gradients would be zero in float16, so the loss is multiplied by a scale and the gradients divided by it.
-/// After an overflow the update is left out and the scale halved; after `growth_interval` good updates in a
-/// row it is doubled.
+/// Loss scaling for float16 (Micikevicius et al., 2018, section 3.2), as torch.amp.GradScaler. Small
+/// gradients underflow to zero in float16, so the loss is multiplied by a scale and the gradients are divided
+/// by it. After an overflow the update is skipped and the scale halved; after `growth_interval` good updates
+/// in a row the scale is doubled.
 class GradScaler {
  public:
   struct Options {
@@ -24,17 +24,17 @@ class GradScaler {
 
   at::Tensor scaled(const at::Tensor& loss) const;
 
-  /// Divides the gradients by the scale, in place. False if one of them is not finite: leave the update out.
+  /// Divides the gradients by the scale, in place. False if one is not finite: skip the update.
   bool unscale(const std::vector<at::Tensor>& gradients);
 
-  /// Once for each update, after unscale().
+  /// Call once per update, after unscale().
   void adjust();
 
   double scale() const;
 
   /// "scaler.scale" and "scaler.growth_tracker".
   NamedTensors state() const;
-  /// Throws Error naming the file if it lacks them.
+  /// Throws Error naming the file if these tensors are missing.
   void load_state(const SafetensorsFile& file);
 
  private:

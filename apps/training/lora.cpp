@@ -67,12 +67,12 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
 void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
                          at::Generator& generator, std::int64_t rank) {
   const at::Tensor& weight = projection->weight;
-  // He et al. (2015) with a = sqrt(5), as a projection has it; drawn on the CPU, equal on every device.
+  // He et al. (2015) with a = sqrt(5), as for a projection; drawn on the CPU for equal values on all devices.
   const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
   const at::Tensor a =
       at::empty({rank, weight.size(1)}).uniform_(-bound, bound, generator).to(weight.device());
   const at::Tensor b = at::zeros({weight.size(0), rank}, a.options());
-  std::string key = name;  // a name in a module has no dots
+  std::string key = name;  // names in a module must not contain dots
   std::replace(key.begin(), key.end(), '.', '_');
   all_.push_back({projection, weight, register_parameter(key + "_a", a), register_parameter(key + "_b", b)});
 }

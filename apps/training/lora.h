@@ -10,31 +10,31 @@
 
 namespace zoo {
 
-/// Whether `name` fits a pattern, in which * stands for any text and ? for a letter.
+/// Whether `name` matches a pattern: * is any text, ? any one character.
 bool fits(const std::string& pattern, const std::string& name);
 
-/// Parameters whose names fit one of the patterns get no gradient. Returns their number. Throws Error naming
-/// a pattern that fits none.
+/// Freezes parameters whose names match one of the patterns. Returns their number. Throws Error naming a
+/// pattern that matches none.
 std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& patterns);
 
-/// Low-rank adapters (Hu et al., 2022): a projection W of the module is frozen and W + alpha / rank B A is
-/// used, with A [rank, in] drawn and B [out, rank] zero at first. They are part of the module, as "lora", so
-/// that an optimizer finds them.
+/// Low-rank adapters, LoRA (Hu et al., 2022): freezes a projection W of the module and uses W + alpha / rank
+/// B A, with A [rank, in] random and B [out, rank] zero at first. The adapters become the submodule "lora",
+/// so an optimizer finds them.
 class LoraAdapters : public torch::nn::Module {
  public:
   struct Options {
     std::int64_t rank = 8;
     double alpha = 16;
-    std::vector<std::string> targets{"*attention*"};  // patterns of the projections' names
-    std::vector<std::string> trains;  // patterns of other parameters that stay trained, of a fresh head say
+    std::vector<std::string> targets{"*attention*"};  // patterns for names of projections
+    std::vector<std::string> trains;  // patterns for other parameters to train, such as a new head
     std::uint64_t seed = 0;
   };
 
-  /// Freezes all of the module but `trains`. Throws Error naming the patterns if no projection fits.
+  /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
-  /// While it lives, forward passes use the adapted weights; their graph outlives it. Of null it does
-  /// nothing.
+  /// While in scope, forward passes use the adapted weights; their graph stays valid afterwards. With null it
+  /// does nothing.
   class Scope {
    public:
     explicit Scope(LoraAdapters* adapters) : adapters_(adapters) {
@@ -50,7 +50,7 @@ class LoraAdapters : public torch::nn::Module {
     LoraAdapters* adapters_;
   };
 
-  /// While it lives, the module's own parameters hold the adapted weights, for saving it whole.
+  /// While in scope, the module's own parameters hold the adapted weights, to save a merged model.
   class MergedScope {
    public:
     explicit MergedScope(LoraAdapters* adapters);
@@ -63,18 +63,18 @@ class LoraAdapters : public torch::nn::Module {
     std::vector<at::Tensor> own_;
   };
 
-  /// What stays trained beside it.
+  /// Patterns of the other trained parameters.
   const std::vector<std::string>& trains() const { return trains_; }
 
-  /// Its parameters by name.
+  /// The adapters' parameters by name.
   NamedTensors state() const;
-  /// Throws Error naming the file and the tensor that is missing or has another shape.
+  /// Throws Error naming the file and a tensor that is missing or has another shape.
   void load_state(const SafetensorsFile& file);
 
  private:
   struct Adapted {
     std::shared_ptr<LinearImpl> projection;
-    at::Tensor weight, a, b;  // weight: the frozen one
+    at::Tensor weight, a, b;  // weight: the frozen projection
   };
 
   void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection, at::Generator& generator,

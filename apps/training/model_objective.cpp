@@ -17,7 +17,7 @@ Batch ModelObjective::training(std::int64_t micro_step) {
   batch.inputs.loss = loss_;
   batch.inputs.loss_only = true;
   if (loss_.class_weights.defined()) {
-    // The loss is the mean by weights, so that its own weight is their sum.
+    // The loss is a mean weighted by class, so the batch counts by the sum of these weights.
     const at::Tensor labels = batch.inputs.labels.masked_select(batch.inputs.labels.ge(0));
     batch.targets = loss_.class_weights.index_select(0, labels).sum().item<double>();
   }

@@ -10,19 +10,18 @@
 
 namespace zoo {
 
-/// A model of the zoo on batches. Label smoothing, class weights and penalties are of the training alone:
-/// what is evaluated is the loss without them.
+/// A model of the zoo on batches. Label smoothing, class weights and penalties apply to training only;
+/// evaluation reports the loss without them.
 class ModelObjective final : public Objective {
  public:
-  /// `meter` may be null. The batches must outlive it.
+  /// `meter` may be null. `batches` must outlive the objective.
   ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter = nullptr,
                  LossOptions loss = {});
 
-  /// Adds a penalty on heads that are alike to the loss of the training. Throws Error as DisagreementLoss
-  /// does.
+  /// Adds a penalty on similar heads to the training loss. Throws Error as DisagreementLoss does.
   void penalize(Disagreement kind, double weight) { disagreement_ = {model_, kind, weight}; }
 
-  /// Forward passes use these adapters of the model.
+  /// Forward passes use these adapters.
   void adapt(std::shared_ptr<LoraAdapters> adapters) { adapters_ = std::move(adapters); }
 
   torch::nn::Module& module() override { return *model_; }

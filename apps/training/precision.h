@@ -5,7 +5,7 @@
 
 namespace zoo {
 
-/// Mixed precision (Micikevicius et al., 2018) while it lives: matrix products in `dtype`, the rest in
+/// Mixed precision (Micikevicius et al., 2018) while in scope: matrix products in `dtype`, the rest in
 /// float32. kFloat changes nothing.
 class AutocastScope {
  public:
@@ -22,7 +22,7 @@ class AutocastScope {
     if (!active_) return;
     at::autocast::set_autocast_enabled(device_, was_enabled_);
     at::autocast::set_autocast_dtype(device_, was_dtype_);
-    // The cache holds the parameters' copies in `dtype`, which the next update makes stale.
+    // The cache holds copies of the parameters in `dtype`; the next update makes them stale.
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   }
   AutocastScope(const AutocastScope&) = delete;

@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-/// While it lives, the first Ctrl-C (SIGINT) or SIGTERM is remembered instead of ending the process; a second
-/// one ends it at once. One at a time.
+/// While in scope, the first Ctrl-C (SIGINT) or SIGTERM is recorded instead of ending the process; a second
+/// one ends it at once. Only one may exist at a time.
 class StopSignal {
  public:
   StopSignal();
@@ -11,7 +11,7 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// The signal's number, or 0 while none came.
+  /// Signal number, or 0 if none has arrived.
   static int received();
 };
 

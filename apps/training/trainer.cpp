@@ -14,7 +14,7 @@
 
 namespace zoo {
 
-// The time that iterations take, without what lies between pause() and go_on().
+// Measures the time of iterations, excluding the time between pause() and go_on().
 class Trainer::Clock {
  public:
   Clock() { go_on(); }
@@ -28,7 +28,7 @@ class Trainer::Clock {
   struct Lap {
     double ms_per_iteration = 0, tokens_per_second = 0;
   };
-  /// Since the last call.
+  /// Time since the last call.
   Lap lap() {
     pause();
     Lap lap;
@@ -50,7 +50,7 @@ class Trainer::Clock {
   std::int64_t iterations_ = 0, tokens_ = 0;
 };
 
-// What a run leaves for people to look at.
+// Writes the run's records: metrics log and TensorBoard events.
 class Trainer::Record {
  public:
   Record(const RunDirectory& run, std::int64_t first_iteration)
@@ -153,8 +153,8 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
   throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
 }
 
-// Ranks draw dropout of their own. A checkpoint holds the generators of rank 0 alone, so that the others draw
-// by the iteration.
+// Each rank draws its own dropout. A checkpoint holds only rank 0's generators, so the other ranks seed
+// theirs by the iteration.
 void Trainer::seed_rank(std::int64_t iteration) const {
   const PhiloxCounter place = {static_cast<std::uint32_t>(options_.ranks->rank()), 0,
                                static_cast<std::uint32_t>(iteration),
@@ -165,7 +165,7 @@ void Trainer::seed_rank(std::int64_t iteration) const {
 
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
-  // The record of the end: what the last update has come to.
+  // Final record: the result of the last update.
   Metrics end = metrics(iteration, last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
@@ -189,7 +189,7 @@ bool Trainer::stopped(TrainingObserver& observer) const {
 double Trainer::last_loss() const {
   if (!updater_.loss().defined()) return 0;
   const double loss = updater_.loss().item<double>();
-  // Every rank's part is weighed by all ranks' targets, times their number.
+  // Each rank's loss is already weighted by the targets of all ranks, times the number of ranks.
   const double mean = options_.ranks != nullptr
                           ? options_.ranks->sum(loss) / static_cast<double>(options_.ranks->size())
                           : loss;
@@ -226,13 +226,13 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
     throw Error("the validation loss before iteration ", iteration, " is ", val_loss,
                 "; the last checkpoint is whole (a lower --learning_rate may help)");
   }
-  // Weights that nothing has trained are not worth a place.
+  // Do not save untrained weights as the best.
   last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;
   if (last_evaluation_.best) {
     best_val_loss_ = val_loss;
     if (writes()) run_.write_best(save_model_);
   }
-  // A resumed run evaluates anew where its checkpoint was written, which may have counted it.
+  // A resumed run repeats the evaluation of its checkpoint's iteration, which may already be counted.
   if (iteration > counted_evaluation_)
     stale_evaluations_ = last_evaluation_.best ? 0 : stale_evaluations_ + 1;
   counted_evaluation_ = std::max(counted_evaluation_, iteration);

@@ -14,19 +14,19 @@ namespace zoo {
 struct TrainerOptions {
   std::int64_t max_iters = 2000;
   std::int64_t eval_interval = 250;
-  std::int64_t eval_iters = 200;  // batches of a split; fewer where there are not so many
+  std::int64_t eval_iters = 200;  // batches per split; fewer if the split has fewer
   std::int64_t log_interval = 10;
-  bool always_save_checkpoint = true;  // false: a step checkpoint only where the validation loss improves
-  std::int64_t patience = 0;  // evaluations in a row without a better loss that end the training; 0: none do
+  bool always_save_checkpoint = true;  // false: only when the validation loss improves
+  std::int64_t patience = 0;  // stop after so many evaluations in a row without a lower loss; 0: never
   std::uint64_t seed = 1337;
   Schedule schedule;
   UpdaterOptions updater;
-  /// Writes a step checkpoint's model where that is another than best/ and final/ hold (adapters apart).
+  /// Writes a step checkpoint's model if it differs from best/ and final/ (separate adapters).
   std::function<void(const std::filesystem::path&)> save_step;
-  Ranks* ranks = nullptr;  // who trains along; must outlive the trainer
+  Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
-/// The mean losses of an evaluation, before the update of `iter`, and the figures of the validation split.
+/// Mean losses of an evaluation before the update of `iter`, and metrics of the validation split.
 struct Evaluation {
   std::int64_t iter = 0;
   double train_loss = 0, val_loss = 0;
@@ -34,7 +34,7 @@ struct Evaluation {
   bool best = false;
 };
 
-/// Who is told how a training goes. All calls come from the thread that trains.
+/// Callbacks for training progress. All calls come from the training thread.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
@@ -43,12 +43,12 @@ class TrainingObserver {
   virtual void on_metrics(const Metrics&) {}
   virtual void on_evaluation(const Evaluation&) {}
   virtual void on_checkpoint(const std::filesystem::path&) {}
-  /// Asked after each micro step; true ends the training with a checkpoint.
+  /// Called after each micro step; true ends the training with a checkpoint.
   virtual bool stop() { return false; }
 };
 
-/// The mean loss over batches of a split, by their targets, and its scores. `on_step` is told how many are
-/// done.
+/// Mean loss over batches of a split, weighted by their targets, and scores. `on_step` gets the number of
+/// finished batches.
 struct SplitEvaluation {
   double loss = 0;
   std::vector<Score> scores;
@@ -57,28 +57,28 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
                                const UpdaterOptions& precision,
                                const std::function<void(std::int64_t)>& on_step);
 
-/// Trains an objective: schedule, accumulation, clipping, mixed precision, evaluation, checkpoints from which
-/// it continues bit for bit.
+/// Trains an objective: schedule, gradient accumulation, clipping, mixed precision, evaluation, checkpoints.
+/// A resumed run continues bit for bit.
 class Trainer {
  public:
-  /// Writes what a checkpoint holds beside the optimizer's state: the model itself, its tokenizer.
+  /// Writes the model and tokenizer of a checkpoint, beside the optimizer's state.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  /// The objective must outlive it.
+  /// `objective` must outlive the trainer.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must
-  /// already have the checkpoint's weights. Throws Error naming the file that does not fit.
+  /// already have the checkpoint's weights. Throws Error naming a file that does not match.
   void resume(std::int64_t iteration);
 
   struct Result {
-    bool finished = false;  // false: the observer stopped it
+    bool finished = false;  // false: stopped by the observer
     std::int64_t iterations = 0;
     double best_val_loss = 0, final_val_loss = 0;
   };
 
-  /// Throws Error when the loss or a gradient is no longer finite, or a checkpoint cannot be written; the
-  /// last one stays.
+  /// Throws Error if the loss or a gradient is not finite, or a checkpoint cannot be written; the last
+  /// checkpoint stays.
   Result train(TrainingObserver& observer);
 
  private:
@@ -100,7 +100,7 @@ class Trainer {
   SaveModel save_model_;
   TrainerOptions options_;
   Updater updater_;
-  // Iteration 0 is not counted: weights that nothing has trained are no standard.
+  // Iteration 0 is not counted: untrained weights are no baseline.
   std::int64_t first_iteration_ = 0, stale_evaluations_ = 0, counted_evaluation_ = 0;
   double best_val_loss_;
   Evaluation last_evaluation_;

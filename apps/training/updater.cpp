@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kGradient = "gradient.";
 constexpr const char* kLoss = "loss";
 
-// Adds the time that it lives to a sum.
+// Adds its lifetime to a sum, in seconds.
 class Stopwatch {
  public:
   explicit Stopwatch(double& sum) : sum_(sum) {}
@@ -66,17 +66,17 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
   for (; done_ < options_.accumulation; ++done_) {
     Batch& batch = batches[static_cast<std::size_t>(done_)];
     const bool last = done_ + 1 == options_.accumulation;
-    // A rank cannot leave out a batch that the others wait for.
+    // With ranks, no batch is skipped: the other ranks wait for it.
     if (batch.targets > 0 || ranks_ != nullptr) backward(batch, ranks * batch.targets / targets, last);
-    batch.loss = nullptr;  // what it holds is needed no more
-    // The others would wait for the gradients of a rank that leaves in the middle.
+    batch.loss = nullptr;  // frees memory that is no longer needed
+    // With ranks, do not stop here: the others would wait for this rank's gradients.
     if (!last && ranks_ == nullptr && stop()) {
       ++done_;
       return Outcome::kInterrupted;
     }
   }
   done_ = 0;
-  if (!loss_.defined()) return Outcome::kSkipped;  // not one target
+  if (!loss_.defined()) return Outcome::kSkipped;  // no targets at all
   return apply(iteration, learning_rate);
 }
 
@@ -89,7 +89,7 @@ void Updater::backward(const Batch& batch, double share, bool last) {
   }
   const Stopwatch watch(times_.backward);
   if (share == 0) {
-    loss = at::where(loss.isfinite(), loss, 0.0) * 0.0;  // the mean over no target is not a number
+    loss = at::where(loss.isfinite(), loss, 0.0) * 0.0;  // the mean over no targets is NaN
   } else if (share != 1) {
     loss = loss * share;
   }
@@ -110,7 +110,7 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
     }
   }
   optimizer_->step(learning_rate);
-  // A GPU is asked only where the loss is, too: until then the optimizer leaves the weights as they are.
+  // On a GPU the check waits until the loss is read; until then the optimizer keeps the weights unchanged.
   if (!options_.device.is_cuda() && !is_finite(optimizer_->gradient_norm())) report_fault(iteration);
   optimizer_->zero_grad();
   if (average_) average_->update();
@@ -118,7 +118,7 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
 }
 
 void Updater::report_fault(std::int64_t iteration) const {
-  // Where a weight is not finite no gradient is: it is to be named first.
+  // A non-finite weight makes all gradients non-finite, so it is named first.
   std::string fault;
   for (const auto& [name, parameter] : optimizer_->parameters()) {
     if (fault.empty() && !is_finite(parameter)) fault = "the weight '" + name + "'";

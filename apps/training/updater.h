@@ -13,41 +13,41 @@
 namespace zoo {
 
 struct UpdaterOptions {
-  std::int64_t accumulation = 1;      // micro steps of an update
-  at::ScalarType dtype = at::kFloat;  // kBFloat16, kHalf: autocast, with float32 weights; kHalf with a scaler
+  std::int64_t accumulation = 1;      // micro steps per update
+  at::ScalarType dtype = at::kFloat;  // kBFloat16, kHalf: autocast, float32 weights; kHalf: scaled loss
   c10::Device device = c10::kCPU;
   OptimizerOptions optimizer;
   GradScaler::Options scaler;
-  double ema_decay = 0;  // of a WeightAverage; 0: none
+  double ema_decay = 0;  // of the WeightAverage; 0: none
 };
 
-/// Seconds of an update by what they went into; of a GPU, to which work is only handed, those of the program.
+/// Seconds per part of an update; on a GPU, the time to launch the work.
 struct UpdateTimes {
   double data = 0, forward = 0, backward = 0, optimizer = 0;
 };
 
-/// Does updates: the micro steps of each, whose losses count by their targets, so that 4 micro steps of 3
-/// rows are 1 of 12; loss scaling; clipping; the optimizer; the average of the weights.
+/// Performs updates: micro steps, loss scaling, clipping, the optimizer, the average of the weights. Losses
+/// are weighted by their targets: 4 micro steps of 3 rows equal 1 of 12.
 class Updater {
  public:
-  /// `ranks` may be null: this process trains alone.
+  /// `ranks` may be null for a single process.
   Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks);
 
   enum class Outcome {
     kDone,
-    kSkipped,      ///< a gradient overflowed in float16; the scale is lowered, the weights are as they were
-    kInterrupted,  ///< `stop` said so between two micro steps; the next call goes on behind them
+    kSkipped,      ///< a float16 gradient overflowed; the scale is lowered, the weights are unchanged
+    kInterrupted,  ///< `stop` returned true between two micro steps; the next call continues after them
   };
-  /// One update. Throws Error naming the tensor if a gradient is not finite (other than by float16's range);
-  /// the weights are then as they were.
+  /// One update. Throws Error naming the tensor if a gradient is not finite (except for float16 overflow);
+  /// the weights are then unchanged.
   Outcome run(std::int64_t iteration, double learning_rate, const std::function<bool()>& stop);
 
-  /// The mean loss of the last update's targets, a tensor so that nothing waits for it; of this rank's part.
+  /// Mean loss over this rank's targets in the last update; a tensor, so that nothing waits for it.
   const at::Tensor& loss() const { return loss_; }
-  std::int64_t tokens() const { return tokens_; }      // of the last update
-  const UpdateTimes& times() const { return times_; }  // the same
+  std::int64_t tokens() const { return tokens_; }      // in the last update
+  const UpdateTimes& times() const { return times_; }  // of the last update
 
-  /// Micro steps that an interrupted update has done.
+  /// Finished micro steps of an interrupted update.
   std::int64_t micro_steps() const { return done_; }
 
   Optimizer& optimizer() { return *optimizer_; }
@@ -55,10 +55,9 @@ class Updater {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   const GradScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 
-  /// Writes and reads optimizer.safetensors and, where there are such things, average.safetensors and
-  /// gradients.safetensors.
+  /// Writes optimizer.safetensors and, if present, average.safetensors and gradients.safetensors.
   void save(const std::filesystem::path& directory) const;
-  /// `micro_steps` of the update were done when it was saved. Throws Error naming the file.
+  /// `micro_steps` of the update were finished when it was saved. Throws Error naming the file.
   void load(const std::filesystem::path& directory, std::int64_t micro_steps);
 
  private:

@@ -44,7 +44,7 @@ constexpr std::array kDemos{
          demo_training_memory},
 };
 
-// A demo that learns for long, and the updates that it does among all others; 0: as by itself.
+// A demo with long training, and its number of updates in `demo all`; 0: the demo's own default.
 struct Learner {
   std::string_view demo;
   std::int64_t updates;
@@ -53,7 +53,7 @@ struct Learner {
 constexpr std::array kLearners{Learner{"translate", 0}, Learner{"length-generalisation", 600}};
 constexpr std::int64_t kQuickUpdates = 4;
 
-// The flags of a demo among all others, of which those say so that do less than by themselves.
+// Flags of a demo in `demo all`; prints a note if it trains for fewer updates than usual.
 std::vector<std::string> shortened(std::string_view demo, bool quick) {
   const auto learner =
       std::find_if(kLearners.begin(), kLearners.end(), [&](const Learner& one) { return one.demo == demo; });
@@ -73,7 +73,7 @@ int list_demos(const Arguments& arguments) {
   return 0;
 }
 
-// One demo that fails does not keep the others from running.
+// If one demo fails, the others still run.
 int run_all(const Arguments& arguments) {
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kConfig = "config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
-// What is copied as it is.
+// Files that are copied unchanged.
 constexpr std::array<std::string_view, 13> kCopied{
     kGenerationConfig,
     "tokenizer.json",
@@ -45,7 +45,7 @@ bool is_part_of_checkpoint(const std::string& name) {
          ends_with(".safetensors") || ends_with(".safetensors.index.json");
 }
 
-// What stands under the name is given up, so it must be something that export could have written.
+// Export replaces an existing target, so the target must look like an earlier export.
 void check_target(const fs::path& source, const fs::path& target) {
   std::error_code none;
   if (fs::equivalent(source, target, none))
@@ -64,12 +64,12 @@ void check_target(const fs::path& source, const fs::path& target) {
   }
 }
 
-// The type of all tensors, or float32.
+// The common type of all tensors, or float32 if they differ.
 at::ScalarType dtype_of_files(const WeightFiles& files, const fs::path& directory) {
   std::optional<at::ScalarType> common;
   for (const std::string& name : files.names()) {
     const at::ScalarType dtype = files.entry(name).dtype;
-    if (!at::isFloatingType(dtype)) continue;  // a buffer that nobody needs
+    if (!at::isFloatingType(dtype)) continue;  // an unused buffer
     if (dtype == at::kDouble) {
       throw Error(directory, ": ", name,
                   " is float64; expected float32, bfloat16 or float16 (--dtype converts it)");
@@ -80,8 +80,8 @@ at::ScalarType dtype_of_files(const WeightFiles& files, const fs::path& director
   return common.value_or(at::kFloat);
 }
 
-// The source's keys say more than what the zoo reads of them, so they stay; `ours` says what was written and
-// what the source leaves to a default.
+// Keeps all keys of the source, since it has more than the zoo reads; `ours` has the written values and those
+// that the source leaves to a default.
 void merge_config(const fs::path& source, const fs::path& target) {
   nlohmann::json merged = read_json(source);
   const nlohmann::json ours = read_json(target);
@@ -90,7 +90,7 @@ void merge_config(const fs::path& source, const fs::path& target) {
   }
   merged["architectures"] = ours.at("architectures");
   merged["dtype"] = ours.at("dtype");
-  // What transformers 4 called it.
+  // The key's name in transformers 4.
   if (merged.contains("torch_dtype")) merged["torch_dtype"] = ours.at("dtype");
   write_json(target, merged);
 }
@@ -99,11 +99,11 @@ void copy_files(const fs::path& source, const fs::path& target) {
   for (const std::string_view name : kCopied) {
     if (fs::exists(source / name)) write_file(target / name, read_file(source / name));
   }
-  // Without one, transformers reads the end token from config.json; an empty one would hide it.
+  // Without this file transformers reads the end token from config.json; an empty file would hide it.
   if (!fs::exists(source / kGenerationConfig)) fs::remove(target / kGenerationConfig);
 }
 
-// Equal numbers are not enough: -0 equals 0, and no NaN equals itself.
+// Compares bits, not values: -0 equals 0, and NaN does not equal itself.
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
          a.contiguous().view(at::kByte).equal(b.contiguous().view(at::kByte));
@@ -153,12 +153,12 @@ std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) 
     }
   }
   for (const std::string& name : written.names()) {
-    // A bias that the model does not have is written as zeros, for a class that wants one.
+    // A bias that the model lacks is written as zeros, for Hugging Face classes that expect one.
     const bool zero = written.tensor(name).count_nonzero().item<std::int64_t>() == 0;
     if (compared.count(name) == 0 && !zero)
       throw Error(target, ": the tensor ", name, " is not in the source");
   }
-  // What else a reader needs: a configuration that fits the weights.
+  // Loading also checks that the configuration matches the weights.
   load_model(target, {.dtype = dtype_of_files(written, target)});
   return static_cast<std::int64_t>(written.names().size());
 }

@@ -24,7 +24,7 @@ std::optional<WeightType> type_named(const std::string& name) {
   return std::nullopt;
 }
 
-// Nothing: the modules shall answer.
+// Empty if the modules run the model.
 std::optional<PackOptions> options_for(const ComputeOptions& compute, const PackedWeights& choice) {
   const std::string& name = choice.weights == "auto" ? compute.dtype : choice.weights;
   const std::optional<WeightType> weights = type_named(name);
@@ -46,7 +46,7 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
       : ModelHolder{std::move(model)}, ModuleDecoder(*held) {}
 };
 
-// The modules are to answer: throws if the flags name what they do not have.
+// For models that run as modules: throws if the flags ask for packed weights or a packed cache.
 void check_modules_fit(const PackedWeights& choice, const std::string& where) {
   if (choice.weights != "auto" && choice.weights != "modules")
     throw Error("--weights ", choice.weights, ": not available for this model", where,
@@ -85,7 +85,7 @@ std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, cons
 std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice) {
-  // What is packed is read from the file as it is, whatever type the modules would have.
+  // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
   const bool packs = options_for(compute, choice) && device_of(compute).is_cpu();
   LoadedModel loaded =
       load_model(directory, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});

@@ -9,7 +9,7 @@
 namespace zoo {
 namespace {
 
-constexpr int kWidth = 80;  // where standard output is a pipe or a file
+constexpr int kWidth = 80;  // if standard output is a pipe or a file
 
 TextStyle text_style() {
   const int width = standard_output_width();

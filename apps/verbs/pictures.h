@@ -8,13 +8,12 @@
 
 namespace zoo {
 
-/// --format both|png|svg|terminal.
+/// Adds --format both|png|svg|terminal.
 void add_format_flag(Flags& flags, std::string& format);
 
-/// Draws the figure as `stem`.png and `stem`.svg, or one of them, and names the files on standard error;
-/// "terminal" prints it as text instead, in colours where standard output is a terminal. Without gnuplot that
-/// is said and nothing is drawn; a folder that cannot be written throws Error. What was printed before has
-/// then been written.
+/// Draws the figure as `stem`.png, `stem`.svg or both, and prints their names on standard error; "terminal"
+/// prints text instead, coloured on a terminal. Flushes standard output first. Without gnuplot it prints a
+/// note and draws nothing; throws Error if the folder cannot be written.
 void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format);
 
 }  // namespace zoo

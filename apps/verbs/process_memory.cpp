@@ -14,7 +14,7 @@ namespace zoo {
 namespace {
 
 int give_back_code(dl_phdr_info* library, std::size_t, void*) {
-  // The program itself keeps its pages: a debugger's breakpoints stand in them.
+  // Keep the program's own pages: they hold a debugger's breakpoints.
   if (library->dlpi_name == nullptr || library->dlpi_name[0] == '\0') return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < library->dlpi_phnum; ++i) {
@@ -25,7 +25,7 @@ int give_back_code(dl_phdr_info* library, std::size_t, void*) {
     const std::uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
     const std::uintptr_t first = (begin + page - 1) / page * page,
                          last = (begin + segment.p_memsz) / page * page;
-    // Pages of a file that nobody wrote to: letting them go loses nothing.
+    // Unmodified pages of a file: they can be read again.
     if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   }
   return 0;
@@ -42,7 +42,7 @@ void give_back_idle_memory() {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // glibc's maximum
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
 }

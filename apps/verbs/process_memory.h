@@ -2,13 +2,12 @@
 
 namespace zoo {
 
-/// Gives back memory that the start of the program has left behind, before much is asked for: the heap's free
-/// pages, and about 45 MB of code with which LibTorch registered itself. What runs again comes back from the
-/// page cache.
+/// Releases memory left over from program start, before large allocations: the heap's free pages, and about
+/// 45 MB of LibTorch's registration code. Code that runs again comes from the page cache.
 void give_back_idle_memory();
 
-/// Lets the heap keep what is freed: an update of a training asks for the same sizes as the one before it,
-/// and pages that go back to the system come again one fault at a time.
+/// Makes the heap keep freed memory: each training update asks for the same sizes again, and memory returned
+/// to the system comes back one page fault at a time.
 void keep_freed_memory();
 
 }  // namespace zoo

@@ -7,13 +7,13 @@
 
 namespace zoo {
 
-/// --device as LibTorch's. Throws Error naming the flag when a CUDA device is asked for that is not there.
+/// LibTorch device of --device. Throws Error naming the flag if the CUDA device does not exist.
 c10::Device device_of(const ComputeOptions& options);
 
-/// --dtype as LibTorch's.
+/// LibTorch type of --dtype.
 c10::ScalarType dtype_of(const ComputeOptions& options);
 
-/// Makes LibTorch use --threads threads; without the flag one for each core.
+/// Sets LibTorch's number of threads to --threads; without the flag one per core.
 void apply_threads(const ComputeOptions& options);
 
 }  // namespace zoo

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-// One file a verb: run_models is in models.cpp. Each returns the exit code and throws what main prints.
+// One source file per verb: run_models is in models.cpp. Each returns the exit code; main prints exceptions.
 int run_models(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
@@ -29,10 +29,10 @@ int run_bench(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_man(const Arguments& arguments);
 
-/// Runs `tzoo` with these words: the verb that the first one names. Returns the exit code.
+/// Runs `tzoo` with these words; the first one names the verb. Returns the exit code.
 int run_command(const std::vector<std::string>& words);
 
-/// All verbs with their flags. No verb runs for it.
+/// All verbs with their flags; runs no verb.
 CommandOutline outline_of_command();
 
 }  // namespace zoo

@@ -127,7 +127,7 @@ ModelBatch SpanCorruptionBatches::make(const Blocks& blocks, const RandomStream:
 void point_at_labels(const at::Tensor& labels, ModelBatch& batch) {
   const at::Tensor positions = labels.flatten().ne(-100).nonzero().flatten();
   batch.targets = static_cast<double>(positions.size(0));
-  // Without any label the mean over none would not be a number; the trainer leaves such a batch out.
+  // The mean loss over zero labels is NaN; the trainer skips a batch without labels.
   batch.inputs.label_positions = positions.to(batch.inputs.labels.device(), /*non_blocking=*/true);
 }
 

@@ -10,10 +10,10 @@
 
 namespace zoo {
 
-/// Rows of a batch, each a random block of a token sequence: nothing is padded.
+/// Each row of a batch is a random block of a token sequence; there is no padding.
 class BlockBatches : public Batches {
  public:
-  /// `tokens` of the sequence make a row. Throws Error if a split has not more than that.
+  /// A row has `tokens` tokens. Throws Error if a split does not have more than `tokens`.
   BlockBatches(const TokenDataset& dataset, std::int64_t tokens, const BatchPlan& plan, std::uint64_t seed,
                c10::Device device);
 
@@ -21,11 +21,11 @@ class BlockBatches : public Batches {
   ModelBatch evaluation(Split split, std::int64_t index) final;
 
  protected:
-  /// Raw rows: inputs [B, T], and the tokens that follow each of them.
+  /// Raw rows: inputs [B, T] and, as targets, the token that follows each input.
   struct Blocks {
     at::Tensor inputs, following;
   };
-  /// What to learn from them. `place` is that of the first row, for further random numbers.
+  /// Makes inputs and labels from the rows. `place` is the first row's, for further random numbers.
   virtual ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const = 0;
 
   RandomStream random(RandomStream::Place place, std::int64_t row) const;
@@ -40,7 +40,7 @@ class BlockBatches : public Batches {
 
   std::uint64_t seed_;
   std::array<RandomBlockSampler, 3>
-      samplers_;  // training; evaluation of the training and the validation split
+      samplers_;  // for training, and for evaluation of the training and validation splits
   c10::Device device_;
 };
 
@@ -53,20 +53,20 @@ class LanguageModelBatches final : public BlockBatches {
   ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const override;
 };
 
-/// Around a row of a masked language model, [CLS] … [SEP], as far as the tokenizer has them.
+/// Tokens around a row of a masked language model, [CLS] … [SEP], if the tokenizer has them.
 struct RowEnds {
   std::optional<TokenId> begin, end;
   std::int64_t size() const { return (begin ? 1 : 0) + (end ? 1 : 0); }
 };
 
-/// Masked language modelling: other tokens are hidden each time that a block comes up.
+/// Masked language modelling with dynamic masking: each use of a block masks other tokens.
 class MaskedBlockBatches final : public BlockBatches {
  public:
   struct Options {
-    std::int64_t block_size = 0;  // of a row, its ends included
+    std::int64_t block_size = 0;  // row length including its ends
     RowEnds ends;
     MaskingOptions masking;
-    std::vector<bool> begins_word;  // by id, for whole words; empty: every token does
+    std::vector<bool> begins_word;  // by token id, for whole-word masking; empty: every token does
   };
   MaskedBlockBatches(const TokenDataset& dataset, Options options, const BatchPlan& plan, std::uint64_t seed,
                      c10::Device device);
@@ -78,7 +78,7 @@ class MaskedBlockBatches final : public BlockBatches {
   Options options_;
 };
 
-/// T5's span corruption. block_size counts the tokens of an input.
+/// T5's span corruption. block_size is the number of input tokens.
 class SpanCorruptionBatches final : public BlockBatches {
  public:
   SpanCorruptionBatches(const TokenDataset& dataset, std::int64_t block_size, SpanCorruptionOptions options,
@@ -91,7 +91,7 @@ class SpanCorruptionBatches final : public BlockBatches {
   SpanCorruptionLengths lengths_;
 };
 
-/// Points the head at the labels that count, and counts them: labels [B, T] on the CPU.
+/// Sets label_positions to the labels that count, and their number: labels [B, T] on the CPU.
 void point_at_labels(const at::Tensor& labels, ModelBatch& batch);
 
 }  // namespace zoo

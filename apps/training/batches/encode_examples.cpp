@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// `action` with the place before the message of an Error.
+// Runs `action`; prefixes the message of an Error with the place.
 template <class Action>
 auto at_line(const std::string& name, std::int64_t line, Action action) {
   try {
@@ -65,8 +65,7 @@ JoinedWords join(const TaggedSentence& sentence) {
   return joined;
 }
 
-// A token belongs to the word that its last byte lies in: some tokenizers count the blank before a word as
-// its own.
+// A token belongs to the word of its last byte: some tokenizers put the space before a word into the token.
 std::vector<std::int64_t> labels_of_tokens(const Encoding& encoding, const JoinedWords& joined,
                                            const std::vector<std::int64_t>& labels) {
   std::vector<std::int64_t> result(encoding.size(), -100);

@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// Apart from the order of the examples.
+// Masking streams start here, apart from the streams of the example order.
 constexpr std::uint32_t kMaskingStreams = 16;
 
 std::vector<std::int64_t> lengths_of(const std::vector<Example>& examples) {
@@ -28,7 +28,7 @@ std::size_t longest(const std::vector<const Example*>& rows, std::vector<T> Exam
   return longest;
 }
 
-// [B, longest] of one part of the examples, filled up behind.
+// Pads one part of the examples at the end: [B, longest].
 template <class T>
 at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Example::*part,
                   std::int64_t padding) {
@@ -45,7 +45,7 @@ at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Exampl
 std::vector<std::vector<std::int64_t>> evaluation_order(const std::vector<Example>& examples,
                                                         std::int64_t size, SamplerSeed seed) {
   auto batches = batches_by_length(lengths_of(examples), size);
-  // Not by length: an evaluation may be of the first few alone.
+  // Random order, not by length: an evaluation may use only the first few batches.
   RandomStream random(seed.seed, {.stream = seed.stream});
   std::vector<std::vector<std::int64_t>> shuffled;
   for (const std::int64_t i : random.permutation(static_cast<std::int64_t>(batches.size())))

@@ -9,19 +9,19 @@
 
 namespace zoo {
 
-/// An example as ids. What its labels are, the task says.
+/// An example as token ids. The task defines its labels.
 struct Example {
   std::vector<TokenId> input_ids;
-  std::vector<std::int32_t> type_ids;  // BERT's segments, as many; empty: all 0
-  std::vector<std::int32_t> words;     // which word each token is of, -1 none; for masking
-  std::vector<std::int64_t> labels;    // by LabelShape
+  std::vector<std::int32_t> type_ids;  // BERT's segment ids, one per token; empty: all 0
+  std::vector<std::int32_t> words;     // word index of each token, -1 none; for masking
+  std::vector<std::int64_t> labels;    // see LabelShape
 };
 
 enum class LabelShape {
-  kNumbers,   ///< each example has as many: a class [B], first and last token of an answer [B, 2]
-  kTokens,    ///< one for each input token, [B, T]
-  kSequence,  ///< a sequence of its own, [B, U]: what an encoder-decoder shall write
-  kMasked,    ///< made anew each time by hiding tokens, [B, T]
+  kNumbers,   ///< a fixed count per example: a class [B], first and last token of an answer [B, 2]
+  kTokens,    ///< one per input token, [B, T]
+  kSequence,  ///< a separate sequence, [B, U]: the target of an encoder-decoder
+  kMasked,    ///< drawn for each use by masking tokens, [B, T]
 };
 
 struct Examples {
@@ -32,13 +32,13 @@ struct CollateOptions {
   LabelShape labels = LabelShape::kNumbers;
   std::int64_t pad_id = 0;
   bool has_segments = false;  // the model takes token_type_ids
-  MaskingOptions masking;     // of kMasked
+  MaskingOptions masking;     // for kMasked
 };
 
-/// Examples padded to the longest of their batch, which are of like length (EpochSampler).
+/// Pads examples to the longest of their batch; EpochSampler batches examples of similar length.
 class ExampleBatches final : public Batches {
  public:
-  /// Throws Error if a split has no example.
+  /// Throws Error if a split has no examples.
   ExampleBatches(Examples examples, const CollateOptions& options, const BatchPlan& plan, std::uint64_t seed,
                  c10::Device device);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kEpochs = 10;
 constexpr double kStep = 0.5;
 
-/// Numbers of words, with how often each stands in a text or how much it counts there.
+/// Word indices with their counts in a text or their weights.
 using Bag = std::vector<std::pair<std::size_t, double>>;
 
 bool is_word_letter(char c) {
@@ -29,7 +29,7 @@ char lower(char c) {
 
 class Vocabulary {
  public:
-  /// The words of a text and their counts; new words get a number if `learns`, else they are left out.
+  /// The words of a text and their counts. New words get an index if `learns`; otherwise they are skipped.
   Bag bag_of(const std::string& text, bool learns) {
     std::string letters = text;
     std::transform(letters.begin(), letters.end(), letters.begin(), lower);
@@ -68,7 +68,7 @@ std::int64_t best_of(const std::vector<double>& scores) {
   return std::max_element(scores.begin(), scores.end()) - scores.begin();
 }
 
-/// A number for each class and word; the sum of a bag's, by class, is what its classes score.
+/// One weight per class and word; the sum over a bag is the class's score.
 class Weights {
  public:
   Weights(std::size_t words, std::size_t classes) : classes_(classes), numbers_(words * classes) {}
@@ -87,7 +87,7 @@ class Weights {
   std::vector<double> numbers_;
 };
 
-/// Bags with their classes.
+/// Bags with their class labels.
 struct Bags {
   std::vector<Bag> bags;
   std::vector<std::size_t> labels;
@@ -119,7 +119,7 @@ std::vector<std::int64_t> by_naive_bayes(const Bags& known, const std::vector<Ba
   return labels;
 }
 
-// By how many of the texts each word is in: log((1 + N) / (1 + n)) + 1.
+// Inverse document frequency, with n of N texts containing the word: log((1 + N) / (1 + n)) + 1.
 std::vector<double> rarities(const Bags& known) {
   std::vector<double> texts(known.words);
   for (const Bag& bag : known.bags) {
@@ -171,7 +171,7 @@ class LogisticRegression {
   }
 
   void learn(const Bag& bag, std::size_t label) {
-    std::vector<double> error = scores(bag);  // of the probabilities, which are the softmax
+    std::vector<double> error = scores(bag);  // of the probabilities, the softmax of the scores
     const double highest = *std::max_element(error.begin(), error.end());
     double sum = 0;
     for (double& score : error) sum += score = std::exp(score - highest);

@@ -17,7 +17,7 @@ double harmonic_mean(double right, double predicted, double wanted) {
   return ratio(2 * right, predicted + wanted);
 }
 
-/// Predicted tokens of a language model.
+/// Token predictions of a language model.
 class TokenMeter final : public Meter {
  public:
   TokenMeter(bool counts_tokens, bool counts_rows)
@@ -48,7 +48,7 @@ class TokenMeter final : public Meter {
   double tokens_ = 0, right_tokens_ = 0, rows_ = 0, right_rows_ = 0;
 };
 
-/// Classes of texts.
+/// Text classes.
 class ClassMeter final : public Meter {
  public:
   explicit ClassMeter(std::size_t classes) : right_(classes), predicted_(classes), wanted_(classes) {}
@@ -79,7 +79,7 @@ class ClassMeter final : public Meter {
   std::vector<double> right_, predicted_, wanted_;
 };
 
-/// Labels of words, and the entities that they make.
+/// Word labels and the entities that they form.
 class EntityMeter final : public Meter {
  public:
   explicit EntityMeter(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -91,7 +91,7 @@ class EntityMeter final : public Meter {
       std::vector<std::int64_t> wanted, found;
       for (std::int64_t t = 0; t < labels.size(1); ++t) {
         const std::int64_t at = row * labels.size(1) + t, label = labels.const_data_ptr<std::int64_t>()[at];
-        if (label < 0) continue;  // a word counts once, by its first token
+        if (label < 0) continue;  // only the first token of a word has a label
         wanted.push_back(label);
         found.push_back(guesses.const_data_ptr<std::int64_t>()[at]);
         ++tokens_;
@@ -120,7 +120,7 @@ class EntityMeter final : public Meter {
   double tokens_ = 0, right_tokens_ = 0, right_ = 0, found_ = 0, wanted_ = 0;
 };
 
-/// Answers as ranges of tokens.
+/// Answers as token ranges.
 class AnswerMeter final : public Meter {
  public:
   void add(const ModelInputs& inputs, const ModelOutput& output) override {

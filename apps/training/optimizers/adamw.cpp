@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// Both kernels walk through memory and heed no strides.
+// Both kernels walk through contiguous memory and ignore strides.
 at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) {
   return gradient.strides() == parameter.strides() ? gradient : at::empty_like(parameter).copy_(gradient);
 }
@@ -66,8 +66,8 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
 }
 
 void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tensor>& all_gradients) {
-  // The kernel divides gradients by a scale on its way: max(norm / grad_clip, 1) clips without a pass of its
-  // own.
+  // The kernel divides the gradients by this scale: max(norm / grad_clip, 1) clips them without an extra
+  // pass.
   const auto grad_scale = update.divisor.defined() ? std::optional<at::Tensor>(update.divisor) : std::nullopt;
   for (const bool decayed : {true, false}) {
     std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs;

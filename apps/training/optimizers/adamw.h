@@ -4,9 +4,9 @@
 
 namespace zoo {
 
-/// AdamW (Loshchilov and Hutter, 2019) in one pass, which reads a gradient, clips it, and updates both
-/// moments and the weight: over all parameters together on a CPU that has the kernels, over one after the
-/// other by LibTorch's fused kernel elsewhere.
+/// AdamW (Loshchilov and Hutter, 2019), fused: one pass reads a gradient, clips it, and updates both moments
+/// and the weight. A CPU that supports the zoo's kernels updates all parameters in one call; elsewhere
+/// LibTorch's fused kernel updates them one by one.
 class AdamW final : public Optimizer {
  public:
   struct Options {

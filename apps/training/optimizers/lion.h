@@ -5,7 +5,7 @@
 namespace zoo {
 
 /// Lion (Chen et al., 2023, algorithm 2): w = w - lr (sign(beta1 m + (1 - beta1) g) + decay w), then
-/// m = beta2 m + (1 - beta2) g. Half of AdamW's memory; its learning rate is a third to a tenth of AdamW's.
+/// m = beta2 m + (1 - beta2) g. Needs half of AdamW's memory and a third to a tenth of its learning rate.
 class Lion final : public Optimizer {
  public:
   struct Options {

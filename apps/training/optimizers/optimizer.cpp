@@ -68,7 +68,7 @@ void Optimizer::step(double learning_rate) {
   }
   if (now.active.empty()) return;
   norm_ = norm_of(gradients());
-  // The small term is that of torch.nn.utils.clip_grad_norm_.
+  // 1e-6 as in torch.nn.utils.clip_grad_norm_.
   if (grad_clip_ > 0) now.divisor = ((norm_ + 1e-6) / grad_clip_).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
   step_.add_(1 - now.found_inf);

@@ -10,26 +10,26 @@ enum class ScheduleKind { kConstant, kLinear, kCosine, kInverseSqrt, kWsd };
 
 /// "constant", "linear", "cosine", "inverse_sqrt", "wsd", in the order of ScheduleKind.
 const std::vector<std::string>& schedule_names();
-/// Throws Error with the nearest name for one that is not a schedule's.
+/// Throws Error with the nearest schedule name if `name` is not a schedule.
 ScheduleKind schedule_named(const std::string& name);
 
-/// The learning rate over the iterations: a linear warm-up to `peak`, and then
+/// Learning rate by iteration: a linear warm-up to `peak`, then
 ///   constant      peak
-///   linear        a straight line to `floor` at decay_iters, and `floor` from there on
-///   cosine        the same by half a cosine (Loshchilov and Hutter, 2017)
+///   linear        a straight line to `floor` at decay_iters, then `floor`
+///   cosine        half a cosine to `floor` at decay_iters, then `floor` (Loshchilov and Hutter, 2017)
 ///   inverse_sqrt  peak sqrt(w / i) with w = warmup_iters (Vaswani et al., 2017, section 5.3); without a
 ///                 warm-up peak sqrt(w / (i + w)) with w = 10000. Never below `floor`.
-///   wsd           peak, and over the last cooldown_iters before decay_iters a straight line to `floor`
+///   wsd           peak, then a straight line to `floor` over the last cooldown_iters before decay_iters
 ///                 (warm-up, stable, decay: Hu et al., 2024)
-/// linear and cosine fall `cycles` times in equal stretches, each beginning at `peak`: warm restarts.
+/// linear and cosine decay `cycles` times over equal stretches, each starting at `peak`: warm restarts.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3, floor = 1e-4;
   std::int64_t warmup_iters = 0, decay_iters = 0;
-  std::int64_t cooldown_iters = 0;  // of wsd
-  std::int64_t cycles = 1;          // of linear and cosine
+  std::int64_t cooldown_iters = 0;  // for wsd
+  std::int64_t cycles = 1;          // for linear and cosine
 
-  /// nanoGPT's rule to the letter: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).
+  /// As in nanoGPT: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).
   double at(std::int64_t iteration) const;
 };
 

@@ -4,7 +4,7 @@
 
 namespace zoo {
 
-/// Stochastic gradient descent with momentum (Sutskever et al., 2013) as torch.optim.SGD has it: the decay is
+/// Stochastic gradient descent with momentum (Sutskever et al., 2013) as in torch.optim.SGD: weight decay is
 /// part of the gradient, v = momentum v + g, w = w - lr v.
 class Sgd final : public Optimizer {
  public:

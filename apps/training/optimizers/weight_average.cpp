@@ -8,7 +8,7 @@ namespace zoo {
 
 WeightAverage::WeightAverage(const torch::nn::Module& module, double decay) : decay_(decay) {
   for (const auto& entry : module.named_parameters()) {
-    if (!entry.value().requires_grad()) continue;  // it never changes
+    if (!entry.value().requires_grad()) continue;  // a frozen parameter never changes
     weights_.push_back(entry.value());
     averages_.emplace_back(entry.key(), entry.value().detach().clone());
     average_tensors_.push_back(averages_.back().second);

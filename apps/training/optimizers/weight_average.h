@@ -6,23 +6,23 @@
 
 namespace zoo {
 
-/// An exponential moving average of a module's parameters (Polyak and Juditsky, 1992): after each update
-/// average = decay average + (1 - decay) weight. It is what is evaluated and handed on, since it is less
-/// noisy than the last weights.
+/// Exponential moving average of a module's parameters (Polyak and Juditsky, 1992): after each update average
+/// = decay average + (1 - decay) weight. Evaluation and saved models use the average, since it is less noisy
+/// than the last weights.
 class WeightAverage {
  public:
-  /// Begins with the present weights. decay in (0, 1).
+  /// Starts from the current weights. decay in (0, 1).
   WeightAverage(const torch::nn::Module& module, double decay);
 
-  /// After an update of the weights.
+  /// Call after each update of the weights.
   void update();
 
-  /// Exchanges the module's weights and the average.
+  /// Swaps the module's weights and the average.
   void swap();
 
-  /// The averages by the parameters' names.
+  /// The averages by parameter name.
   const NamedTensors& state() const { return averages_; }
-  /// Throws Error naming the file and the tensor that is missing or has another shape.
+  /// Throws Error naming the file and a tensor that is missing or has another shape.
   void load_state(const SafetensorsFile& file);
 
  private:
@@ -31,7 +31,7 @@ class WeightAverage {
   std::vector<at::Tensor> weights_, average_tensors_;
 };
 
-/// While it lives the module has the average as its weights; of no average, its own.
+/// While in scope, the module's weights are the average; with a null average they stay unchanged.
 class AverageScope {
  public:
   explicit AverageScope(WeightAverage* average) : average_(average) {

@@ -8,11 +8,11 @@
 
 namespace zoo {
 
-/// Belonging to the processes that `mpirun -np N` has started. One in a process, made before all else that
-/// can fail: while it lives, an exception that ends this process ends the others, too.
+/// MPI session of the processes that `mpirun -np N` starts. Create one per process, before anything else that
+/// can fail: while it exists, an exception that ends this process ends the others, too.
 class ParallelSession {
  public:
-  /// Throws Error if mpirun has started several processes and the zoo was built without MPI.
+  /// Throws Error if mpirun has started several processes but the zoo was built without MPI.
   ParallelSession();
   ~ParallelSession();
   ParallelSession(const ParallelSession&) = delete;
@@ -21,8 +21,8 @@ class ParallelSession {
   std::int64_t rank() const { return rank_; }
   std::int64_t size() const { return size_; }
 
-  /// The ranks for training this module, which begins with rank 0's weights on each; null where the process
-  /// is alone. Gradients are averaged by c10d's Reducer, in buckets while the backward pass still runs.
+  /// Ranks for training this module, starting from rank 0's weights on every rank; null for a single process.
+  /// c10d's Reducer averages gradients in buckets during the backward pass.
   std::unique_ptr<Ranks> ranks_for(torch::nn::Module& module) const;
 
  private:

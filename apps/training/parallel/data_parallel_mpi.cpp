@@ -13,10 +13,9 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kBucketBytes = 25 << 20, kFirstBucketBytes = 1 << 20;  // those of torch's
+constexpr std::int64_t kBucketBytes = 25 << 20, kFirstBucketBytes = 1 << 20;  // as in torch
 
-// The reducer advises once not to look for parameters without a gradient: but which those are, batches
-// decide.
+// Drops the reducer's advice to skip the search for unused parameters: they depend on the batches.
 class NoAdvice final : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
@@ -37,7 +36,7 @@ class MpiRanks final : public Ranks {
     }
     const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
         trained, {static_cast<std::size_t>(kFirstBucketBytes), static_cast<std::size_t>(kBucketBytes)});
-    // Gradients are made from the last layer to the first.
+    // Backward passes produce gradients from the last layer to the first.
     reducer_ = std::make_unique<c10d::Reducer>(
         trained, std::vector<std::vector<std::size_t>>(buckets.rbegin(), buckets.rend()), group_,
         std::vector<bool>(trained.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
@@ -69,10 +68,10 @@ class MpiRanks final : public Ranks {
 }  // namespace
 
 ParallelSession::ParallelSession() {
-  // Open MPI's and MPICH's. A process that mpirun has not started has no use for MPI.
+  // Set by Open MPI and MPICH. A process that mpirun has not started does not need MPI.
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr) return;
   int granted = 0;
-  // The backend's thread and this one use MPI, one at a time.
+  // MPI is called by the backend's thread and by this one, never at the same time.
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &granted);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -84,7 +83,7 @@ ParallelSession::ParallelSession() {
 
 ParallelSession::~ParallelSession() {
   if (std::uncaught_exceptions() > 0 && size_ > 1) {
-    // The others wait for this rank in some sum. They are ended when the message has been printed.
+    // The other ranks wait for this rank in a sum. MPI_Abort ends them when the message has been printed.
     std::atexit([] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); });
     return;
   }

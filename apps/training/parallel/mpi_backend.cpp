@@ -77,7 +77,7 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::enqueue(const std::vector<at::Tensor>
   auto work = c10::make_intrusive<MpiWork>(getRank(), tensors);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // MPI's own errors end the process, and with it the others: that is its default.
+    // By default MPI's own errors end this process and all others.
     tasks_.push_back([tensors, future = work->getFuture(), task = std::move(task)] {
       task();
       future->markCompleted(c10::IValue(tensors));

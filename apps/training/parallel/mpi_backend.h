@@ -10,9 +10,8 @@
 
 namespace zoo {
 
-/// What c10d's Reducer asks of a group of processes, by MPI: sums and broadcasts of contiguous tensors, in
-/// the order of the calls, on a thread of its own. The caller's thread must not use MPI while one is under
-/// way.
+/// The MPI operations that c10d's Reducer needs: sums and broadcasts of contiguous tensors, in the order of
+/// the calls, on a separate thread. The caller's thread must not use MPI during an operation.
 class MpiBackend : public c10d::Backend {
  public:
   MpiBackend(int rank, int size);

@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// The processes that train one module together, each on its own rows: data parallelism. Each calls the same
+/// Data parallelism: the processes train one module together, each on its own rows. All ranks call the same
 /// functions in the same order.
 class Ranks {
  public:
@@ -19,8 +19,8 @@ class Ranks {
   /// The sum over all ranks.
   virtual double sum(double value) = 0;
 
-  /// Before the backward pass of `loss`. With `last` the gradients become the mean over the ranks while that
-  /// pass runs; without it they stay this rank's own, to be added to.
+  /// Call before the backward pass of `loss`. With `last` the gradients become the mean over the ranks during
+  /// that pass; otherwise they stay local and accumulate.
   virtual void prepare_backward(const at::Tensor& loss, bool last) = 0;
 };
 

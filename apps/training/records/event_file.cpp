@@ -15,7 +15,7 @@
 namespace zoo {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78;  // Castagnoli's, lowest bit first
+constexpr std::uint32_t kPolynomial = 0x82F63B78;  // Castagnoli's polynomial, lowest bit first
 constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
 
 constexpr std::array<std::uint32_t, 256> make_table() {
@@ -35,7 +35,7 @@ std::string little_endian(T value) {
   return bytes;
 }
 
-// The parts of a protobuf message: a field's number and wire type, then its value.
+// Parts of a protobuf message: field number and wire type, then the value.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
@@ -99,7 +99,7 @@ EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw Error("cannot write ", path_, ": ", std::strerror(errno));
   append(event(0, bytes_field(3, "brain.Event:2")));
-  // SessionLog { status = 1 }, of which 1 is START.
+  // SessionLog { status = 1 }, where 1 is START.
   if (first_iteration > 0) append(event(first_iteration, bytes_field(7, integer_field(1, 1))));
 }
 

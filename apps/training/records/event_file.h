@@ -9,24 +9,24 @@
 
 namespace zoo {
 
-/// The checksum of TFRecord: CRC-32C (Castagnoli), rotated and added to so that a checksum of data that holds
-/// checksums is not weak.
+/// TFRecord's checksum: CRC-32C (Castagnoli), rotated plus a constant, so that a checksum of data that
+/// contains checksums is not weak.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
-/// A record as TFRecord frames it: length, its checksum, the bytes, theirs; little-endian.
+/// Frames a TFRecord: length, checksum of the length, bytes, checksum of the bytes; little-endian.
 std::string tfrecord(std::string_view bytes);
 
-/// What TensorBoard shows: a file of events, each a protobuf message "Event" in a TFRecord. A resumed run
-/// writes a file of its own, which tells TensorBoard to forget the later steps of the files before it.
+/// Event file for TensorBoard: each record of the TFRecord file is a protobuf message "Event". A resumed run
+/// writes a new file that tells TensorBoard to drop the later steps of older files.
 class EventFile {
  public:
-  /// events.out.tfevents.TIME.HOST.PROCESS in `directory`, which is made. Throws Error naming it.
+  /// Creates `directory` and events.out.tfevents.TIME.HOST.PROCESS in it. Throws Error naming it.
   EventFile(const std::filesystem::path& directory, std::int64_t first_iteration);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  /// train/loss, train/lr, …; val/loss, … where it was evaluated. Throws Error when the disk is full.
+  /// Writes train/loss, train/lr, …; val/loss, … after an evaluation. Throws Error when the disk is full.
   void write(const Metrics& metrics);
 
  private:

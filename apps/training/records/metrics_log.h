@@ -8,30 +8,30 @@
 
 namespace zoo {
 
-/// A figure of an evaluation: "accuracy", 0.93.
+/// A metric of an evaluation: "accuracy", 0.93.
 struct Score {
   std::string name;
   double value = 0;
 };
 
-/// What is known of an iteration.
+/// Metrics of an iteration.
 struct Metrics {
   std::int64_t iter = 0;
   double train_loss = 0;  // of this iteration's batch, in nats
   double lr = 0;
-  double ms_per_iter = 0;  // mean since the last logged iteration, evaluation and checkpoints left out
+  double ms_per_iter = 0;  // mean since the last logged iteration, without evaluation and checkpoints
   double tokens_per_second = 0;
   std::optional<double> grad_norm;   // before clipping
-  std::optional<double> loss_scale;  // of float16
-  std::optional<double> val_loss;    // where it was evaluated, before the iteration's update
-  std::vector<Score> val_scores;     // the same; written as "val_NAME"
+  std::optional<double> loss_scale;  // for float16
+  std::optional<double> val_loss;    // if evaluated, before the iteration's update
+  std::vector<Score> val_scores;     // likewise; written as "val_NAME"
 };
 
-/// metrics.jsonl: one JSON object a line for each logged iteration, on disk as soon as it is written.
+/// metrics.jsonl: one JSON object per line and logged iteration, flushed to disk at once.
 class MetricsLog {
  public:
-  /// Keeps the lines of iterations before `first_iteration` (a resumed run repeats the later ones; a line
-  /// that a kill has cut short goes too). Throws Error naming the file.
+  /// Keeps the lines of iterations before `first_iteration`: a resumed run repeats the later ones. Drops a
+  /// line that a kill cut short. Throws Error naming the file.
   MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;

@@ -8,12 +8,12 @@
 
 namespace zoo {
 
-/// Where a run keeps what it makes:
+/// Output directory of a run:
 ///   run_config.json  metrics.jsonl  loss.png  best/  final/  checkpoints/step-00001000/ …
-/// A checkpoint appears whole or not at all; a kill at any instant leaves the one before it.
+/// Checkpoints appear atomically; a kill at any time leaves the previous one intact.
 class RunDirectory {
  public:
-  /// `keep` step checkpoints stay, the newest; 0 keeps all.
+  /// Keeps the newest `keep` step checkpoints; 0 keeps all.
   RunDirectory(std::filesystem::path path, std::int64_t keep);
 
   const std::filesystem::path& path() const { return path_; }
@@ -21,18 +21,18 @@ class RunDirectory {
   std::filesystem::path config_path() const { return path_ / "run_config.json"; }
   std::filesystem::path step_path(std::int64_t iteration) const;
 
-  /// Iterations that have a checkpoint, ascending.
+  /// Iterations with a checkpoint, ascending.
   std::vector<std::int64_t> steps() const;
 
-  /// True if a run has left checkpoints or a final model here.
+  /// True if there are checkpoints or a final model of an earlier run.
   bool holds_run() const;
 
-  /// Removes what a killed run has left half-written.
+  /// Removes half-written files of a killed run.
   void clean() const;
 
   using Fill = std::function<void(const std::filesystem::path&)>;
-  /// `fill` writes the files of a checkpoint into the directory that it is given. Throws Error on a full
-  /// disk; what was there before is unharmed.
+  /// `fill` writes the files of a checkpoint into the given directory. Throws Error on a full disk; existing
+  /// checkpoints stay intact.
   void write_step(std::int64_t iteration, const Fill& fill);
   void write_best(const Fill& fill) { write(path_ / "best", fill); }
   void write_final(const Fill& fill) { write(path_ / "final", fill); }

@@ -32,7 +32,7 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kTrainerStateFile;
   const nlohmann::json json = read_json(path);
   const ConfigReader reader(json, path.string());
-  // JSON has no infinity: null stands for it.
+  // JSON has no infinity; null represents it.
   return {.iteration = reader.require_int("iteration"),
           .micro_steps = reader.get_int("micro_steps", 0),
           .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity()),

@@ -13,23 +13,23 @@ inline constexpr const char* kAverageFile = "average.safetensors";
 inline constexpr const char* kGradientsFile = "gradients.safetensors";
 inline constexpr const char* kGeneratorsFile = "rng.safetensors";
 
-/// What a step checkpoint remembers besides tensors.
+/// State of a step checkpoint besides tensors.
 struct TrainerState {
-  std::int64_t iteration = 0;           // the next one to do
-  std::int64_t micro_steps = 0;         // of which so many are done already
+  std::int64_t iteration = 0;           // the next iteration
+  std::int64_t micro_steps = 0;         // finished micro steps of that iteration
   double best_val_loss = 0;             // infinity before the first evaluation
-  std::int64_t stale_evaluations = 0;   // in a row without a better loss
-  std::int64_t counted_evaluation = 0;  // the last iteration that counts among them
+  std::int64_t stale_evaluations = 0;   // in a row without a lower loss
+  std::int64_t counted_evaluation = 0;  // last iteration included in that count
 };
 
 /// Throws Error naming file and key.
 TrainerState read_trainer_state(const std::filesystem::path& directory);
 void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state);
 
-/// The default generators of the CPU and, if it is one, of the CUDA device: dropout draws from them.
+/// Seeds the CPU's and a CUDA device's default generators, which dropout uses.
 void seed_generators(std::uint64_t seed, c10::Device device);
 void save_generators(const std::filesystem::path& directory, c10::Device device);
-/// Throws Error naming the file if it holds no state of a generator.
+/// Throws Error naming the file if it holds no generator state.
 void load_generators(const std::filesystem::path& directory, c10::Device device);
 
 }  // namespace zoo

@@ -75,7 +75,7 @@ int decode(const Arguments& arguments) {
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
     const std::vector<TokenId> ids = parse_ids(line);
     const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
-    // Ids that a model made up may stand for bytes that are no text.
+    // A model's ids may decode to bytes that are not valid UTF-8.
     std::cout << replace_invalid_utf8(text) << "\n";
   });
   return 0;

@@ -26,12 +26,12 @@ namespace fs = std::filesystem;
 struct TrainOptions {
   std::string kind, input, model_type = "unigram", pattern = "gpt2";
   std::int64_t vocab_size = 8000, min_frequency = 2, limit_alphabet = 1000;
-  std::vector<std::string> special_tokens;  // besides those that the kind has anyway
+  std::vector<std::string> special_tokens;  // in addition to those of the tokenizer kind
   bool lowercase = true;
   fs::path out_dir;
 };
 
-/// A vocabulary that was learnt and is not yet saved.
+/// A trained vocabulary that is not yet saved.
 struct Learnt {
   std::int64_t vocab_size;
   std::function<void(const fs::path& directory)> save;
@@ -99,7 +99,7 @@ void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
     throw UsageError("missing flag '--input': the text to train on");
 }
 
-// A bar for each thing that is counted on the way.
+// One progress bar per counted stage.
 TrainingProgress progress_bar() {
   struct Bar {
     std::string unit;
@@ -164,7 +164,7 @@ Learnt learn(const TrainOptions& options) {
   return learn_sentencepiece(text, options);
 }
 
-// A directory with files of two kinds would later be read as one of them, whichever was meant.
+// Refuses a directory with files of another kind: a reader could not tell which kind is meant.
 void refuse_another_kind(const fs::path& directory, std::string_view kind) {
   if (!has_tokenizer(directory)) return;
   const std::string present(load_tokenizer(directory)->kind());
@@ -188,7 +188,7 @@ int train_tokenizer(const Arguments& arguments) {
   const Learnt learnt = learn(options);
   make_directories(options.out_dir);
   {
-    const StopSignal signals;  // files of two vocabularies side by side would be worse than a moment's wait
+    const StopSignal signals;  // finishes writing: the files must not be of two vocabularies
     learnt.save(options.out_dir);
   }
   std::cout << options.kind << " tokenizer of " << learnt.vocab_size << " tokens in "

@@ -22,13 +22,13 @@ void print_row(const GenerationResult& result, std::size_t row, RowPrinter& prin
   printer.finish();
 }
 
-// The first row appears while it is made; the others, made beside it, follow.
+// Streams the first row; prints the other rows, generated in the same batch, when they are complete.
 GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& prompts,
                             const GenerationOptions& options, const GenerateSession& session, bool color) {
   const bool watched = ::isatty(STDOUT_FILENO) == 1;
   const auto begin = [&](std::size_t prompt) {
     RowPrinter printer(session, color);
-    // What an encoder-decoder writes does not continue what it reads.
+    // The output of an encoder-decoder does not continue its input, so the prompt is not printed.
     if (!session.has_encoder()) printer.print_given(prompts[prompt]);
     return printer;
   };
@@ -56,7 +56,7 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
   return result;
 }
 
-// The model of --draft_model, or nothing.
+// The model of --draft_model, or null.
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
   if (flags.draft_model.empty()) return nullptr;
   return load_decoding_model(flags.draft_model, flags.compute, flags.weights);

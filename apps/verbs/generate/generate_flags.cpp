@@ -147,7 +147,7 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add_compute(values.compute);
 }
 
-// Contrastive search takes the best of its candidates: nothing is drawn, and no beams are followed.
+// Contrastive search is deterministic: it allows neither sampling nor beam search.
 void check_contrastive(const Flags& flags, const GenerateFlags& values) {
   if (values.penalty_alpha == 0) return;
   if (!flags.given("top_k") || values.top_k < 2)

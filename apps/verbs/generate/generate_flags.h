@@ -40,13 +40,13 @@ struct GenerateFlags {
   ComputeOptions compute;
 };
 
-/// Fills `values`. False if the verb has nothing more to do, as after --help. Throws UsageError.
+/// Fills `values`. False if nothing is left to do, as after --help. Throws UsageError.
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values);
 
-/// What they say about choosing tokens; bad words that are texts are for who has a tokenizer.
+/// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.
 GenerationOptions generation_options(const GenerateFlags& flags);
 
-/// The ids of '[[1, 2], [3]]'. Throws Error naming the flag.
+/// Parses ids such as '[[1, 2], [3]]'. Throws Error naming the flag.
 std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text);
 
 }  // namespace zoo

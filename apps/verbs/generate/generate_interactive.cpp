@@ -24,7 +24,7 @@ class Conversation {
     forget_beginning(ids);
     const StopSignal stop;
     options_.interrupted = [] { return StopSignal::received() != 0; };
-    ++options_.sampling.seed;  // another reply to the same line shall be another one
+    ++options_.sampling.seed;  // so that the same line gets another reply
     RowPrinter printer(session_, color_);
     const GenerationResult result = generate(model_, {ids}, options_, [&](const NewToken& token) {
       printer.print(token);

@@ -4,9 +4,9 @@
 
 namespace zoo {
 
-/// `tzoo generate --interactive`: each line of standard input is continued, behind all that was said before;
-/// an encoder-decoder answers each line by itself. Ctrl-C stops a reply, the end of the input ends. A line
-/// that cannot be read is an error line on standard error, and the session goes on.
+/// `tzoo generate --interactive`: a decoder continues the whole conversation with each line of standard
+/// input; an encoder-decoder answers each line alone. Ctrl-C stops a reply, the end of input ends the
+/// session. An invalid line gives an error on standard error, and the session continues.
 void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
                      bool color);
 

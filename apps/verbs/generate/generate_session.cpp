@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Ids can be continued although the zoo does not read the tokenizer beside the model; there is no text then.
+// Generation from ids works even if the zoo cannot read the model's tokenizer; it then prints no text.
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed) {
   if (!has_tokenizer(directory)) return nullptr;
   try {
@@ -27,7 +27,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed
   }
 }
 
-// The first flag that makes no sense without a text; nothing if there is none.
+// The first given flag that needs text; empty if there is none.
 std::string flag_of_text(const GenerateFlags& flags) {
   if (flags.prompt) return "prompt";
   if (flags.interactive) return "interactive";
@@ -41,7 +41,7 @@ std::string flag_of_text(const GenerateFlags& flags) {
 
 TokenIds encode(const GenerateSession& session, const std::string& flag, const std::string& text) {
   try {
-    // With what the model has been trained to see around a text: T5's </s>, Llama's <s>.
+    // With the special tokens of training: T5's </s>, Llama's <s>.
     const auto ids = session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
     return {ids.begin(), ids.end()};
   } catch (const Error& error) {
@@ -56,21 +56,21 @@ std::string read_prompt(const std::string& prompt) {
   return prompt;
 }
 
-// What a text begins with when nobody says: the model's own first token or, as nanoGPT's samples, a new line.
+// Prompt if none is given: the model's BOS token or, as in nanoGPT's samples, a newline.
 TokenIds default_prompt(const GenerateSession& session) {
   const auto& bos = session.defaults.bos_token_id;
   if (bos && *bos < session.vocab_size()) return {*bos};
   if (session.tokenizer) {
     try {
       if (const auto ids = session.tokenizer->encode("\n"); !ids.empty()) return {ids.begin(), ids.end()};
-    } catch (const Error&) {  // a vocabulary without it
+    } catch (const Error&) {  // the vocabulary has no newline
     }
     if (const auto id = session.tokenizer->eos_id()) return {*id};
   }
   throw UsageError("missing flag '--prompt' or '--input_ids': the model has no start token");
 }
 
-// How a vocabulary may write the text: as it stands, and behind a space.
+// Encodings of the text: as it is, and after a space.
 std::vector<TokenIds> bad_word_ids(const std::string& text, const Tokenizer& tokenizer) {
   std::vector<TokenIds> found;
   for (const std::string& written : {text, " " + text}) {
@@ -140,7 +140,7 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   options.constraint = make_text_constraint(flags, session);
   if (!session.stop.empty()) {
     options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
-      // A token has a byte or more, but for those that only mark something.
+      // Each token has at least one byte, except special tokens.
       const std::size_t enough = 2 * stop.longest() + 8;
       const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
       return stop.find(text_ids.text_of(ids, first)).has_value();

@@ -12,37 +12,37 @@
 
 namespace zoo {
 
-/// What `tzoo generate` works with, besides the weights.
+/// Everything that `tzoo generate` needs besides the weights.
 struct GenerateSession {
   CheckpointConfig checkpoint;
   GenerationDefaults defaults;
-  std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has none
+  std::unique_ptr<Tokenizer> tokenizer;  // null if the directory has none
   StopStrings stop;
 
   std::int64_t vocab_size() const { return checkpoint.config.vocab_size; }
   bool has_encoder() const { return checkpoint.config.shape == Shape::kEncoderDecoder; }
 };
 
-/// Reads everything but the weights. Throws Error naming the directory, or the flag that needs a tokenizer
-/// where there is none.
+/// Reads everything except the weights. Throws Error naming the directory, or the flag that needs a missing
+/// tokenizer.
 GenerateSession open_generate_session(const GenerateFlags& flags);
 
-/// The prompts that the flags name, each as often as there shall be samples of it. Throws Error or
-/// UsageError naming the flag.
+/// The prompts from the flags, each repeated for the number of samples. Throws Error or UsageError naming the
+/// flag.
 std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session);
 
-/// The options with what the checkpoint and its tokenizer say.
+/// Options from the flags, completed by the checkpoint and its tokenizer.
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session);
 
-/// Ids that have a text: no end token, and none of those that a model may have beyond its tokenizer's. The
-/// session must have a tokenizer and outlive this.
+/// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
+/// have a tokenizer and outlive this object.
 class TextIds {
  public:
   explicit TextIds(const GenerateSession& session)
       : ends_(session.defaults.eos_token_ids), tokenizer_(*session.tokenizer) {}
 
   bool contains(std::int64_t id) const;
-  /// The bytes of the ids that have some, from number `first` on.
+  /// Decodes the ids from index `first` on, skipping those without text.
   std::string text_of(const TokenIds& ids, std::size_t first = 0) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPlain = "\x1b[0m";
 
-// From red for a token that was hardly to be expected to green for one that was.
+// From red for an improbable token to green for a probable one.
 const char* color_of(double probability) {
   if (probability < 0.05) return "\x1b[31m";
   if (probability < 0.25) return "\x1b[33m";

@@ -9,17 +9,17 @@
 
 namespace zoo {
 
-/// Prints one row on std::cout as its tokens come: whole characters only, up to the first stop string, and if
-/// wanted each token in the colour of its probability.
+/// Streams one row to std::cout: whole characters only, up to the first stop string, optionally with each
+/// token coloured by its probability.
 class RowPrinter {
  public:
   RowPrinter(const GenerateSession& session, bool color)
       : text_ids_(session), stop_(session.stop), decoder_(*session.tokenizer), color_(color) {}
 
-  /// What was given, which nothing stops.
+  /// Prints the prompt, in which stop strings have no effect.
   void print_given(const TokenIds& prompt);
   void print(const NewToken& token);
-  /// What was held back, and the end of the line.
+  /// Prints the held-back text and the end of the line.
   void finish();
 
  private:
@@ -31,10 +31,10 @@ class RowPrinter {
   StreamDecoder decoder_;
   bool color_, stopped_ = false;
   std::string pending_;                                      // may be the beginning of a stop string
-  std::vector<std::pair<std::size_t, const char*>> colors_;  // of so many bytes of pending_ each
+  std::vector<std::pair<std::size_t, const char*>> colors_;  // number of bytes of pending_ and their colour
 };
 
-/// One row of the result.
+/// One generated row.
 struct GeneratedRow {
   const GenerationResult& result;
   std::size_t row;
@@ -46,10 +46,10 @@ struct GeneratedRow {
   std::size_t size() const { return result.ids[row].size(); }
 };
 
-/// The object of --json.
+/// Prints the JSON object of --json.
 void print_json(const GenerationResult& result, const GenerateSession& session);
 
-/// One line on standard error: tokens, seconds, and how fast the prompt was read and the rest written.
+/// Prints one line on standard error: tokens, seconds, and the speeds of prefill and decoding.
 void print_timing(const GenerationResult& result);
 
 }  // namespace zoo

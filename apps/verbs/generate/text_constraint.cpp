@@ -16,8 +16,8 @@
 namespace zoo {
 namespace {
 
-// A token automaton and the ids that the model has beside the tokenizer's. What may follow a state is worked
-// out when a row first comes there.
+// A token automaton for a model whose vocabulary may be larger than the tokenizer's. The steps of a state are
+// computed when a row first reaches it.
 class TextConstraint : public TokenConstraint {
  public:
   TextConstraint(TokenAutomaton automaton, const GenerateSession& session)
@@ -61,8 +61,8 @@ class TextConstraint : public TokenConstraint {
 
   struct Known {
     std::vector<TokenAutomaton::Step> steps;
-    at::Tensor mask;            // of all steps
-    std::int64_t farthest = 0;  // the largest distance behind a step
+    at::Tensor mask;            // allowed tokens
+    std::int64_t farthest = 0;  // the largest distance to an end after a step
   };
 
   void allow_ends(at::Tensor& mask, TokenAutomaton::State state) const {

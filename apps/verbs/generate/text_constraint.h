@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-/// What --regex or --json_schema says, over the tokens of the session's tokenizer; null where neither is
-/// given. Throws Error naming the flag, or the file, where it cannot be read or no text fits.
+/// The constraint of --regex or --json_schema over the tokens of the session's tokenizer; null without these
+/// flags. Throws Error naming the flag or file if it cannot be read or no text matches.
 std::shared_ptr<const TokenConstraint> make_text_constraint(const GenerateFlags& flags,
                                                             const GenerateSession& session);
 

@@ -78,7 +78,7 @@ struct HeadNumber {
   std::size_t layer, head;
 };
 
-// The heads that the flags leave to be shown.
+// The heads that the flags select.
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::vector<HeadNumber> numbers;
   for (std::size_t layer = 0; layer < maps.layers; ++layer) {

@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// Four bytes each: what a laptop holds beside the model.
+// One GB at four bytes each: fits a laptop's memory beside the model.
 constexpr std::int64_t kMostWeights = 256'000'000;
 
 Encoding encode(const TextModel& model, const AttentionTexts& texts) {
@@ -44,7 +44,7 @@ void check_length(const char* flag, std::size_t tokens, const TransformerConfig&
 std::vector<std::string> tokens_of(const TextModel& model, const Ids& ids) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : ids) {
-    // A model may have more rows than its tokenizer has tokens.
+    // A model may have more rows of embeddings than its tokenizer has tokens.
     const bool known = id < model.tokenizer->vocab_size();
     tokens.push_back(known ? model.tokenizer->token_text(static_cast<TokenId>(id))
                            : "#" + std::to_string(id));
@@ -72,7 +72,7 @@ std::int64_t start_token(const TextModel& model, const GenerationDefaults& defau
   return start;
 }
 
-// What the decoder reads: its start token, and then the target or what it writes itself.
+// Decoder inputs: the start token, then the target or the generated tokens.
 Ids decoder_ids(const TextModel& model, const Ids& source, const AttentionTexts& texts,
                 const GenerationDefaults& defaults) {
   Ids ids{start_token(model, defaults)};
@@ -91,7 +91,7 @@ Ids decoder_ids(const TextModel& model, const Ids& source, const AttentionTexts&
                                   .decoder_start_token_id = ids.front()};
   const GenerationResult written = generate(*model.model, {source}, options);
   ids.insert(ids.end(), written.ids[0].begin(), written.ids[0].end());
-  if (ids.size() > 1) ids.pop_back();  // the last token written is not read any more
+  if (ids.size() > 1) ids.pop_back();  // the last generated token is never an input
   return ids;
 }
 

@@ -10,18 +10,17 @@
 
 namespace zoo {
 
-/// What the model reads.
+/// Input texts of the model.
 struct AttentionTexts {
   std::string text;
-  std::optional<std::string> text_pair;  // a second text for an encoder
-  std::optional<std::string> target;     // what an encoder-decoder's decoder has written; none: it writes
-  std::int64_t max_new_tokens = 32;      // the most that it writes
+  std::optional<std::string> text_pair;  // second text of an encoder
+  std::optional<std::string> target;     // decoder text of an encoder-decoder; none: generated
+  std::int64_t max_new_tokens = 32;      // maximum length if generated
 };
 
-/// The attention of a model on a text: of an encoder or a decoder its own, of an encoder-decoder that of the
-/// encoder, of the decoder and from the decoder to the encoder ("cross").
-/// Throws UsageError for a text that this model has no use for, Error naming the flag for one that is empty
-/// or longer than the model can read, and for a model without attention.
+/// Attention of a model on a text: self-attention of an encoder or decoder; for an encoder-decoder that of
+/// both, and the decoder's attention to the encoder ("cross"). Throws UsageError for a text that this model
+/// does not take; Error naming the flag for an empty or too long text; Error for a model without attention.
 std::vector<AttentionMaps> attention_of(const TextModel& model, const AttentionTexts& texts,
                                         const GenerationDefaults& defaults);
 

@@ -22,7 +22,7 @@ struct ForwardFlags {
   ComputeOptions compute;
 };
 
-// Every head that some family has.
+// Names of all heads of all families.
 std::vector<std::string> head_names() {
   std::vector<std::string> names;
   for (const Family& family : families()) {

@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::int64_t kIgnored = -100;
 
-// What a flag accepts: integers from `smallest` to `largest`, or `ignored`.
+// Ids that a flag accepts: integers from `smallest` to `largest`, or `ignored`.
 struct IdRange {
   std::int64_t smallest, largest;
   std::optional<std::int64_t> ignored;
 };
 
 std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRange& range) {
-  // A number beyond 64 bits with a sign is not in any range either.
+  // An integer beyond int64 is never in range.
   const bool is_id = value.is_number_integer() &&
                      (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
   const std::int64_t id = is_id ? value.get<std::int64_t>() : 0;
@@ -42,7 +42,7 @@ void check_row(const char* flag, const nlohmann::json& row, const nlohmann::json
               "; pad them and give --attention_mask");
 }
 
-// [B, T] from "[[…], …]".
+// Parses "[[…], …]" as [B, T].
 at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& range) {
   const nlohmann::json rows = read_list(flag, text, "rows such as [[1, 2], [3, 4]]");
   std::vector<std::int64_t> ids;
@@ -53,7 +53,7 @@ at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& ra
   return at::tensor(ids).view({static_cast<std::int64_t>(rows.size()), -1});
 }
 
-// [B] from "[…]".
+// Parses "[…]" as [B].
 at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
   std::vector<std::int64_t> ids;
   for (const nlohmann::json& id : read_list(flag, text, "classes such as [0, 2]")) {
@@ -67,7 +67,7 @@ float read_number(const char* flag, const nlohmann::json& value) {
   throw Error("--", flag, ": expected numbers, got ", value.dump());
 }
 
-// [B] or [B, N] of real numbers.
+// Parses real numbers as [B] or [B, N].
 at::Tensor read_numbers(const char* flag, const std::string& text) {
   const nlohmann::json rows = read_list(flag, text, "numbers such as [0.5, 2] or of rows of them");
   std::vector<float> numbers;
@@ -83,7 +83,7 @@ at::Tensor read_numbers(const char* flag, const std::string& text) {
   return rows[0].is_array() ? flat.view({static_cast<std::int64_t>(rows.size()), -1}) : flat;
 }
 
-// Integers are classes unless the configuration says otherwise; rows are a number for each label.
+// Integers are class labels unless the configuration says otherwise; a row is one number per label.
 at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig& config) {
   const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool rows = parsed.is_array() && !parsed.empty() && parsed[0].is_array();
@@ -125,7 +125,7 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
       return labels;
     }
-    case Head::kSeq2SeqLm: {  // as long as what the decoder reads
+    case Head::kSeq2SeqLm: {  // as long as the decoder's input
       const at::Tensor labels = read_ids("labels", text, {0, config.vocab_size - 1, kIgnored});
       if (labels.size(0) != batch)
         throw Error("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));

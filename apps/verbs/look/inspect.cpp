@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A checkpoint of a run.
+// A checkpoint of a training run.
 struct RunEntry {
   fs::path path;
-  std::optional<std::int64_t> iteration;  // none: best/ and final/ do not say
+  std::optional<std::int64_t> iteration;  // none for best/ and final/, which do not store it
 };
 
-// Step checkpoints first, oldest first; empty for a directory that is no run's.
+// Step checkpoints first, oldest first; empty if the directory is not a run.
 std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
   const RunDirectory run(directory, 0);
   std::vector<RunEntry> found;
@@ -39,7 +39,7 @@ std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
   return found;
 }
 
-// The one that was written last. Of best/ and the others, equally old ones are listed in the order of a run.
+// The last written checkpoint; on a tie, the last in the order of the run.
 const RunEntry& newest(const std::vector<RunEntry>& entries) {
   const auto written = [](const RunEntry& entry) {
     std::error_code none;
@@ -52,16 +52,16 @@ const RunEntry& newest(const std::vector<RunEntry>& entries) {
   return *latest;
 }
 
-// What stands in a checkpoint directory.
+// Contents of a checkpoint directory.
 struct Findings {
   fs::path directory;
   CheckpointConfig checkpoint;
   LoadReport report;
   WeightFiles files;
   std::int64_t parameters;
-  std::map<std::string, std::int64_t> dtypes;               // name: number of tensors
-  std::vector<std::pair<std::string, std::int64_t>> sizes;  // files and their bytes
-  std::string tokenizer_kind, tokenizer_fault;              // one of them, or neither: there is no tokenizer
+  std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
+  std::string tokenizer_kind, tokenizer_fault;              // both empty: no tokenizer
   std::int64_t tokenizer_size = 0;
 };
 
@@ -75,7 +75,7 @@ void find_tokenizer(Findings& findings) {
     if (tokenizer->vocab_size() > vocab_size) {
       findings.tokenizer_fault = "larger than the model's vocabulary of " + std::to_string(vocab_size);
     }
-  } catch (const Error& error) {  // a kind that the zoo does not read; the weights may still be good
+  } catch (const Error& error) {  // unknown tokenizer kind; the weights may still be good
     findings.tokenizer_fault = error.what();
   }
 }
@@ -248,7 +248,7 @@ int run_inspect(const Arguments& arguments) {
     if (tensors) print_tensors(findings.files);
   }
   if (!findings.report.good()) {
-    std::cout.flush();  // what was found stands before the error
+    std::cout.flush();  // prints the findings before the error
     throw Error(findings.directory, ": the weights do not fit the model: ", findings.report.faults());
   }
   return 0;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A preset, or what a directory's config.json describes.
+// A preset, or the model of a directory's config.json.
 struct Entry {
   std::string name, description;
   const Family& family;
@@ -29,7 +29,7 @@ struct Memory {
   std::int64_t bytes_per_parameter;
 };
 constexpr std::array kMemory{Memory{"float32", 4}, Memory{"bfloat16", 2}, Memory{"int8", 1},
-                             // Weights, their gradients and Adam's two moments.
+                             // Weights, gradients and Adam's two moments.
                              Memory{"training", 16}};
 
 nlohmann::json describe(const Entry& entry, const Model& model) {

@@ -38,7 +38,7 @@ struct BenchFlags {
   ComputeOptions compute;
 };
 
-// Bytes a second that all threads together read from memory: the best of a few passes over 512 MB.
+// Memory read bandwidth of all threads in bytes per second: the best of a few passes over 512 MB.
 double memory_bandwidth() {
   const inference::Memory memory(std::size_t{512} << 20, inference::Memory::Pages::kHuge);
   const auto* words = memory.as<std::uint64_t>();
@@ -80,7 +80,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   std::cout << json.dump() << "\n";
 }
 
-// Greedy, without an end token, so that the work is the same each time.
+// Greedy decoding without an end token: every run does the same work.
 int bench_generation(const BenchFlags& flags, const char* work) {
   std::unique_ptr<DecodingModel> model;
   const double seconds_load =
@@ -96,7 +96,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
     decode.push_back(result.seconds_decode);
   }
   const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
-  const double peak = peak_resident_mb();  // without what measuring the memory takes
+  const double peak = peak_resident_mb();  // before the bandwidth test allocates memory
   const double bandwidth = memory_bandwidth();
   ordered_json figures{{"cache", flags.weights.cache},
                        {"batch_size", flags.batch_size},

@@ -27,13 +27,13 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kRandom = "random";
-constexpr std::int64_t kWarmUp = 3;  // updates that are not counted: memory is new, kernels are chosen
+constexpr std::int64_t kWarmUp = 3;  // updates excluded from timing: memory is new, kernels are chosen
 constexpr std::int64_t kRandomTokens = std::int64_t{1} << 20;
-constexpr std::int64_t kFirstId = 5;  // of the random ones: special tokens are below it
+constexpr std::int64_t kFirstId = 5;  // smallest random id; special tokens are below it
 constexpr TokenId kMaskId = 4;
 
-// nanoGPT's published configuration for a CPU and a larger one, with its optimizer; a BERT and a T5 as small
-// as can show the cost of a vocabulary of 30 thousand, with torch.optim.AdamW's defaults and no clipping.
+// nanoGPT's published CPU configuration and a larger one, with its optimizer; BERT and T5 models just large
+// enough to show the cost of a vocabulary of 30 thousand, with torch.optim.AdamW's defaults and no clipping.
 constexpr std::string_view kGpt4x128 = R"({
   "task": "lm", "dataset": "random", "vocab_size": 65, "model_type": "gpt2", "activation": "gelu", "bias": false,
   "n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12, "dropout": 0.0,
@@ -51,7 +51,7 @@ constexpr std::string_view kT54x256 = R"({
   "n_layer": 4, "n_head": 4, "n_embd": 256, "block_size": 64, "batch_size": 16, "dropout": 0.1,
   "learning_rate": 1e-4, "beta2": 0.999, "weight_decay": 0.01, "grad_clip": 0})";
 
-// Those of the training, and some of which it is known how fast others are.
+// Training configurations; published speeds are known for some of them.
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all = [] {
     std::vector<Recipe> list{{"gpt-4x128", kGpt4x128},
@@ -68,11 +68,11 @@ const std::vector<Recipe>& recipes() {
 struct BenchTrainFlags {
   TrainFlags train;
   std::int64_t rounds = 20;
-  nlohmann::json recipe;  // its name or null
+  nlohmann::json recipe;  // name or null
   bool is_random() const { return train.data.dataset == kRandom; }
 };
 
-// Nothing if the flags asked for help only.
+// Empty if the flags only ask for help.
 std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   BenchTrainFlags values;
   values.train.data.dataset = kRandom;
@@ -109,7 +109,7 @@ TaskData random_data(const DataFlags& flags) {
   return data;
 }
 
-// Each of full length: nothing is padded.
+// Pairs of full length, so there is no padding.
 std::vector<Example> random_pairs(const DataFlags& flags, std::int64_t count) {
   std::vector<Example> examples(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -159,7 +159,7 @@ Figures measure(Objective& objective, const TrainFlags& flags, std::int64_t roun
   std::int64_t next = 0;
   const auto update = [&] {
     updater.run(next++, flags.learning_rate, [] { return false; });
-    figures.loss = updater.loss().item<double>();  // waits for a GPU
+    figures.loss = updater.loss().item<double>();  // synchronizes with a GPU
   };
   figures.update_bytes = cost_of([&] {
                            for (std::int64_t i = 0; i < kWarmUp; ++i) update();

@@ -4,7 +4,7 @@
 
 namespace zoo {
 
-/// tzoo bench train: the time of an update and what it goes into, as JSON.
+/// tzoo bench train: prints the time of an update and of its parts as JSON.
 int run_bench_train(const Arguments& arguments);
 
 }  // namespace zoo

@@ -35,7 +35,7 @@ struct EvaluateFlags {
   ComputeOptions compute;
 };
 
-// Nothing if the flags asked for help only.
+// False if the flags only ask for help.
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
   Flags flags(arguments.command,
               "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
@@ -93,7 +93,7 @@ std::vector<std::int64_t> kept_ids(const at::Tensor& ids, const at::Tensor& kept
   return row;
 }
 
-// BLEU of what greedy decoding writes.
+// BLEU of greedy decoding.
 double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& batches,
                           const Tokenizer& tokenizer) {
   const GenerationDefaults defaults = read_generation_defaults(flags.model);
@@ -125,7 +125,7 @@ at::Tensor first_logits(Model& model, Batches& batches) {
   return model.forward({.input_ids = batches.evaluation(Split::kVal, 0).inputs.input_ids}).logits;
 }
 
-// Of a model whose weights are packed as --weights says, or of its modules.
+// Evaluates the model with weights packed as --weights says, or its modules.
 SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
                          std::unique_ptr<Meter> meter, const c10::Device& device) {
   const bool drawn = batches.evaluation_batches(Split::kVal) == kUnlimitedBatches;
@@ -134,7 +134,7 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
   const bool packs = flags.weights.weights != "modules";
   if (packs && loaded.head == Head::kCausalLm) {
-    const at::Tensor exact = first_logits(*loaded.model, batches);  // before the weights are packed
+    const at::Tensor exact = first_logits(*loaded.model, batches);  // before packing releases the weights
     const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *meter, exact, on_step);
   }
@@ -144,7 +144,7 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
                         on_step);
 }
 
-// The figures of classifiers that know words alone, by the same meter.
+// Metrics of the bag-of-words baselines, computed by the same meter.
 std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
   const auto known = read_labelled_texts(*flags.baselines, label_names);
   const auto asked = read_labelled_texts(flags.data.dataset, label_names);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kEnough = 0.05;
 
-// LibTorch's allocator tells it of every tensor's memory.
+// Receives every tensor allocation from LibTorch's allocator.
 class MemoryMeter : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {

@@ -8,20 +8,20 @@ namespace zoo {
 
 double seconds_of(const std::function<void()>& compute);
 
-/// Of at least one value; the upper one of an even number.
+/// Requires at least one value; the upper median of an even number.
 double median(std::vector<double> values);
 
-/// The most memory that this process has held, in MiB.
+/// Peak resident memory of this process, in MiB.
 double peak_resident_mb();
 
-/// What a computation takes.
+/// Cost of a computation.
 struct Cost {
   double seconds = 0;
-  std::int64_t peak_bytes = 0;  // of tensors, beyond those that were there before
+  std::int64_t peak_bytes = 0;  // of tensors, beyond those allocated before
 };
 
-/// Runs it once or, if that was quick, until a twentieth of a second has passed: the shortest time, and the
-/// memory of the first run. Counts what LibTorch's allocator gives to this thread.
+/// Runs `compute` once or, if it is fast, until a twentieth of a second has passed. Returns the shortest time
+/// and the peak memory of the first run, counting what LibTorch's allocator gives to this thread.
 Cost cost_of(const std::function<void()>& compute);
 
 }  // namespace zoo

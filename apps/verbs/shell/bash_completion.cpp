@@ -56,7 +56,7 @@ constexpr const char* kEnd = R"(  esac
 complete -F _tzoo tzoo
 )";
 
-// What is completed for a value, as assignments to the script's variables.
+// Completion of a value, as assignments to the script's variables.
 std::string value_assignments(const FlagOutline& flag) {
   std::string text = " words=";
   if (!flag.values.empty()) text += single_quoted(joined(flag.values, " "));

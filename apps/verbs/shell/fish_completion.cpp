@@ -37,7 +37,7 @@ complete -c tzoo -n '__tzoo_at tzoo' -l version -d 'print the version'
 complete -c tzoo -n '__tzoo_at tzoo' -a help -d 'show the help of a verb'
 )";
 
-// What is completed for a value. -x: nothing but the words; -F: files too.
+// Completion of a value. -x: only the words; -F: files too.
 std::string value_of(const FlagOutline& flag) {
   std::vector<std::string> words = flag.values;
   if (flag.paths == FlagOutline::Paths::directories) words.emplace_back("(__fish_complete_directories)");

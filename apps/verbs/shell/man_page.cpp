@@ -73,7 +73,7 @@ Its checkpoints, each a Hugging Face model directory.
 Corpora that were fetched.
 )";
 
-// "--max_iters N": the name bold, the value italic.
+// Formats "--max_iters N": the name bold, the value italic.
 std::string styled(const FlagOutline& flag) {
   const std::size_t blank = flag.usage.find(' ');
   if (flag.positional) return "\\fI" + roff(flag.usage) + "\\fR";

@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// tzoo(1) for `man`, in roff.
+/// Prints tzoo(1) for `man`, in roff.
 void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version);
 
 }  // namespace zoo

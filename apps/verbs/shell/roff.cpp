@@ -22,7 +22,7 @@ std::string escaped(char32_t letter) {
     if (special == letter) return text;
   }
   if (letter < 0x80) return {static_cast<char>(letter)};
-  // By its number: groff reads bytes as Latin 1.
+  // By code point: groff reads bytes as Latin 1.
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "\\[u%04X]", static_cast<unsigned>(letter));
   return text.data();
@@ -31,7 +31,7 @@ std::string escaped(char32_t letter) {
 }  // namespace
 
 std::string roff(std::string_view text) {
-  // A dot at the beginning of a line would make it a request.
+  // A leading dot would make the line a request.
   std::string result = text.starts_with('.') ? "\\&" : "";
   for (std::size_t at = 0; at < text.size();) result += escaped(next_code_point(text, at));
   return result;

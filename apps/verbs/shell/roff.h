@@ -5,8 +5,8 @@
 
 namespace zoo {
 
-/// A text of one line, in UTF-8, for a man page: nothing in it is taken for a request of roff, and '-' and
-/// the quotes are those that can be copied into a shell.
+/// Escapes one line of UTF-8 text for a man page: roff reads no request in it, and '-' and quotes can be
+/// copied into a shell.
 std::string roff(std::string_view text);
 
 }  // namespace zoo

@@ -5,7 +5,7 @@ namespace zoo {
 std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
-    // Quotes end, an escaped quote follows, quotes begin: fish has a shorter way, but understands this one.
+    // Close the quotes, add an escaped quote, open them again: works in fish, too.
     if (letter == '\'') {
       quoted += "'\\''";
     } else {

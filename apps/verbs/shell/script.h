@@ -6,12 +6,12 @@
 
 namespace zoo {
 
-// What the completion scripts of the three shells have in common.
+// Shared by the completion scripts of the three shells.
 
-/// 'text', for bash, zsh and fish alike.
+/// Quotes 'text' for bash, zsh and fish.
 std::string single_quoted(std::string_view text);
 
-/// The first clause of a description, for a list in which each line is short.
+/// First clause of a description, for short lines in a list.
 std::string first_clause(std::string_view description);
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator);

@@ -7,7 +7,7 @@
 namespace zoo {
 namespace {
 
-// The characters that divide a specification of _arguments and _describe.
+// Escapes the separators of _arguments and _describe.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -17,7 +17,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// "tzoo fill-mask" is completed by _tzoo_fill_mask.
+// Name of the completion function: _tzoo_fill_mask for "tzoo fill-mask".
 std::string function_of(const std::string& command) {
   std::string name = "_" + command;
   std::replace_if(
@@ -25,7 +25,7 @@ std::string function_of(const std::string& command) {
   return name;
 }
 
-// ":message:action" for a value.
+// ":message:action" of a value.
 std::string value_of(const FlagOutline& flag) {
   std::string paths = flag.paths == FlagOutline::Paths::none ? "" : "_files";
   if (flag.paths == FlagOutline::Paths::directories) paths += " -/";
@@ -92,8 +92,8 @@ void print_zsh_completion(std::ostream& out, const CommandOutline& tzoo) {
          "# Completes tzoo in zsh. Written by 'tzoo completion zsh'.\n";
   for (const CommandOutline* command : commands_below(tzoo)) print_function(out, *command);
   print_function(out, tzoo);
-  // The file works in a folder of $fpath, where its text is the function's first call, and where it is
-  // sourced.
+  // The file works when it is sourced and as an autoloaded function from $fpath, where its text is the body
+  // of the first call.
   out << "\nif [[ ${zsh_eval_context[-1]} == loadautofunc ]]; then\n"
          "  _tzoo \"$@\"\n"
          "else\n"

@@ -64,16 +64,16 @@ std::string read_context(const std::string& context) {
 
 struct Answer {
   ByteRange range;  // in the context
-  double score;     // probability of the first and of the last token, multiplied
+  double score;     // product of the probabilities of first and last token
 };
 
-// A part of the context beside the question, as the model sees it.
+// The question with a part of the context, as one model input.
 struct Window {
   Encoding encoding;
-  std::uint32_t begin;  // of the part in the context, in bytes
+  std::uint32_t begin;  // start of the part in the context, in bytes
 };
 
-// Windows over the context, each beginning `stride` tokens before the end of the one before it.
+// Windows over the context, each starting `stride` tokens before the end of the previous one.
 std::vector<Window> windows_of(const TextModel& model, const AnswerFlags& flags, const std::string& context) {
   EncodeOptions options{.max_length = model.max_length(), .truncation = Truncation::only_second};
   if (flags.max_length)
@@ -96,7 +96,7 @@ std::vector<Window> windows_of(const TextModel& model, const AnswerFlags& flags,
   }
 }
 
-// The probabilities of the positions that belong to the context.
+// Probabilities of the context's positions.
 std::vector<double> probabilities(const at::Tensor& logits, const Encoding& encoding) {
   at::Tensor scores = logits.to(at::kDouble).cpu().clone();
   for (std::size_t i = 0; i < encoding.size(); ++i) {
@@ -122,7 +122,7 @@ void add_answers(const TextModel& model, const Window& window, std::int64_t long
   }
 }
 
-// The best, each place once.
+// The best answers, with each range only once.
 std::vector<Answer> best_of(std::vector<Answer> answers, std::size_t most) {
   std::stable_sort(answers.begin(), answers.end(),
                    [](const Answer& a, const Answer& b) { return a.score > b.score; });

@@ -44,7 +44,7 @@ std::string label_name(const TransformerConfig& config, std::int64_t label) {
   return config.label_names[static_cast<std::size_t>(label)];
 }
 
-// logits [num_labels] of one text, by what the model was trained for.
+// Describes logits [num_labels] of one text by the model's problem type.
 void describe_sequence(const TransformerConfig& config, const at::Tensor& logits, Json& json) {
   const bool regression = config.problem_type == ProblemType::kRegression ||
                           (config.problem_type == ProblemType::kByLabels && config.num_labels == 1);
@@ -64,7 +64,7 @@ void describe_sequence(const TransformerConfig& config, const at::Tensor& logits
     json["scores"][label_name(config, i)] = scores[i].item<float>();
 }
 
-// "B-PER" and "I-PER" are of the kind "PER"; a label without such a prefix is its own kind.
+// "B-PER" and "I-PER" are of kind "PER"; a label without a prefix is its own kind.
 std::string kind_of(const std::string& label) {
   return label.starts_with("B-") || label.starts_with("I-") ? label.substr(2) : label;
 }
@@ -94,7 +94,7 @@ std::vector<Word> words_of(const Encoding& encoding, const at::Tensor& scores) {
   return words;
 }
 
-// Words of one kind that follow each other are one entity, unless the next begins a new one; "O" is none.
+// Consecutive words of one kind form an entity, unless the next word begins a new one; "O" is none.
 Json entities_of(const TransformerConfig& config, const std::string& text, const std::vector<Word>& words) {
   struct Entity {
     std::string kind;

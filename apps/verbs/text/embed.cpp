@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Texts read at a time; within them batches are of like length.
+// Texts per read; each read is batched by similar length.
 constexpr std::size_t kEmbeddedAtOnce = 4096;
 
 struct EmbedFlags {
@@ -59,7 +59,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   return flags.parse(arguments);
 }
 
-// What Sentence-Transformers writes beside a model, and what the flags say instead.
+// Pooling settings from Sentence-Transformers files, overridden by the flags.
 struct Pooling {
   bool mean = true, normalize = true;
   std::size_t max_length = 0;
@@ -109,7 +109,7 @@ at::Tensor embed_batch(const TextModel& model, const Pooling& pooling,
   return vectors.cpu();
 }
 
-// A vector for each text, in their order.
+// One vector per text, in the given order.
 std::vector<at::Tensor> embed(const TextModel& model, const Pooling& pooling,
                               const std::vector<std::string>& texts, std::size_t batch_size) {
   std::vector<Encoding> encodings;

@@ -42,7 +42,7 @@ struct Guess {
   float probability;
 };
 
-// The likeliest tokens at each mask of a text.
+// The most probable tokens for each mask of a text.
 std::vector<std::vector<Guess>> guesses_of(const TextModel& model, const Encoding& encoding, TokenId mask,
                                            std::int64_t top_k) {
   const Encoding* const batch[] = {&encoding};
@@ -62,7 +62,7 @@ std::vector<std::vector<Guess>> guesses_of(const TextModel& model, const Encodin
   return all;
 }
 
-// The text with every mask as it is but one, which is `guess`; without special tokens.
+// The text with one mask replaced by `guess`, without special tokens.
 std::string filled(const TextModel& model, const Encoding& encoding, std::size_t which, TokenId mask,
                    TokenId guess) {
   std::vector<TokenId> ids = encoding.ids;

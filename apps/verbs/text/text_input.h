@@ -10,7 +10,7 @@
 
 namespace zoo {
 
-/// Where a verb's texts come from: --text TEXT, as often as wished, or --input FILE, or standard input.
+/// Sources of a verb's texts: --text TEXT (repeatable), --input FILE or standard input.
 struct TextFlags {
   std::vector<std::string> texts;
   std::string input = "-";
@@ -18,15 +18,14 @@ struct TextFlags {
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
-/// The texts one after the other. A line is a text; a line of a file whose name ends in .jsonl is an object
-/// with the text under "text".
+/// Reads the texts in order. Each line is a text; in a .jsonl file it is an object with the text under
+/// "text".
 class TextInput {
  public:
   /// Throws Error naming a file that cannot be read.
   explicit TextInput(const TextFlags& flags);
 
-  /// At most `most` texts, none at the end. Throws Error naming file and line of what is not UTF-8 or not the
-  /// object that it should be.
+  /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON.
   std::vector<std::string> next(std::size_t most);
 
  private:

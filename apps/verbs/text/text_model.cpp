@@ -18,7 +18,7 @@ std::size_t TextModel::max_length() const {
 TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
                           const PackedWeights& weights, std::optional<Head> head) {
   apply_threads(compute);
-  static_cast<void>(read_checkpoint_config(directory));  // what is no checkpoint at all is named as such
+  static_cast<void>(read_checkpoint_config(directory));  // gives a clear error if this is not a checkpoint
   if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.tokenizer = load_tokenizer(directory), .device = device_of(compute)};
   LoadedModel loaded = load_model(

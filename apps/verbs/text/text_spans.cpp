@@ -7,7 +7,7 @@
 namespace zoo {
 namespace {
 
-// Characters in the first `bytes` bytes: those bytes that do not continue one.
+// Number of characters in the first `bytes` bytes: counts bytes that are not UTF-8 continuations.
 std::int64_t characters_before(const std::string& text, std::uint32_t bytes) {
   return std::count_if(text.begin(), text.begin() + bytes,
                        [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// Adds "text", and "start" and "end" in characters as Hugging Face counts them, of a part of a UTF-8 text.
+/// Adds "text", "start" and "end" of a part of a UTF-8 text, in characters as Hugging Face counts them.
 void add_span(nlohmann::ordered_json& json, const std::string& text, const ByteRange& range);
 
 }  // namespace zoo

@@ -60,7 +60,7 @@ std::vector<std::int64_t> prompt_of(const TextModel& model, const std::string& t
 std::string text_of(const TextModel& model, const std::vector<std::int64_t>& ids) {
   std::vector<TokenId> known;
   for (const std::int64_t id : ids) {
-    // A model may have more rows than its tokenizer has tokens.
+    // A model may have more rows of embeddings than its tokenizer has tokens.
     if (id < model.tokenizer->vocab_size()) known.push_back(static_cast<TokenId>(id));
   }
   return replace_invalid_utf8(model.tokenizer->decode(known));

@@ -12,9 +12,9 @@
 namespace zoo {
 namespace {
 
-constexpr int kTimedUpdates = 3;  // the first is slower than the others: memory is new
+constexpr int kTimedUpdates = 3;  // the first is slower: memory is new
 
-// A number of kilobytes in a file of /proc that says "KEY:   123 kB"; -1 where there is none.
+// Bytes of "KEY:   123 kB" in a file of /proc; -1 if it is missing.
 std::int64_t proc_bytes(const char* file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -32,7 +32,7 @@ struct Needs {
   std::int64_t sum() const { return weights + gradients + optimizer + average; }
 };
 
-// How many tensors of a weight's size an optimizer keeps; Adafactor's rows and columns are next to nothing.
+// Number of tensors that an optimizer keeps per weight; Adafactor's row and column means are negligible.
 std::int64_t memories(OptimizerKind kind) {
   return kind == OptimizerKind::kAdamW ? 2 : kind == OptimizerKind::kAdafactor ? 0 : 1;
 }
@@ -61,7 +61,7 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
   const Needs needs = needs_of(objective.module(), options);
   const std::int64_t available = proc_bytes("/proc/meminfo", "MemAvailable");
   const bool on_cpu = options.device.is_cpu();
-  // The weights themselves are there already.
+  // The weights are already in memory.
   if (on_cpu && available >= 0 && needs.sum() - needs.weights > available) {
     throw Error("gradients, optimizer and average need ", megabytes(needs.sum() - needs.weights),
                 " of memory besides the weights; available: ", megabytes(available));
@@ -80,7 +80,7 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
   for (int i = 0; i < kTimedUpdates; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     updater.run(i, /*learning_rate=*/0, [] { return false; });
-    updater.optimizer().gradient_norm().item<float>();  // waits for a GPU
+    updater.optimizer().gradient_norm().item<float>();  // synchronizes with a GPU
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fastest = i == 0 ? seconds : std::min(fastest, seconds);
     tokens = updater.tokens();

@@ -44,7 +44,7 @@ std::string sentinel(std::int64_t i) {
   return "<extra_id_" + std::to_string(i) + ">";
 }
 
-// Ids of the tokens of a tokenizer.json, to which more can be added.
+// Adds tokens to the token ids of a tokenizer.json.
 class TokenAdder {
  public:
   explicit TokenAdder(json& root) : root_(root) {
@@ -52,7 +52,7 @@ class TokenAdder {
     for (const json& token : root["added_tokens"]) ids_[token["content"].get<std::string>()] = token["id"];
   }
 
-  // To the model's vocabulary too: the library numbers tokens that are not there itself.
+  // Adds to the model's vocabulary, too: the tokenizers library renumbers tokens that are missing there.
   void add(const std::string& token) {
     const bool known = ids_.contains(token);
     const auto id = known ? ids_[token].get<std::int64_t>() : static_cast<std::int64_t>(ids_.size());
@@ -98,14 +98,14 @@ json template_of(const std::vector<std::string>& single, const std::vector<std::
   return result;
 }
 
-// Gives the files of a tokenizer, just learnt, the special tokens of a style.
+// Adds a style's special tokens to the files of a newly trained tokenizer.
 void add_special_tokens(const fs::path& directory, const TokenizerRequest& request) {
   json root = read_json(directory / "tokenizer.json");
   if (!root["added_tokens"].is_array()) root["added_tokens"] = json::array();
   TokenAdder tokens(root);
   json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
   for (const Role& role : roles_of(request.style)) {
-    // Characters that a vocabulary lacks need a token of the model; bytes cover all.
+    // A character vocabulary needs an unknown token for characters that it lacks; bytes cover all text.
     const bool unknown = role.role == SpecialToken::unk;
     if (unknown && request.choice != "char") continue;
     tokens.add(role.token);
@@ -135,7 +135,7 @@ void add_sentinels(const fs::path& directory, std::int64_t count) {
 std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::string_view text) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-task-tokenizer");
   if (request.choice == "sentencepiece") {
-    // T5's own way, with the normalization of its vocabularies.
+    // Trains as T5 does, with the normalization of its vocabularies.
     SentencePieceTokenizer::train(text, {.vocab_size = request.vocab_size, .num_threads = 1})
         .save(scratch.path());
     add_sentinels(scratch.path(), request.sentinels);
@@ -162,7 +162,7 @@ std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request
 void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style) {
   for (const Role& role : roles_of(style)) {
     if (role.role == SpecialToken::unk || tokenizer.special_id(role.role)) continue;
-    // GPT-2's own has an end but no padding: what is hidden may be anything.
+    // GPT-2's tokenizer has an end token but no padding token; masked positions may have any id.
     if (style == TaskTextStyle::kPadded && tokenizer.eos_id()) continue;
     throw Error("--tokenizer: a tokenizer of kind ", tokenizer.kind(), " has no ", role.key, " such as ",
                 role.token, ", which this task needs");
@@ -173,7 +173,7 @@ std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
   for (std::int64_t i = 0; i < tokenizer.vocab_size(); ++i) {
     const std::vector<TokenId> found = tokenizer.encode(sentinel(i));
-    // A tokenizer without it takes it for text; some put a blank before.
+    // A tokenizer without this sentinel encodes it as text; some tokenizers add a space before it.
     std::vector<TokenId> named;
     for (const TokenId id : found) {
       if (tokenizer.token_text(id) == sentinel(i)) named.push_back(id);
@@ -191,7 +191,7 @@ std::vector<bool> word_beginnings(const Tokenizer& tokenizer) {
     const std::string token = tokenizer.token_text(static_cast<TokenId>(id));
     continues_by_mark = continues_by_mark || token.starts_with("##");
     begins[id] =
-        token.starts_with("\u0120") || token.starts_with("\u2581");  // a blank, as GPT-2 and T5 write it
+        token.starts_with("\u0120") || token.starts_with("\u2581");  // a space in GPT-2's and T5's tokens
     begins_by_mark = begins_by_mark || begins[id];
   }
   if (continues_by_mark) {

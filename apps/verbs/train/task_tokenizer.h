@@ -9,10 +9,10 @@
 
 namespace zoo {
 
-/// Which special tokens a model's texts need, and what stands around them.
+/// Special tokens that a model's texts need, and their positions.
 enum class TaskTextStyle {
   kPlain,           ///< none: a language model
-  kPadded,          ///< <pad>: a decoder that classifies
+  kPadded,          ///< <pad>: a decoder for classification
   kEncoder,         ///< [CLS] … [SEP], and [MASK]
   kEncoderDecoder,  ///< … </s>, with <extra_id_0>, … for span corruption
 };
@@ -24,17 +24,17 @@ struct TokenizerRequest {
   std::int64_t sentinels = 0;
 };
 
-/// What `choice` asks for (see choose_tokenizer), with the special tokens of the style: what is learnt from
-/// `text` gets them, a directory must have them. Throws Error naming the token that is missing.
+/// The tokenizer of `choice` (see choose_tokenizer), with the style's special tokens: a tokenizer trained on
+/// `text` gets them, a directory must have them. Throws Error naming a missing token.
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text);
 
-/// Throws Error naming --tokenizer and what the style needs and the tokenizer lacks.
+/// Throws Error naming --tokenizer and a special token of the style that the tokenizer lacks.
 void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);
 
-/// The ids of <extra_id_0>, <extra_id_1>, …, as many as there are.
+/// The ids of the tokenizer's <extra_id_0>, <extra_id_1>, …
 std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer);
 
-/// By id, whether a token begins a word; empty where tokens do not tell: each is a word then.
+/// By id, whether a token begins a word; empty if tokens do not show it, so that each is a word.
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer);
 
 }  // namespace zoo

@@ -33,7 +33,7 @@ struct ParsedFlags {
   bool has_config = false;
 };
 
-// Nothing if the flags asked for help only.
+// Empty if the flags only ask for help.
 std::optional<ParsedFlags> parse(const Arguments& arguments) {
   ParsedFlags parsed;
   Flags flags(arguments.command, "Trains a model from scratch, fine-tunes a checkpoint, or resumes a run.");
@@ -44,7 +44,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   return parsed;
 }
 
-// A resumed run keeps the flags that it was started with, but for those that are given anew.
+// A resumed run keeps the flags of its start; flags given again override them.
 std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
   auto parsed = parse(arguments);
   if (!parsed || parsed->values.init_from != "resume" || parsed->has_config) return parsed;
@@ -56,13 +56,12 @@ std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
   return parse(with_config);
 }
 
-// What --init_from was when the run began, not that it was resumed: a run without a checkpoint begins so
-// again.
+// --init_from at the start of the run, not "resume": a resumed run without a checkpoint starts there again.
 std::string origin_of(const RunDirectory& run) {
   return read_json(run.config_path()).value("init_from", std::string("scratch"));
 }
 
-// Where the run begins: a folder with weights (none: from scratch), and the iteration to go on from.
+// Start of the run: a folder with weights (none: from scratch), and the iteration to continue from.
 struct Start {
   std::optional<fs::path> checkpoint;
   std::optional<std::int64_t> resumed;
@@ -120,7 +119,7 @@ std::int64_t trained_parameters(const torch::nn::Module& module) {
   return count;
 }
 
-// Decides which special tokens the texts need.
+// The shape decides the special tokens of the texts.
 Shape shape_of(const TrainFlags& flags, const Start& start) {
   return start.checkpoint ? read_checkpoint_config(*start.checkpoint).config.shape
                           : family_of(flags).base.shape;
@@ -158,7 +157,7 @@ int report(const Trainer::Result& result, const RunDirectory& run) {
   return 0;
 }
 
-// A rank that nobody looks at: it stops where a signal says so, and is silent.
+// Observer for ranks other than 0: prints nothing, stops on a signal.
 class SilentObserver : public TrainingObserver {
  public:
   bool stop() override { return StopSignal::received() != 0; }

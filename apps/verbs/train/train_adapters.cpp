@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAdaptersFile = "lora.safetensors";
 
-constexpr const char* kTrains = "trains";  // a key of that file's metadata
+constexpr const char* kTrains = "trains";  // metadata key of that file
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -26,7 +26,7 @@ std::vector<std::string> divided(const std::string& text) {
   return names;
 }
 
-// Ours for the weights of a fresh head.
+// Our parameter names for the weights of a new head.
 std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
   std::vector<std::string> names;
   const WeightTable table = loaded.family->weight_table(loaded.model->config());
@@ -74,7 +74,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags, const std::optional
     std::optional<SafetensorsFile> saved;
     if (flags.init_from == "resume" && checkpoint && fs::exists(*checkpoint / kAdaptersFile)) {
       saved.emplace(*checkpoint / kAdaptersFile);
-      // A head that was fresh when the run began is no longer.
+      // A head that was new at the start of the run is not new now.
       options.trains = divided(saved->metadata().at(kTrains));
     }
     adapters = LoraAdapters::add_to(*loaded.model, options);

@@ -12,8 +12,7 @@
 
 namespace zoo {
 
-/// What writes a model: whole, with its adapters merged; or as a step checkpoint goes on from it, where that
-/// is something else.
+/// Functions that save a model: `whole` with its adapters merged; `step` for resuming, if that differs.
 struct Savers {
   Trainer::SaveModel whole, step;
 };
@@ -22,8 +21,8 @@ struct Savers {
 Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer,
               std::shared_ptr<LoraAdapters> adapters);
 
-/// Freezes what --freeze names, and with --lora_rank all but adapters and a fresh head. Returns the adapters,
-/// as they were at the checkpoint of a run that goes on; null without.
+/// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
+/// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.
 std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
                                     const std::optional<std::filesystem::path>& checkpoint,
                                     const LoadedModel& loaded);

@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kSentinels = 100;  // as many as T5 has
+constexpr std::int64_t kSentinels = 100;  // as in T5
 
 Columns columns_of(Task task) {
   if (task == Task::kSeq2Seq) return {{"source", "target"}};
@@ -25,7 +25,7 @@ TaskTextStyle style_of(Task task, Shape shape) {
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
 
-// Names the file of what the tokenizer cannot express.
+// Encodes a file's text; an error names the file.
 std::vector<TokenId> encode_file(const Tokenizer& tokenizer, const std::string& text,
                                  const std::string& name) {
   try {
@@ -39,7 +39,7 @@ TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, 
   try {
     return tokenize_dataset(text, tokenizer);
   } catch (const Error&) {
-    encode_file(tokenizer, text, name);  // says the line in the whole file, not in a split
+    encode_file(tokenizer, text, name);  // an error names the line in the whole file, not in a split
     throw;
   }
 }
@@ -100,7 +100,7 @@ class Reader {
     return std::move(data_);
   }
 
-  // `text` makes what a tokenizer is learnt from.
+  // `text` returns the training text for a tokenizer.
   template <class Text>
   const Tokenizer& choose(Text text) {
     if (known_.tokenizer) {

@@ -12,17 +12,17 @@
 
 namespace zoo {
 
-/// What a task learns from, as ids: a sequence of tokens, or examples.
+/// A task's data as ids: a token sequence or examples.
 struct TaskData {
-  std::shared_ptr<const Tokenizer> tokenizer;  // empty for token files without one
+  std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
   std::optional<TokenDataset> tokens;
-  Examples examples;  // if there are no tokens
+  Examples examples;  // used if there are no tokens
   std::vector<std::string> label_names;
   LossOptions loss;
   std::string source;  // for messages
 };
 
-/// What is known of the model before the data: its tokenizer and labels, of a checkpoint.
+/// Properties of a checkpoint that the data needs: tokenizer and labels.
 struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> label_names;
@@ -31,12 +31,12 @@ struct KnownModel {
 /// The head that a task trains.
 Head head_of(Task task);
 
-/// Reads, checks and encodes all of the data for a model of this shape. With `evaluates` all of it is the
-/// validation split. Throws Error naming file and line of what does not fit.
+/// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation
+/// split. Throws Error naming file and line of invalid data.
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates = false);
 
-/// A classification's texts, of pairs both in one, with the numbers of their labels. Throws Error naming the
-/// line of a label that is not among them.
+/// Texts of a classification dataset, pairs joined, with label indices. Throws Error naming the line of an
+/// unknown label.
 std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
                                               const std::vector<std::string>& label_names);
 

@@ -20,8 +20,8 @@ struct Sizes {
   std::optional<TokenId> pad_id;
 };
 
-// The family's base with the sizes and rates of the flags. Throws Error for a flag that the family has no key
-// for.
+// The family's base configuration with the flags' sizes and rates. Throws Error for a flag without a key in
+// the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
                             const std::vector<std::string>& labels) {
   using C = TransformerConfig;
@@ -65,7 +65,7 @@ std::int64_t vocab_size_of(const TaskData& data) {
 
 LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const TaskData& data) {
   LoadOptions options{.trainable = true, .head = head_of(flags.data.kind()), .label_names = data.label_names};
-  // A run that goes on has its head.
+  // A resumed run already has its head.
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
   if (!loaded.report.fresh.empty()) {
@@ -121,7 +121,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<fs::path>& c
                        const TaskData& data, c10::Device device) {
   LoadedModel loaded = checkpoint ? load(flags, *checkpoint, data) : build(flags, data);
   const TransformerConfig& config = loaded.model->config();
-  // T5's positions have no end.
+  // T5's relative positions have no limit.
   if (config.position == PositionKind::kLearned && flags.data.block_size > config.max_length()) {
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");

@@ -8,14 +8,14 @@
 
 namespace zoo {
 
-/// The family that the flags name, or the task's default.
+/// The family of --model_type, or the task's default.
 const Family& family_of(const TrainFlags& flags);
 
-/// What a checkpoint brings: its tokenizer, and the labels of a head for this task. Nothing of an empty path.
+/// Tokenizer of a checkpoint, and the labels of its head if it fits this task. Empty without a checkpoint.
 KnownModel known_model(const std::optional<std::filesystem::path>& checkpoint, Task task);
 
-/// The model to train: of the checkpoint, with a fresh head where it has none for the task, or from scratch.
-/// Throws Error naming what does not fit the data.
+/// The model to train: from the checkpoint, with a new head if it has none for the task, or from scratch.
+/// Throws Error naming what does not match the data.
 LoadedModel make_model(const TrainFlags& flags, const std::optional<std::filesystem::path>& checkpoint,
                        const TaskData& data, c10::Device device);
 

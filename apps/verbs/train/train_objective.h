@@ -11,14 +11,14 @@
 
 namespace zoo {
 
-/// How the flags' updates are computed.
+/// Options of the updates, from the flags.
 UpdaterOptions updater_options(const TrainFlags& flags);
 
-/// How their examples are divided.
+/// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
 
-/// What is trained: the model on its batches, with the loss of the task and the flags. `adapters` may be
-/// null.
+/// The training objective: the model on its batches, with the loss of the task and the flags. `adapters` may
+/// be null.
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                const TaskData& data, Batches& batches,
                                                std::shared_ptr<LoraAdapters> adapters);

@@ -7,11 +7,11 @@
 
 namespace zoo {
 
-/// What a task learns from, and how its texts are read.
+/// Data of a task and how to read it.
 struct DataFlags {
   std::string task = "lm", dataset = "kjv";
   std::optional<std::string> val_dataset, tokenizer;
-  std::int64_t vocab_size = 2000;  // of a vocabulary learnt here
+  std::int64_t vocab_size = 2000;  // of a tokenizer trained here
   std::int64_t block_size = 64;
   std::optional<std::int64_t> target_size;
   std::vector<std::string> labels;
@@ -23,7 +23,7 @@ struct DataFlags {
   std::int64_t target_length() const { return target_size.value_or(block_size); }
 };
 
-/// A model from scratch.
+/// Options of a model from scratch.
 struct ModelFlags {
   std::optional<std::string> model_type, activation;
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128;
@@ -33,7 +33,7 @@ struct ModelFlags {
   bool bias = true;
 };
 
-/// The flags of `tzoo train`, under nanoGPT's names.
+/// Flags of `tzoo train`, with nanoGPT's names.
 struct TrainFlags {
   std::string init_from = "scratch";
   std::filesystem::path out_dir;
@@ -63,13 +63,13 @@ struct TrainFlags {
   ComputeOptions compute;
 };
 
-/// Declares them in groups, with ranges and help.
+/// Declares the flags in groups, with ranges and help.
 void declare(Flags& flags, TrainFlags& values);
 
-/// Those that say what is trained and how, without where it is kept.
+/// Declares the flags of model and training, without those for output.
 void declare_training(Flags& flags, TrainFlags& values);
 
-/// Those of the data alone.
+/// Declares only the flags of the data.
 void declare_data(Flags& flags, DataFlags& values);
 
 }  // namespace zoo

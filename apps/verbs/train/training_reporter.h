@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// Shows a training to a person: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
+/// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
 /// evaluation. Ctrl-C and SIGTERM end the training (see StopSignal).
 class TrainingReporter : public TrainingObserver {
  public:
@@ -20,7 +20,7 @@ class TrainingReporter : public TrainingObserver {
   void on_checkpoint(const std::filesystem::path& path) override;
   bool stop() override;
 
-  /// Draws loss.png; says once, and only once, why it cannot.
+  /// Draws loss.png; if it cannot, prints the reason once.
   void draw();
 
  private:

@@ -39,7 +39,7 @@ struct Preset {
   TransformerConfig config;
 };
 
-/// Everything that the zoo knows about one family.
+/// A family: its names, keys, weights, presets and the function that builds a model.
 struct Family {
   std::string model_type;   // as config.json says it
   std::string description;  // one line, with the paper
@@ -61,7 +61,7 @@ struct Family {
 
   /// Throws Error naming the key of `config` that is missing, has another type or is not supported.
   TransformerConfig read_config(const nlohmann::json& config, const std::string& source) const;
-  /// Hugging Face's keys for the configuration. Throws Error naming the fields that no key can say.
+  /// Hugging Face's keys for the configuration. Throws Error naming the fields that no key can express.
   nlohmann::json write_config(const TransformerConfig& config) const;
 };
 

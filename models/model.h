@@ -15,17 +15,17 @@
 
 namespace zoo {
 
-/// What a model may be given; a family says which it needs. Ids are int64 in [0, vocab_size).
+/// Inputs of a model; a family says which it needs. Ids are int64 in [0, vocab_size).
 struct ModelInputs {
   at::Tensor input_ids;          // [B, T]
   at::Tensor attention_mask;     // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
-  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … behind the cached ones
+  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … after the cached ones
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions
-  at::Tensor memory;   // [B, S, C], what the encoder gave for input_ids before; undefined: it is computed
+  at::Tensor memory;   // [B, S, C], the encoder's earlier output for input_ids; undefined: it is computed
   at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
-  at::Tensor targets;  // [B, T]: what each position shall predict, already shifted; -100 is ignored
+  at::Tensor targets;  // [B, T]: target of each position, already shifted; -100 is ignored
   /// [N], which of the B T labels are not ignored, in ascending order: a masked-lm head then makes logits
   /// [N, V] of these alone, and a loss that is the same. Undefined: of all.
   at::Tensor label_positions;
@@ -37,7 +37,7 @@ struct ModelInputs {
   bool output_attentions = false;
 };
 
-/// What a model gives; fields that do not apply are undefined or empty.
+/// Outputs of a model; fields that do not apply are undefined or empty.
 struct ModelOutput {
   at::Tensor logits;                      // [B, T, V]; [B, labels] of a head that classifies sequences;
                                           // [N, V] where label_positions were given
@@ -73,8 +73,8 @@ struct HeadParts {
   bool is_span = false;     // logits [B, T, 2] are those of an answer's start and end
 };
 
-/// What a model is made of, for engines that run its weights in their own way (packed inference,
-/// TorchScript). Without embeddings the model is of a kind that no engine runs.
+/// Parts of a model, for engines that run its weights in their own way (packed inference, TorchScript).
+/// Without embeddings, no engine supports the model.
 struct ModelParts {
   std::shared_ptr<EmbeddingsImpl> embeddings;  // of all stacks
   std::shared_ptr<TransformerStackImpl> encoder, decoder;
@@ -90,10 +90,10 @@ class Model : public torch::nn::Module {
  public:
   explicit Model(const TransformerConfig& config) : config_(config) {}
 
-  /// Throws c10::Error naming what does not fit: an id outside the vocabulary, a sequence that is too long.
+  /// Throws c10::Error naming the bad input: an id outside the vocabulary, a sequence that is too long.
   virtual ModelOutput forward(const ModelInputs& inputs) = 0;
 
-  /// Fresh weights by config().initial_weights, in the order of the modules.
+  /// Initialises new weights as config().initial_weights says, in module order.
   virtual void initialize(at::Generator generator);
 
   virtual ModelParts parts() const { return {}; }
@@ -103,7 +103,7 @@ class Model : public torch::nn::Module {
   /// Rows of a table of parameter counts: name and number of parameters, tied weights once.
   std::vector<std::pair<std::string, std::int64_t>> components() const;
 
-  /// The number of parameters, tied weights once.
+  /// Number of parameters, tied weights once.
   std::int64_t parameter_count() const;
 
  protected:

@@ -6,13 +6,13 @@
 
 namespace zoo {
 
-/// Every family, in the order in which `tzoo models` shows them.
+/// All families, in the order in which `tzoo models` shows them.
 const std::vector<Family>& families();
 
-/// Throws Error with the nearest name when no family has this model_type.
+/// Throws Error with the nearest name if no family has this model_type.
 const Family& find_family(std::string_view model_type);
 
-/// Throws Error naming the heads that there are if the family does not have this one.
+/// Throws Error naming the available heads if the family lacks this one.
 void check_head(const Family& family, Head head);
 
 struct PresetEntry {
@@ -20,13 +20,13 @@ struct PresetEntry {
   const Preset& preset;
 };
 
-/// Throws Error with the nearest name when no preset is called so.
+/// Throws Error with the nearest name if there is no such preset.
 PresetEntry find_preset(const std::string& name);
 
 std::vector<std::string> preset_names();
 
-/// A model of the family with fresh weights drawn from `seed`. Throws c10::Error if the configuration is not
-/// valid, Error if the family does not have the head.
+/// Builds a model of the family with weights initialised from `seed`. Throws c10::Error if the configuration
+/// is invalid, Error if the family lacks the head.
 std::shared_ptr<Model> build_model(const Family& family, const TransformerConfig& config, Head head,
                                    std::uint64_t seed);
 

@@ -125,10 +125,10 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
                 const SaveOptions& options) {
   nlohmann::json config = family.write_config(model.config());
   config["model_type"] = family.model_type;
-  // A family says it itself where the head alone does not.
+  // Set here unless the family sets it itself (the head alone does not decide it).
   if (!config.contains("architectures")) config["architectures"] = {architecture_of(family, head)};
   config["dtype"] = dtype_name(options.dtype);
-  // Absent, transformers would take GPT-2's own 50256, whatever the vocabulary.
+  // Without it, transformers would use GPT-2's own 50256, whatever the vocabulary.
   config["bos_token_id"] = nullptr;
   config["eos_token_id"] = nullptr;
   nlohmann::json generation = nlohmann::json::object();

@@ -12,23 +12,22 @@
 
 namespace zoo {
 
-/// What a directory's config.json describes; no weight is read.
+/// Contents of a directory's config.json; reads no weights.
 struct CheckpointConfig {
   const Family* family = nullptr;
   TransformerConfig config;
   Head head = Head::kBase;
 };
 
-/// Reads config.json. The head is that of its "architectures" unless one is named.
+/// Reads config.json. The head comes from its "architectures" unless one is named.
 /// Throws Error naming the file, and the key that is missing, wrong or unknown.
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
                                         std::optional<Head> head = std::nullopt);
 
-/// Hugging Face's class for the head. Throws Error if the family does not have it.
+/// Hugging Face's class for the head. Throws Error if the family lacks the head.
 std::string architecture_of(const Family& family, Head head);
 
-/// The family's table as Hugging Face's class for the head names its weights: a bare model's without a
-/// prefix.
+/// The family's weight names as in Hugging Face's class for the head: without a prefix for a bare model.
 WeightTable weight_table_of(const Family& family, const TransformerConfig& config, Head head);
 
 struct LoadOptions {
@@ -36,9 +35,9 @@ struct LoadOptions {
   c10::Device device = c10::kCPU;
   bool trainable = false;  // see WeightOptions
   std::optional<Head> head;
-  /// Of a head that classifies: other labels than config.json says; empty: those.
+  /// Labels of a classification head that replace those of config.json; empty: keep those.
   std::vector<std::string> label_names;
-  /// What the directory lacks of the head is drawn anew from this seed, as fine-tuning needs it. None: Error.
+  /// Seed for newly initialised head weights that the directory lacks (fine-tuning). None: Error.
   std::optional<std::uint64_t> fresh_head_seed;
 };
 
@@ -49,11 +48,11 @@ struct LoadedModel {
   LoadReport report;
 };
 
-/// A model from a directory in Hugging Face's layout, in evaluation mode.
+/// Loads a model from a directory in Hugging Face's layout, in evaluation mode.
 /// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
 LoadedModel load_model(const std::filesystem::path& directory, const LoadOptions& options = {});
 
-/// How the directory's tensors fit the model that its config.json describes.
+/// Compares the directory's tensors with the model that its config.json describes.
 LoadReport inspect_weights(const std::filesystem::path& directory, const CheckpointConfig& checkpoint);
 
 struct SaveOptions {

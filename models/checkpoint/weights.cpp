@@ -18,7 +18,7 @@ std::string shape_text(at::IntArrayRef sizes) {
   return text.str();
 }
 
-// A model without biases is kept by Hugging Face's classes with biases of zero.
+// Hugging Face's classes store a model without biases with zero biases.
 bool is_bias(const std::string& name) {
   return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0;
 }
@@ -27,14 +27,14 @@ std::string weight_beside(const std::string& bias) {
   return bias.substr(0, bias.size() - 4) + "weight";
 }
 
-// The rows of the parameter that each of the names holds.
+// Rows of the parameter that each name holds.
 std::vector<std::int64_t> rows_of(const WeightName& name, const at::Tensor& parameter) {
   if (!name.rows.empty()) return name.rows;
   return std::vector<std::int64_t>(name.theirs.size(),
                                    parameter.size(0) / static_cast<std::int64_t>(name.theirs.size()));
 }
 
-// The matching of one model with one set of files.
+// Matches one model with one set of files.
 class Matcher {
  public:
   Matcher(const Model& model, const WeightTable& table, const WeightFiles& files,
@@ -194,7 +194,7 @@ LoadReport load_weights(Model& model, const WeightTable& table, const WeightFile
   const at::NoGradGuard no_grad;
   for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor* parameter = parameters.find(name.ours);
-    // Of a part that the files lack, all is fresh: they hold no half of it.
+    // If the files lack part of a head, that whole part is newly initialised.
     if (parameter == nullptr || !files.contains(matcher.stored(name.theirs.front()))) continue;
     parameter->set_data(read_weight(name, matcher, files, options));
   }

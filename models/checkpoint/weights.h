@@ -8,20 +8,20 @@ namespace zoo {
 
 struct WeightOptions {
   at::ScalarType dtype = at::kFloat;
-  /// The model will be trained: each weight gets contiguous memory of its own. Otherwise a weight whose type
-  /// fits stays in the mapped file and is read when it is first used.
+  /// For training: each weight gets its own contiguous memory. Otherwise a weight of the right type stays in
+  /// the mapped file and is read at its first use.
   bool trainable = false;
-  /// Weights of heads that the files lack stay as they are in the model, for training to find them.
+  /// Head weights that the files lack keep their values in the model, for fine-tuning.
   bool may_lack_head = false;
 };
 
-/// What files call the weights of a table: with its prefix, or without it as a bare model writes; by an older
-/// name where the present one is missing. Both must outlive it.
+/// Names of a table's weights in the files: with the table's prefix, or without it (bare model); by an older
+/// name if the present one is missing. Both must outlive it.
 class StoredNames {
  public:
   StoredNames(const WeightTable& table, const WeightFiles& files);
 
-  /// The files' name for one of the table's, present or not.
+  /// The files' name for a name of the table, present or not.
   std::string stored(const std::string& name) const;
 
  private:
@@ -30,19 +30,19 @@ class StoredNames {
   bool prefixed_;
 };
 
-/// Compares the names and shapes of the files with what the model needs; reads no weight but tied copies and
-/// biases that must be zero.
+/// Compares names and shapes in the files with what the model needs; reads only tied copies and biases that
+/// must be zero.
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files,
                          const WeightOptions& options = {});
 
-/// Gives the model the files' weights. Throws Error with all faults of the report unless it is good.
+/// Loads the files' weights into the model. Throws Error with all faults unless the report is good.
 LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,
                         const WeightOptions& options);
 
-/// The model's weights under Hugging Face's names and in its layout, tied ones once.
+/// Returns the model's weights under Hugging Face's names and in its layout, tied ones once.
 NamedTensors export_weights(const Model& model, const WeightTable& table);
 
-/// `tensor` of our parameter `ours`, its gradient for instance, as their names and layout.
+/// Converts `tensor` of our parameter `ours`, e.g. its gradient, to Hugging Face's names and layout.
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table);
 
 }  // namespace zoo

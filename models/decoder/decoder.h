@@ -6,11 +6,11 @@
 
 namespace zoo {
 
-/// A causal decoder as GPT-2 (Radford et al., 2019) and Llama (Touvron et al., 2023) have it, bare:
-/// last_hidden_state = norm(stack(embeddings(ids))). A head derives from it.
+/// Bare causal decoder as in GPT-2 (Radford et al., 2019) and Llama (Touvron et al., 2023): last_hidden_state
+/// = norm(stack(embeddings(ids))). Heads derive from it.
 class DecoderModel : public Model {
  public:
-  /// Throws c10::Error if the configuration is not valid or not a decoder's.
+  /// Throws c10::Error if the configuration is invalid or not a decoder's.
   explicit DecoderModel(const TransformerConfig& config);
 
   ModelOutput forward(const ModelInputs& inputs) final;
@@ -25,8 +25,8 @@ class DecoderModel : public Model {
   virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
 };
 
-/// A language model: logits = (last_hidden_state * config.output_scale()) W^T, where W is the token embedding
-/// when config.tie_word_embeddings. labels [B, T] are shifted here, targets [B, T] are not.
+/// Language model: logits = (last_hidden_state * config.output_scale()) W^T, where W is the token embedding
+/// if config.tie_word_embeddings. labels [B, T] are shifted here, targets [B, T] are not.
 class DecoderForCausalLm : public DecoderModel {
  public:
   explicit DecoderForCausalLm(const TransformerConfig& config);
@@ -42,8 +42,8 @@ class DecoderForCausalLm : public DecoderModel {
   const at::Tensor& output_weight() const;
 };
 
-/// A class for a sequence: logits [B, num_labels] from the hidden state of its last token that is not
-/// pad_token_id. labels as sequence_loss() takes them.
+/// Sequence classification: logits [B, num_labels] from the hidden state of the last token that is not
+/// pad_token_id. labels as in sequence_loss().
 class DecoderForSequenceClassification : public DecoderModel {
  public:
   explicit DecoderForSequenceClassification(const TransformerConfig& config);
@@ -53,11 +53,11 @@ class DecoderForSequenceClassification : public DecoderModel {
   Linear score{nullptr};
 
  protected:
-  /// Throws c10::Error for several sequences if the configuration names no pad_token_id.
+  /// Throws c10::Error for several sequences if the configuration has no pad_token_id.
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
 };
 
-/// The decoder with `head`. Throws c10::Error for a head that decoders do not have.
+/// Builds the decoder with `head`. Throws c10::Error for a head that decoders lack.
 std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
 
 }  // namespace zoo

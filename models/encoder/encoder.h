@@ -7,7 +7,7 @@
 
 namespace zoo::encoder {
 
-/// tanh(W x[0] + b): one vector for a sequence, from the encoder's output at its first token (Devlin et al.,
+/// tanh(W x[0] + b): one vector per sequence, from the encoder's output at its first token (Devlin et al.,
 /// 2019, section 3.1). [B, T, C] to [B, C].
 class PoolerImpl : public torch::nn::Module {
  public:
@@ -19,11 +19,11 @@ class PoolerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Pooler);
 
-/// An encoder with embeddings, as BERT, RoBERTa, DistilBERT and ALBERT have it. Bare, it gives
-/// last_hidden_state and, with a pooler, pooler_output; a head derives from it.
+/// Encoder with embeddings, as in BERT, RoBERTa, DistilBERT and ALBERT. A bare model gives last_hidden_state
+/// and, with a pooler, pooler_output; heads derive from it.
 class EncoderModel : public Model {
  public:
-  /// Throws c10::Error if the configuration is not valid or not an encoder's.
+  /// Throws c10::Error if the configuration is invalid or not an encoder's.
   EncoderModel(const TransformerConfig& config, bool with_pooler);
 
   ModelOutput forward(const ModelInputs& inputs) final;
@@ -44,7 +44,7 @@ class EncoderModel : public Model {
   at::Tensor drop(const at::Tensor& x, double rate) const;
 };
 
-/// The encoder with the head. Throws c10::Error for a head that no encoder has.
+/// Builds the encoder with the head. Throws c10::Error for a head that no encoder has.
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style);
 
 }  // namespace zoo::encoder

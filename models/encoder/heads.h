@@ -4,9 +4,9 @@
 
 namespace zoo::encoder {
 
-/// Masked language modelling (Devlin et al., 2019, section 3.1): logits [B, T, V] = decoder(norm(f(W x))),
-/// where the decoder is the word embedding with a bias of its own, or a projection if
-/// !config.tie_word_embeddings. labels [B, T].
+/// Masked language modelling (Devlin et al., 2019, section 3.1): logits [B, T, V] = decoder(norm(f(W x))).
+/// The decoder is the word embedding with its own bias, or a projection if !config.tie_word_embeddings.
+/// labels [B, T].
 class MaskedLm : public EncoderModel {
  public:
   MaskedLm(const TransformerConfig& config, const Style& style);
@@ -25,13 +25,13 @@ class MaskedLm : public EncoderModel {
   Activation activation_;
 };
 
-/// A class for a sequence: logits [B, num_labels] from the vector that `style` says. labels as
-/// sequence_loss() takes them.
+/// Sequence classification: logits [B, num_labels] from the vector that `style` selects. labels as in
+/// sequence_loss().
 class SequenceClassifier : public EncoderModel {
  public:
   SequenceClassifier(const TransformerConfig& config, const Style& style);
 
-  Linear sentence_dense{nullptr};  // empty where the pooler does its work
+  Linear sentence_dense{nullptr};  // empty if the pooler replaces it
   Linear sentence_classifier{nullptr};
 
  protected:
@@ -42,8 +42,8 @@ class SequenceClassifier : public EncoderModel {
   SentenceVector sentence_vector_;
 };
 
-/// Whether the second segment follows the first (Devlin et al., 2019, section 3.1): logits [B, 2], 0 it does,
-/// 1 it does not. labels [B].
+/// Next sentence prediction (Devlin et al., 2019, section 3.1): logits [B, 2]; 0: the second segment follows
+/// the first, 1: it does not. labels [B].
 class NextSentence : public EncoderModel {
  public:
   explicit NextSentence(const TransformerConfig& config);
@@ -55,7 +55,7 @@ class NextSentence : public EncoderModel {
   HeadParts head_parts() const override;
 };
 
-/// A class for each token: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
+/// Token classification: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
 class TokenClassifier : public EncoderModel {
  public:
   explicit TokenClassifier(const TransformerConfig& config);
@@ -67,8 +67,7 @@ class TokenClassifier : public EncoderModel {
   HeadParts head_parts() const override;
 };
 
-/// Where an answer begins and ends: start_logits and end_logits [B, T]. labels [B, 2], as span_loss() takes
-/// them.
+/// Question answering: start_logits and end_logits [B, T] of an answer. labels [B, 2], as in span_loss().
 class QuestionAnswering : public EncoderModel {
  public:
   /// Throws c10::Error unless config.num_labels is 2.

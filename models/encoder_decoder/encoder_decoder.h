@@ -15,8 +15,8 @@ namespace zoo {
 /// The decoder's ids are given, or are the labels shifted right.
 class EncoderDecoderModel : public Model {
  public:
-  /// Throws c10::Error if the configuration is not valid or not an encoder-decoder's, for a table of
-  /// positions (the stacks would need one each), and for another head.
+  /// Throws c10::Error if the configuration is invalid or not an encoder-decoder's, for a position table
+  /// (each stack would need one), and for another head.
   EncoderDecoderModel(const TransformerConfig& config, Head head);
 
   ModelOutput forward(const ModelInputs& inputs) override;
@@ -25,7 +25,7 @@ class EncoderDecoderModel : public Model {
 
   Embeddings embeddings{nullptr};
   EncoderDecoderStack stack{nullptr};
-  Linear lm_head{nullptr};  // empty when tied, and of a bare model
+  Linear lm_head{nullptr};  // empty for tied and bare models
 
  private:
   at::Tensor decoder_ids(const ModelInputs& inputs) const;

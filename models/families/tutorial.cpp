@@ -76,7 +76,7 @@ void check_ids(const ModelInputs& inputs) {
               ids.defined() ? ids.sizes() : at::IntArrayRef());
 }
 
-// Who may see whom: everybody, but for padding.
+// Every position sees every other, except padding.
 AttentionMask mask_of(const ModelInputs& inputs, const at::Tensor& x) {
   return make_attention_mask(inputs.attention_mask, {.queries = x.size(1), .keys = x.size(1)},
                              x.scalar_type(), x.device());

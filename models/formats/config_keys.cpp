@@ -16,7 +16,7 @@ struct ActivationName {
   const char* theirs;
   Activation ours;
 };
-// The first name of each activation is the one that is written.
+// The first name of each activation is written.
 constexpr std::array<ActivationName, 6> kActivations{{{"gelu_new", Activation::kGeluTanh},
                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh},
                                                       {"gelu", Activation::kGelu},
@@ -55,7 +55,7 @@ Activation gated(Activation gate) {
   return gate;
 }
 
-// "LABEL_0", …: the labels of a model without names of its own.
+// "LABEL_0", …: labels of a model without label names.
 std::string plain_label(std::int64_t id) {
   return "LABEL_" + std::to_string(id);
 }
@@ -106,7 +106,7 @@ void read_field(const ConfigReader& reader, const char* key, Activation& field) 
   if (reader.has(key)) field = read_activation(reader, key);
 }
 
-// 0 stands for a size that follows from others: files say the size itself.
+// Files hold the actual size where a field's 0 stands for a size that follows from others.
 json written(const TransformerConfig& config, const ConfigKey::Field& field) {
   using Size = std::int64_t TransformerConfig::*;
   if (field == ConfigKey::Field(Size(&TransformerConfig::num_kv_heads))) return config.kv_heads();

@@ -9,30 +9,30 @@
 
 namespace zoo {
 
-/// Typed access to the keys of a config.json. A key that is absent or null is "not given". A value of another
-/// type throws Error naming the file, the key, what was expected and what stands there.
+/// Typed access to the keys of a config.json. An absent or null key is "not given". A value of another type
+/// throws Error naming the file, the key, the expected type and the value.
 class ConfigReader {
  public:
   /// `source` names the file in messages. `json` must outlive the reader.
   ConfigReader(const nlohmann::json& json, std::string source) : json_(json), source_(std::move(source)) {}
 
   bool has(const char* key) const;
-  /// The key is there and says null.
+  /// True if the key is present and null.
   bool is_null(const char* key) const;
-  /// The key is not given, or says `value`.
+  /// True if the key is not given or equals `value`.
   bool is(const char* key, const nlohmann::json& value) const;
-  /// The value of a key that has() says is given.
+  /// Value of a given key: has() must be true.
   const nlohmann::json& at(const char* key) const { return *find(key); }
   std::int64_t require_int(const char* key) const;
   std::int64_t get_int(const char* key, std::int64_t fallback) const;
   double get_double(const char* key, double fallback) const;
   bool get_bool(const char* key, bool fallback) const;
   std::string get_string(const char* key, const std::string& fallback) const;
-  /// The names of an object {"0": NAME, "1": NAME, …} that leaves no number out, by number; empty if it is
-  /// not given.
+  /// Names of an object {"0": NAME, "1": NAME, …} without gaps, in the order of their numbers; empty if the
+  /// key is not given.
   std::vector<std::string> get_names(const char* key) const;
 
-  /// Throws Error saying that `key` asks for something the zoo does not have.
+  /// Throws Error saying that `key` asks for something that the zoo does not support.
   [[noreturn]] void refuse(const char* key, const std::string& why) const;
 
   const std::string& source() const { return source_; }

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// The reference implementation's limit too.
+// Same limit as the reference implementation.
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kLengthSize = 8;
 
@@ -45,7 +45,7 @@ std::optional<at::ScalarType> type_named(std::string_view name) {
   return std::nullopt;
 }
 
-// JSON lets a key come twice; nlohmann keeps the last, a reader that keeps the first would see other tensors.
+// JSON allows duplicate keys; nlohmann keeps the last, readers that keep the first would see other tensors.
 json parse_header(std::string_view text, const std::filesystem::path& path) {
   std::vector<std::set<std::string>> keys;
   std::string twice;
@@ -144,7 +144,7 @@ class EntryParser {
   }
 
   std::size_t bytes_of(const std::vector<std::int64_t>& shape, std::size_t element) const {
-    // The strides are products of the other sizes also where one is zero, and have a sign.
+    // Strides are products of the other sizes, even if one is zero, and have a sign.
     std::int64_t bytes = static_cast<std::int64_t>(element);
     bool empty = false;
     for (const std::int64_t size : shape) {
@@ -185,7 +185,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   std::sort(names_.begin(), names_.end(),
             [&](const auto& a, const auto& b) { return position(a) < position(b); });
 
-  // The tensors must cover the data part without a gap or an overlap: the format says so.
+  // The format requires that tensors cover the data part without gaps or overlaps.
   std::size_t expected = 0;
   for (const std::string& name : names_) {
     const auto [begin, end] = position(name);

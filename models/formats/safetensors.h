@@ -14,8 +14,8 @@
 namespace zoo {
 
 /// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON
-/// header, the header, then the tensors' bytes. The file is mapped; every length, offset, type and shape is
-/// checked when it is opened, so that reading a tensor cannot fail later.
+/// header, the header, then the tensors' bytes. Opening maps the file and checks every length, offset, type
+/// and shape, so that reading a tensor cannot fail later.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -27,12 +27,12 @@ class SafetensorsFile {
   /// Throws Error naming the file, the tensor and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  /// In the order of their bytes in the file.
+  /// Tensor names in the order of their bytes in the file.
   const std::vector<std::string>& names() const { return names_; }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
   const Entry& entry(const std::string& name) const;
 
-  /// A view of the mapped bytes, which stay mapped while it lives; a copy only where the bytes are not
+  /// Returns a view of the mapped bytes, which stay mapped while it lives; copies only bytes that are not
   /// aligned. Writing to it changes this process's memory, never the file.
   at::Tensor tensor(const std::string& name) const;
 
@@ -49,12 +49,12 @@ class SafetensorsFile {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Writes the tensors in this order, atomically. Tensors on another device are fetched one at a time.
-/// Throws Error for a full disk, a name given twice, a type that the format does not have.
+/// Writes the tensors in this order, atomically. Fetches tensors from other devices one at a time.
+/// Throws Error for a full disk, a duplicate name, and a type that the format lacks.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
-/// "F32", "BF16", …: the format's name of a type, or nullptr when it has none.
+/// Name of a type in the format ("F32", "BF16", …), or nullptr if it has none.
 const char* safetensors_name(at::ScalarType dtype);
 
 }  // namespace zoo

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// The shards' names, without a path: an index must not lead out of its directory.
+// File names of the shards. They must have no path: an index must not lead out of its directory.
 std::set<std::string> shards_of(const fs::path& index_path, std::map<std::string, std::string>& weight_map) {
   const nlohmann::json index = read_json(index_path);
   const auto map = index.find("weight_map");

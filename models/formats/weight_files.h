@@ -10,15 +10,14 @@
 
 namespace zoo {
 
-/// The tensors of a checkpoint directory: model.safetensors, or the shards that model.safetensors.index.json
+/// Tensors of a checkpoint directory: model.safetensors, or the shards that model.safetensors.index.json
 /// lists.
 class WeightFiles {
  public:
-  /// Throws Error naming the directory and what is missing. A pytorch_model.bin is refused: a pickle is a
-  /// program.
+  /// Throws Error naming the directory and what is missing. Refuses pytorch_model.bin: a pickle can run code.
   explicit WeightFiles(const std::filesystem::path& directory);
 
-  /// True if the directory holds tensors that could be read.
+  /// True if the directory holds readable tensors.
   static bool exist_in(const std::filesystem::path& directory);
 
   const std::vector<std::string>& names() const { return names_; }
@@ -26,7 +25,7 @@ class WeightFiles {
   const SafetensorsFile::Entry& entry(const std::string& name) const { return where_.at(name)->entry(name); }
   at::Tensor tensor(const std::string& name) const { return where_.at(name)->tensor(name); }
 
-  /// The sum of the files' sizes.
+  /// Total size of the files.
   std::int64_t bytes() const { return bytes_; }
 
  private:

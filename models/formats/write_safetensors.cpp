@@ -8,7 +8,7 @@ namespace zoo {
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  // Ordered, so that the header lists the tensors as their bytes follow.
+  // Ordered, so that the header lists the tensors in the order of their bytes.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t offset = 0;

@@ -6,7 +6,7 @@
 namespace zoo {
 namespace {
 
-// In float32, as Hugging Face: where two scores are close, their rounding decides.
+// In float32, like Hugging Face: rounding decides between close scores.
 float penalized(double score, std::int64_t length, double penalty) {
   return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
 }
@@ -20,7 +20,7 @@ void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::
   std::stable_partition(candidates.begin(), candidates.end(), [](const Beam& beam) { return !beam.ends; });
   candidates.resize(static_cast<std::size_t>(beams_), candidates.back());
   for (Beam& beam : candidates) {
-    // There were not enough that go on.
+    // Too few candidates go on.
     if (beam.ends) beam.found.score = kHopeless;
     beam.ends = false;
   }
@@ -33,7 +33,7 @@ void BeamGroup::stay(std::int64_t first) {
   for (Beam& beam : running_) beam.row = first++;
 }
 
-// Of the first `beams_` candidates those that end, if they are better than what there is.
+// Finishes those of the first `beams_` candidates that end, and keeps the best of all finished ones.
 void BeamGroup::finish(const std::vector<Beam>& candidates, std::int64_t length) {
   const auto count = std::min(candidates.size(), static_cast<std::size_t>(beams_));
   for (std::size_t c = 0; c < count; ++c) {

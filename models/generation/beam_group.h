@@ -4,41 +4,39 @@
 
 namespace zoo {
 
-/// A beginning that may become a result.
+/// A hypothesis that may become a result.
 struct Beam {
   FoundBeam found;         // its score is the plain sum while it runs
-  std::int64_t row = 0;    // of the prompt's rows, the one whose tokens it continues
-  std::int64_t state = 0;  // of the constraint
+  std::int64_t row = 0;    // prompt row whose tokens it continues
+  std::int64_t state = 0;  // state of the constraint
   bool ends = false;
 };
 
-/// The beams of one prompt, or of one of its groups, in the search of Hugging Face's `generate`: of the
-/// likeliest candidates, more than there are beams, those that have ended compete with the finished ones, and
-/// the best that have not go on.
+/// Beams of one prompt, or of one of its groups, as in Hugging Face's `generate`: there are more candidates
+/// than beams; those that end compete with the finished ones, and the best of the others go on.
 class BeamGroup {
  public:
   BeamGroup(std::int64_t beams, const BeamOptions& options) : beams_(beams), options_(options) {
     running_.resize(static_cast<std::size_t>(beams));
-    // All of them are the prompt: one alone is to be continued at first.
+    // All beams hold the prompt, so that only the first one is continued at first.
     for (std::size_t b = 1; b < running_.size(); ++b) running_[b].found.score = kHopeless;
   }
 
   const std::vector<Beam>& running() const { return running_; }
 
-  /// `candidates`, best first, are what the running beams may become; all of them have `length` new tokens,
-  /// of `max_length`.
+  /// Continues the running beams with `candidates`, best first; each has `length` of `max_length` new tokens.
   void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
 
-  /// A group that is done stays in the rows that begin with `first`, while others go on.
+  /// Keeps a finished group in the rows from `first` on, while other groups go on.
   void stay(std::int64_t first);
 
   bool done() const { return done_; }
 
-  /// What has finished, the best first.
+  /// Finished beams, best first.
   std::vector<FoundBeam> finished() const { return finished_; }
 
  private:
-  static constexpr double kHopeless = -1e9;  // of a beam that nothing can come of
+  static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
 
   void finish(const std::vector<Beam>& candidates, std::int64_t length);
   bool can_improve(std::int64_t length, std::int64_t max_length) const;

@@ -27,7 +27,7 @@ void check(const BeamOptions& options) {
     throw Error("diversity_penalty must not be negative, got ", options.diversity_penalty);
 }
 
-// The rows of one prompt: those of its groups one after the other.
+// Rows of one prompt, group after group.
 struct Search {
   std::size_t prompt = 0;
   std::vector<BeamGroup> groups;
@@ -77,10 +77,10 @@ class BeamSearch {
   const GenerationOptions& options_;
   ChoosingRules rules_;
   GrowingRows rows_;
-  std::vector<Search> searches_;      // of the prompts that are not done
-  std::vector<std::int64_t> states_;  // of the constraint, a row each, as are given_
+  std::vector<Search> searches_;      // prompts that are not done
+  std::vector<std::int64_t> states_;  // of the constraint, one per row, like given_
   std::vector<std::size_t> given_;
-  at::Tensor own_;  // the model's own log-probabilities of the step, if they were asked for
+  at::Tensor own_;  // the model's log-probabilities of the step, if asked for
   std::vector<std::vector<FoundBeam>> found_;
   std::int64_t length_ = 0;  // new tokens
 };
@@ -91,13 +91,13 @@ RowHistories BeamSearch::histories() const {
   return histories;
 }
 
-// The likeliest continuations of a group's beams, whose scores [beams, V] begin with row `first`.
+// Most likely continuations of a group's beams, whose scores [beams, V] start at row `first`.
 std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tensor& scores,
                                          std::int64_t first) const {
   std::vector<float> sums;
   for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
   const at::Tensor all = scores + at::tensor(sums).unsqueeze(1).to(scores.device());
-  // Enough for as many that go on as there are beams, if each of them could end.
+  // Leaves as many candidates that go on as beams, even if each beam could end.
   const auto ends = static_cast<std::int64_t>(options_.eos_token_ids.size());
   const std::int64_t count = std::max<std::int64_t>(2, 1 + ends) * group_size();
   const auto [values, places] = at::topk(all.flatten(), std::min(count, all.numel()));
@@ -119,7 +119,7 @@ std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tenso
 }
 
 void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t first) {
-  std::vector<std::int64_t> taken;  // by the groups before
+  std::vector<std::int64_t> taken;  // by earlier groups
   for (BeamGroup& group : search.groups) {
     if (group.done()) {
       group.stay(first);
@@ -157,7 +157,7 @@ void BeamSearch::step() {
   searches_ = std::move(going);
 }
 
-// Makes the rows those of the beams that go on.
+// Selects the rows of the beams that go on.
 void BeamSearch::keep(const std::vector<Search>& going) {
   if (going.empty()) return;
   std::vector<std::int64_t> rows, ids, states;
@@ -178,7 +178,7 @@ void BeamSearch::keep(const std::vector<Search>& going) {
   given_ = std::move(given);
 }
 
-// The best of all groups; of a search that was broken off, what is still running where nothing has ended.
+// Takes the best beams of all groups; an interrupted search without finished ones gives its running beams.
 void BeamSearch::take(const Search& search) {
   std::vector<FoundBeam>& best = found_[search.prompt];
   for (const BeamGroup& group : search.groups) {
@@ -196,7 +196,7 @@ void BeamSearch::take(const Search& search) {
 }
 
 std::vector<std::vector<FoundBeam>> BeamSearch::found() {
-  for (const Search& search : searches_) take(search);  // it was interrupted
+  for (const Search& search : searches_) take(search);  // interrupted searches
   return std::move(found_);
 }
 

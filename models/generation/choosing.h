@@ -8,15 +8,14 @@
 
 namespace zoo {
 
-/// What every way of choosing tokens shares: the filters that look at what a row holds, the constraint, and
-/// when a row ends.
+/// Rules shared by all ways of choosing tokens: history filters, the constraint, and the end of a row.
 class ChoosingRules {
  public:
   /// Throws Error for options out of range.
   ChoosingRules(const GenerationOptions& options, std::int64_t vocab_size);
 
-  /// The scores [B, V] of the rows' next tokens with what is forbidden at -inf. states[b] is the state of the
-  /// constraint behind row b's tokens; they may be empty where there is none.
+  /// Scores [B, V] of the rows' next tokens, with -inf for forbidden tokens. states[b] is the constraint's
+  /// state after row b's tokens; may be empty without a constraint.
   at::Tensor apply(const at::Tensor& scores, const RowHistories& rows,
                    const std::vector<std::int64_t>& states) const;
 
@@ -27,8 +26,8 @@ class ChoosingRules {
     return options_.constraint ? options_.constraint->next(state, id) : 0;
   }
 
-  /// True if a row ends with the last of its new tokens, behind which the constraint's state is `state`,
-  /// whatever max_new_tokens says.
+  /// True if the row ends with its last new token, whatever max_new_tokens says; `state` is the constraint's
+  /// state after that token.
   bool ends(const TokenIds& new_ids, std::int64_t state) const;
 
  private:
@@ -36,7 +35,7 @@ class ChoosingRules {
   LogitsFilters filters_;
 };
 
-/// Writes down how long the prompts took, and then how long the rest.
+/// Times the prompts and then the rest of a generation.
 class GenerationWatch {
  public:
   explicit GenerationWatch(GenerationResult& result) : result_(result) {}
@@ -55,7 +54,7 @@ class GenerationWatch {
   bool first_ = true;
 };
 
-/// The log-probabilities [B, V] that logits stand for, float32.
+/// Log-probabilities [B, V] of the logits (log-softmax), float32.
 at::Tensor log_probabilities_of(const at::Tensor& logits);
 
 }  // namespace zoo

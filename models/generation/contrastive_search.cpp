@@ -15,12 +15,12 @@
 namespace zoo {
 namespace {
 
-// Directions of [T, C]: a row of zeros stays one.
+// Unit vectors of [T, C]; a row of zeros stays zero.
 at::Tensor directions(const at::Tensor& states) {
   return states / states.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
 }
 
-// The hidden states of a row's tokens, as directions.
+// Hidden states of a row's tokens, as unit vectors.
 class SeenStates {
  public:
   void append(const at::Tensor& states) {
@@ -41,9 +41,9 @@ class SeenStates {
   std::int64_t count_ = 0;
 };
 
-// What may follow the rows: those of one row side by side, the likeliest first.
+// Candidates for the next tokens; those of one row are contiguous, most likely first.
 struct Candidates {
-  std::vector<std::int64_t> parents;  // the row that each may continue
+  std::vector<std::int64_t> parents;  // row that each may continue
   TokenIds ids;
   std::vector<float> probabilities;
 };
@@ -64,7 +64,7 @@ class ContrastiveLoop {
 
   bool going() const { return running_.any(); }
 
-  // A token for each row that has not ended. False if the callback wants no more.
+  // Adds a token to each row that has not ended. False if the callback asked to stop.
   bool step(const TokenCallback& on_token) {
     if (!logits_.defined()) read_prompts();
     const Candidates candidates = find_candidates();
@@ -112,7 +112,7 @@ class ContrastiveLoop {
     return found;
   }
 
-  // For each row the number of its best candidate, whose state the row has seen then.
+  // Returns each row's best candidate and adds its hidden state to those seen.
   std::vector<std::int64_t> choose(const Candidates& candidates) {
     std::vector<std::int64_t> best;
     const std::size_t all = candidates.ids.size();
@@ -121,7 +121,7 @@ class ContrastiveLoop {
       std::vector<at::Tensor> states;
       for (; last < all && candidates.parents[last] == candidates.parents[first]; ++last)
         states.push_back(rows_.new_states(last)[-1]);
-      // Where the context has slid, the tokens that are left have been read anew.
+      // After the context has slid, the remaining tokens have been read again.
       const at::Tensor read = rows_.new_states(first);
       if (read.size(0) == static_cast<std::int64_t>(rows_.seen(first))) {
         seen.forget();
@@ -143,8 +143,8 @@ class ContrastiveLoop {
   ChoosingRules rules_;
   GrowingRows rows_;
   RunningRows running_;
-  TokenSampler sampler_;          // for the probabilities alone
-  std::vector<SeenStates> seen_;  // of each row that has not ended
+  TokenSampler sampler_;          // for its probabilities only
+  std::vector<SeenStates> seen_;  // of rows that have not ended
   at::Tensor logits_;             // [B, V], of their next tokens
 };
 

@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// One row, as one of the two models has read it.
+// One row, as read by one of the two models.
 class Reader {
  public:
   Reader(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens)
@@ -22,7 +22,7 @@ class Reader {
                                                               : model.begin(1, capacity);
   }
 
-  // Logits [count, V] of what follows each of the last `count` tokens, of which none has been read.
+  // Logits [count, V] after each of the last `count` tokens, none of which has been read.
   at::Tensor read(const TokenIds& tokens, std::size_t count) {
     if (tokens.size() - start_ > limit_) {
       start_ = tokens.size() - static_cast<std::size_t>(std::max<std::int64_t>(1, context_ / 2));
@@ -35,15 +35,15 @@ class Reader {
     return all.slice(0, -static_cast<std::int64_t>(count));
   }
 
-  // Forgets what has been read behind the first `count` tokens.
+  // Forgets tokens read after the first `count`.
   void keep(std::size_t count) {
-    const bool slid = count <= start_;  // over drafts that are gone
+    const bool slid = count <= start_;  // past rejected drafts
     if (slid) start_ = count - 1;
     const auto held = slid ? 0 : static_cast<std::int64_t>(count - start_);
     if (session_->length(0) > held) session_->rewind(0, held);
   }
 
-  // How many tokens behind the first `count` can be seen without the context sliding.
+  // Number of tokens that fit after the first `count` before the context slides.
   std::size_t room(std::size_t count) const {
     const std::size_t seen = count - start_;
     return seen < limit_ ? limit_ - seen : 0;
@@ -52,7 +52,7 @@ class Reader {
  private:
   std::size_t limit_;
   std::int64_t context_;
-  std::size_t start_ = 0;  // of what the model sees
+  std::size_t start_ = 0;  // start of the visible part
   std::unique_ptr<DecodingSession> session_;
 };
 
@@ -70,8 +70,8 @@ class DraftedRow {
         target_(model, prompt, most_tokens()),
         draft_(*options.draft, prompt, most_tokens()) {}
 
-  // Drafts, reads and keeps: gives the tokens that the row gets, and their log-probabilities if they are
-  // wanted. At least one.
+  // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
+  // for.
   std::vector<NewToken> step(GenerationResult& result);
 
   bool ends(const TokenIds& new_ids) const { return rules_.ends(new_ids, states_[new_ids.size()]); }
@@ -81,7 +81,7 @@ class DraftedRow {
     return given_ + static_cast<std::size_t>(options_.max_new_tokens + options_.draft_tokens);
   }
 
-  // The distribution [V] of the token behind the present ones.
+  // Distribution [V] of the next token.
   at::Tensor distribution(const at::Tensor& logits) const {
     const at::Tensor allowed = rules_.apply(logits.unsqueeze(0), {{&tokens_, given_}}, {states_.back()});
     return sampler_.distribution(allowed)[0];
@@ -102,17 +102,17 @@ class DraftedRow {
   TokenSampler& sampler_;
   std::size_t row_, given_;
   TokenIds tokens_;
-  std::vector<std::int64_t> states_;  // of the constraint: the first, and behind each new token
+  std::vector<std::int64_t> states_;  // of the constraint: the first, and after each new token
   Reader target_, draft_;
 };
 
 std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
   const std::size_t begin = tokens_.size(), written = begin - given_;
-  // One token is the model's own in any case.
+  // One token is always the model's own.
   const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
   const std::size_t count =
       std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
-  std::vector<at::Tensor> guesses;  // the distributions that the drafts were drawn from
+  std::vector<at::Tensor> guesses;  // distributions that the drafts were drawn from
   for (std::size_t i = 0; i < count; ++i) {
     guesses.push_back(distribution(draft_.read(tokens_, 1)[0]));
     push(sampler_.draw(guesses.back(), row_));
@@ -128,8 +128,8 @@ std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
     std::int64_t id = 0;
     bool accepted = false;
     if (i < count) {
-      // Leviathan et al., algorithm 1: a draft is kept with probability min(1, p / q); else a token is drawn
-      // from what p has more than q.
+      // Leviathan et al., algorithm 1: keeps a draft with probability min(1, p / q), else draws from max(0, p
+      // - q).
       id = drafts[i];
       const auto p = wanted[id].item<double>(), q = guesses[i][id].item<double>();
       accepted = sampler_.uniform(row_) * q < p;

@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-// Rows that each take one token after the other, greedily or by drawing.
+// Rows that each take one token per step, greedy or sampled.
 class RowLoop {
  public:
   RowLoop(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options,
@@ -26,7 +26,7 @@ class RowLoop {
 
   bool going() const { return running_.any(); }
 
-  // A token for each row that has not ended. False if the callback wants no more.
+  // Adds a token to each row that has not ended. False if the callback asked to stop.
   bool step(const TokenCallback& on_token) {
     const at::Tensor logits = rows_.next_logits();
     const TokenIds chosen = sampler_.sample(running_.allowed(logits, rows_), running_.numbers());

@@ -7,15 +7,15 @@
 
 namespace zoo {
 
-/// What a checkpoint says about generating.
+/// A checkpoint's defaults for generation.
 struct GenerationDefaults {
-  std::vector<std::int64_t> eos_token_ids;  // each of them ends a text; empty: nothing does
+  std::vector<std::int64_t> eos_token_ids;  // each of them ends a text; empty: none
   std::optional<std::int64_t> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
-/// Reads the directory's generation_config.json or, if there is none, config.json: as Hugging Face, one file
-/// alone. Throws Error naming the file and the key whose value is no id ("eos_token_id" may be a list of
-/// them).
+/// Reads the directory's generation_config.json or, if it is missing, config.json; like Hugging Face, only
+/// one file. Throws Error naming the file and the key whose value is not an id ("eos_token_id" may be a list
+/// of ids).
 GenerationDefaults read_generation_defaults(const std::filesystem::path& directory);
 
 }  // namespace zoo

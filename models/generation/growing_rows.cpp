@@ -61,7 +61,7 @@ GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prom
   std::size_t longest = 0;
   for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
   const auto begin = static_cast<std::int64_t>(longest);
-  // The last token is given, but read for its state alone.
+  // The last token is only read if its hidden state is needed.
   const std::int64_t read = options.max_new_tokens - (hidden_states_ ? 0 : 1);
   const std::int64_t capacity = begin + std::min(read, limit_ - begin);
 
@@ -91,7 +91,7 @@ at::Tensor GrowingRows::read_first() {
   }
   at::Tensor logits = beginnings_.empty() ? read(different) : read_beginnings(different);
   if (different.size() == size()) return logits;
-  // Copied before the session is asked for anything else.
+  // Copied before the next call to the session.
   logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
   if (hidden_states_) {
     std::vector<at::Tensor> states;
@@ -103,11 +103,11 @@ at::Tensor GrowingRows::read_first() {
   return logits;
 }
 
-// The beginnings that rows share, then what each has behind them. A row that shares none reads all but its
-// last token first.
+// Reads shared prefixes, then the rest of each row. A row that shares none first reads all but its last
+// token.
 at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) {
   std::vector<TokenIds> beginnings;
-  std::vector<std::int64_t> groups(different.size());  // of each row
+  std::vector<std::int64_t> groups(different.size());  // group of each row
   for (const auto group : c10::irange(beginnings_.size())) {
     const auto& [rows, shared] = beginnings_[group];
     const TokenIds& first = different[rows.front()];
@@ -123,7 +123,7 @@ at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) 
   for (const auto row : c10::irange(different.size())) {
     const TokenIds& tokens = different[row];
     const auto number = static_cast<std::int64_t>(row);
-    // The only token of a row is read twice, for the logits behind it.
+    // A row's only token is read twice, for the logits after it.
     if (tokens.size() == 1) session_->rewind(number, 0);
     rest.emplace_back(tokens.begin() + session_->length(number), tokens.end());
   }
@@ -135,7 +135,7 @@ at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) 
   return logits;
 }
 
-// The session's next tokens, of all its rows.
+// Reads the next tokens of all the session's rows.
 at::Tensor GrowingRows::read(const std::vector<TokenIds>& unread) {
   const at::Tensor logits = session_->read(unread);
   if (!hidden_states_) return logits;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
-// Changes the logits of a row, which begin at `logits`.
+// Changes the logits of one row, starting at `logits`.
 using RowRule = std::function<void(float* logits, std::int64_t vocab_size, const RowHistory& row)>;
 
 class RowFilter : public LogitsFilter {
@@ -57,7 +57,7 @@ RowRule presence_and_frequency(double presence, double frequency) {
   };
 }
 
-// True if `words` but for its last one is how `tokens` ends in front of `end`.
+// True if the tokens before `end` end with `words` less its last one.
 bool ends_with_beginning(const TokenIds& tokens, std::size_t end, const TokenIds& words) {
   const std::size_t length = words.size() - 1;
   return length <= end && std::equal(words.begin(), words.end() - 1,

@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// What a row holds already: all its tokens, of which the first ones were given (the prompt, or the start
-/// token of an encoder-decoder).
+/// Tokens of a row so far. The first ones were given (the prompt, or an encoder-decoder's start token).
 struct RowHistory {
   const TokenIds* tokens = nullptr;
   std::size_t given = 0;
@@ -19,12 +18,11 @@ struct RowHistory {
 };
 using RowHistories = std::vector<RowHistory>;
 
-/// Changes the logits of the next token before one is chosen. Takes and gives [B, V] float32, rows[b] being
-/// the history of row b; a token that must not be chosen gets -inf.
+/// Changes the logits of the next token before it is chosen. Takes and returns [B, V] float32, rows[b] being
+/// the history of row b; a forbidden token gets -inf.
 ///
-/// The order in which filters follow one another is Hugging Face's: first those that look at what a row holds
-/// (history_filters.h) for every way of choosing, then, where a token is drawn, those that look at
-/// probabilities (probability_filters.h).
+/// Filters run in Hugging Face's order: first those that depend on a row's tokens (history_filters.h), for
+/// every way of choosing; then, for sampling, those that depend on probabilities (probability_filters.h).
 class LogitsFilter {
  public:
   virtual ~LogitsFilter() = default;

@@ -15,7 +15,7 @@
 namespace zoo {
 namespace {
 
-// What stands where a row has no token; a mask hides it.
+// Id of places without a token; a mask hides them.
 constexpr std::int64_t kPadding = 0;
 
 enum class Side { kLeft, kRight };
@@ -30,7 +30,7 @@ std::int64_t longest_of(const std::vector<TokenIds>& rows) {
   return longest;
 }
 
-// [B, longest] with the padding on that side.
+// [B, longest], padded on `side`.
 at::Tensor pad(const std::vector<TokenIds>& rows, Side side) {
   const std::int64_t width = longest_of(rows);
   at::Tensor padded = at::full({static_cast<std::int64_t>(rows.size()), width}, kPadding, at::kLong);
@@ -42,7 +42,7 @@ at::Tensor pad(const std::vector<TokenIds>& rows, Side side) {
   return padded;
 }
 
-// What an encoder has read; the rows of the session share its rows until they are selected.
+// The encoder's sources and output; `rows` gives the source of each row of the session.
 struct Source {
   at::Tensor ids, mask;  // [B, S]; no mask where no row is padded
   at::Tensor memory;     // [B, S, C], after the first step
@@ -98,14 +98,14 @@ class ModuleSession : public DecodingSession {
   at::Tensor forward(const at::Tensor& ids, bool last_only);
 
   Model& model_;
-  at::TensorOptions weight_options_;  // asked for once: it takes a walk over all modules
+  at::TensorOptions weight_options_;  // stored: asking for it walks over all modules
   std::int64_t capacity_;
-  // Row b is in the places [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all
-  // rows end with the cache.
+  // Row b has the places [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all rows
+  // end at the end of the cache.
   std::vector<std::int64_t> begins_, lengths_;
   KeyValueCache cache_;
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
-  at::Tensor mask_;          // [B, places], 0 before a row begins; grows as it is needed
+  at::Tensor mask_;          // [B, places], 0 before a row begins; grows on demand
   Source source_;            // of an encoder-decoder
   bool keeps_hidden_ = false;
   at::Tensor hidden_;  // [B, T, C] of the last read()
@@ -122,7 +122,7 @@ void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
   }
 }
 
-// Makes all rows end with the cache, and as few places hidden as can be.
+// Makes all rows end at the end of the cache, with as few hidden places as possible.
 void ModuleSession::align() {
   if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
   const std::int64_t end = begins_[0] + lengths_[0];
@@ -147,7 +147,7 @@ void ModuleSession::rearrange() {
   first_places_ = mask_ = at::Tensor();
 }
 
-// Rows that have no token yet begin with these.
+// Starts the rows that have no token yet.
 void ModuleSession::begin_rows(const std::vector<TokenIds>& tokens, Side side) {
   const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
   for (const auto b : c10::irange(begins_.size())) {
@@ -157,7 +157,7 @@ void ModuleSession::begin_rows(const std::vector<TokenIds>& tokens, Side side) {
   }
 }
 
-// Hides the places before the rows, if there are any; those that will be read next too.
+// Hides the places before the rows, if any, also for places that are read next.
 void ModuleSession::hide_places(std::int64_t end) {
   constexpr std::int64_t kToCome = 64;
   if (mask_.defined() && mask_.size(1) >= end) return;
@@ -170,7 +170,7 @@ at::Tensor ModuleSession::places(std::int64_t begin, std::int64_t end) const {
   return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
 }
 
-// [B, T, V], or [B, 1, V] of the last place.
+// [B, T, V], or [B, 1, V] for the last place.
 at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   const std::int64_t past = cache_.length(), end = past + ids.size(1);
   ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
@@ -189,7 +189,7 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   inputs.input_ids = ids.to(device());
   inputs.attention_mask = mask;
   if (mask.defined()) {
-    // Those of padding mean nothing, but must exist.
+    // Positions of padding have no meaning, but must be valid.
     inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
   }
   const ModelOutput output = model_.forward(inputs);
@@ -197,8 +197,8 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   return output.logits;
 }
 
-// Of what [B, T, N] says of each place, `count` places of each row from firsts[b] on; the last one stands for
-// those behind it.
+// Gathers `count` places of each row of [B, T, N], starting at firsts[b]; indices past the end give the last
+// place.
 at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
   const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
   const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
@@ -209,8 +209,8 @@ at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const c10::InferenceMode inference;
   check(tokens);
   align();
-  // Padding on the left leaves each row's last token in the last place; where there is a past, it would stand
-  // between that and the new tokens.
+  // Left padding puts each row's last token in the last place; with a past, it would lie between the past and
+  // the new tokens.
   const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
   const std::int64_t width = longest_of(tokens);
   const bool ragged =
@@ -221,7 +221,7 @@ at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
   const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
   for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
-  // Where the tokens of each row begin.
+  // Start of each row's tokens.
   TokenIds begins(tokens.size(), 0);
   const bool moved = ragged && side == Side::kLeft;
   for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
@@ -249,7 +249,7 @@ void ModuleSession::select(const std::vector<std::int64_t>& rows) {
   bool new_sources = false;
   if (source_.ids.defined()) {
     std::vector<std::int64_t> sources = chosen(source_.rows);
-    new_sources = sources != source_.rows;  // beams of one text change places among themselves
+    new_sources = sources != source_.rows;  // beams of one text swap places
     source_.rows = std::move(sources);
   }
   cache_.select(index, new_sources);

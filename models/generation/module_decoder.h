@@ -5,11 +5,11 @@
 
 namespace zoo {
 
-/// A model of modules, as decoding needs it: a decoder, or an encoder-decoder. The model is in evaluation
-/// mode while this lives, and then again as it was. Logits are on the model's device.
+/// A decoder or encoder-decoder of modules, as decoding needs it. Keeps the model in evaluation mode while it
+/// lives and then restores its mode. Logits are on the model's device.
 ///
-/// The keys and values of all rows stand in one KeyValueCache, each row's side by side and ending where the
-/// others end: what lies before a shorter row is hidden by a mask, and positions count the row's own tokens.
+/// One KeyValueCache holds the keys and values of all rows. Each row is contiguous and ends where the others
+/// end: a mask hides the places before a shorter row, and positions count the row's own tokens.
 class ModuleDecoder : public DecodingModel {
  public:
   explicit ModuleDecoder(Model& model);

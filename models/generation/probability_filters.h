@@ -4,7 +4,7 @@
 
 namespace zoo {
 
-/// Divides by `temperature`: below 1 sharper, above 1 flatter. Throws Error unless it is positive.
+/// Divides by `temperature`: below 1 sharpens, above 1 flattens. Throws Error unless it is positive.
 class TemperatureFilter : public LogitsFilter {
  public:
   explicit TemperatureFilter(double temperature);
@@ -14,7 +14,7 @@ class TemperatureFilter : public LogitsFilter {
   double temperature_;
 };
 
-/// Keeps the k largest (Fan et al., 2018) and, as Hugging Face, every token that ties with the k-th.
+/// Keeps the k largest (Fan et al., 2018) and, like Hugging Face, every token that ties with the k-th.
 /// Throws Error unless k is positive.
 class TopKFilter : public LogitsFilter {
  public:
@@ -25,9 +25,9 @@ class TopKFilter : public LogitsFilter {
   std::int64_t k_;
 };
 
-/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. As
-/// Hugging Face: in ascending order, tokens whose cumulative probability is at most 1 - p go, and the last
-/// one never does. Throws Error unless 0 <= p <= 1.
+/// Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. Like
+/// Hugging Face, removes tokens in ascending order while their cumulative probability is at most 1 - p, and
+/// never the last one. Throws Error unless 0 <= p <= 1.
 class TopPFilter : public LogitsFilter {
  public:
   explicit TopPFilter(double p);
@@ -37,8 +37,8 @@ class TopPFilter : public LogitsFilter {
   double p_;
 };
 
-/// Keeps tokens whose probability is at least p times that of the likeliest (Nguyen et al., 2024). Throws
-/// Error unless 0 <= p <= 1.
+/// Keeps tokens whose probability is at least p times the largest (Nguyen et al., 2024). Throws Error unless
+/// 0 <= p <= 1.
 class MinPFilter : public LogitsFilter {
  public:
   explicit MinPFilter(double p);
@@ -59,7 +59,7 @@ class TypicalFilter : public LogitsFilter {
   double mass_;
 };
 
-/// What is applied one after the other.
+/// Filters in order of application.
 struct FilterOptions {
   double temperature = 1.0;  // positive
   std::int64_t top_k = 0;    // 0: all
@@ -68,8 +68,8 @@ struct FilterOptions {
   double typical_p = 1.0;    // 1: all
 };
 
-/// The filters that the options ask for, in Hugging Face's order: temperature, top-k, top-p, min-p, typical.
-/// Throws Error naming the option that is out of range.
+/// Makes the filters that the options ask for, in Hugging Face's order: temperature, top-k, top-p, min-p,
+/// typical. Throws Error naming the option that is out of range.
 LogitsFilters make_filters(const FilterOptions& options);
 
 }  // namespace zoo

@@ -8,29 +8,29 @@
 
 namespace zoo {
 
-/// The rows that have not ended, of a generation in which each takes one token after the other, and what is
-/// written down of their tokens. The options, the rules and the result must outlive this.
+/// Rows that have not ended, in a generation that adds one token per step to each, and the record of their
+/// tokens. The options, the rules and the result must outlive this.
 class RunningRows {
  public:
-  /// Rows as they are before the first new token.
+  /// Rows before the first new token.
   RunningRows(const GenerationOptions& options, const ChoosingRules& rules, const GrowingRows& rows,
               GenerationResult& result);
 
   bool any() const { return !numbers_.empty(); }
 
-  /// For each of the rows, its number in the result.
+  /// Index of each row in the result.
   const std::vector<std::size_t>& numbers() const { return numbers_; }
 
-  /// The logits [B, V] of the rows' next tokens with what is forbidden at -inf.
+  /// Logits [B, V] of the rows' next tokens, with -inf for forbidden tokens.
   at::Tensor allowed(const at::Tensor& logits, const GrowingRows& rows);
 
-  /// What has come of a step.
+  /// Outcome of a step.
   struct Step {
-    std::vector<std::int64_t> going;  // the rows that have not ended, by their present places
-    bool wanted = true;               // false: the callback wants no more
+    std::vector<std::int64_t> going;  // rows that have not ended, by their present index
+    bool wanted = true;               // false: the callback asked to stop
   };
 
-  /// Row b takes chosen[b], for which the model gave logits [B, V]. Rows that end are forgotten here.
+  /// Appends chosen[b] to row b; the model gave logits [B, V]. Drops the rows that end.
   Step take(const TokenIds& chosen, const at::Tensor& logits, const TokenCallback& on_token);
 
  private:
@@ -40,7 +40,7 @@ class RunningRows {
   const ChoosingRules& rules_;
   GenerationResult& result_;
   std::vector<std::size_t> numbers_, given_;
-  std::vector<std::int64_t> states_;  // of the constraint
+  std::vector<std::int64_t> states_;  // states of the constraint
 };
 
 }  // namespace zoo

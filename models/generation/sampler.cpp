@@ -12,20 +12,19 @@
 namespace zoo {
 namespace {
 
-// A double in [0, 1) of the generator's upper 53 bits: the standard's own distributions differ between
-// libraries.
+// A double in [0, 1) from the generator's upper 53 bits: std's distributions differ between libraries.
 double next_uniform(std::mt19937_64& generator) {
   return static_cast<double>(generator() >> 11) * 0x1.0p-53;
 }
 
-// `logits` [V] are of a row for which nothing can be chosen.
+// Throws for `logits` [V] of a row without a possible token.
 [[noreturn]] void refuse(const at::Tensor& logits) {
   if (logits.isneginf().all().item<bool>())
     throw Error("no token can be chosen: the filters and the constraint allow none");
   throw Error("the model's logits are not finite numbers: no token can be chosen");
 }
 
-// The first id whose cumulative weight is above `point` of the sum.
+// First id whose cumulative weight exceeds `point` of the sum.
 std::int64_t draw_from(const float* weights, std::int64_t count, double point) {
   double sum = 0;
   for (const auto id : c10::irange(count)) sum += weights[id];

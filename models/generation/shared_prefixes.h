@@ -6,15 +6,15 @@
 
 namespace zoo {
 
-/// Rows of tokens that begin alike.
+/// Rows that share a prefix.
 struct SharedPrefix {
-  std::vector<std::size_t> rows;  // numbers of them
-  std::size_t length = 0;         // of the beginning; 0 of a row that shares none
+  std::vector<std::size_t> rows;  // row numbers
+  std::size_t length = 0;         // of the prefix; 0 for a row that shares none
 };
 
-/// Divides rows, no two of them equal and none empty, into groups such that reading each group's beginning
-/// once saves most tokens; what saves hardly more than another pass over the weights costs is left. Every row
-/// has a token behind its beginning.
+/// Groups rows, which must be distinct and non-empty, so that reading each group's prefix once saves the most
+/// tokens. Ignores savings that hardly exceed the cost of another pass over the weights. Every row has a
+/// token after its prefix.
 std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows);
 
 }  // namespace zoo

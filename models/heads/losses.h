@@ -6,9 +6,9 @@
 
 namespace zoo {
 
-/// How a cross entropy weighs what it learns from. Of a loss that is no cross entropy it says nothing.
+/// Weights of a cross entropy; other losses ignore them.
 struct LossOptions {
-  /// In [0, 1): so much of each target's weight goes to all classes alike (Szegedy et al., 2016, section 7).
+  /// In [0, 1): part of each target's weight that all classes share (Szegedy et al., 2016, section 7).
   double label_smoothing = 0.0;
   at::Tensor class_weights;  // [classes], float32; the mean is taken by them. Undefined: all the same
 };

@@ -6,7 +6,7 @@
 
 namespace zoo {
 
-/// A language model's last step: hidden [*, C] onto a vocabulary, weight [V, C], bias [V] or undefined.
+/// A language model's output projection: hidden [*, C] to a vocabulary, weight [V, C], bias [V] or undefined.
 struct VocabularyHead {
   at::Tensor weight, bias;
 

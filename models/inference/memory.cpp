@@ -20,7 +20,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 
 }  // namespace
 
-// Addresses of the system, of which parts are handed out one behind the other.
+// Memory mapped from the system, handed out in consecutive parts.
 struct MemoryBlock {
   // `data` is null if the system refuses.
   explicit MemoryBlock(std::size_t bytes, int flags = 0) : mapped(bytes) {
@@ -40,17 +40,17 @@ struct MemoryBlock {
 
   void* mapping = nullptr;
   std::size_t mapped;
-  std::byte* data = nullptr;  // the first that is handed out
+  std::byte* data = nullptr;  // start of the first part
   std::size_t used = 0;
 };
 
 namespace {
 
-// With room for `bytes` in pages that are large, if the system follows the wish.
+// Block with room for `bytes` in large pages, if the system grants them.
 std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   const std::size_t least = round_up(bytes, kHugePage) + kHugePage;
   auto block = std::make_shared<MemoryBlock>(std::max(least, kBlock), MAP_NORESERVE);
-  if (block->data == nullptr) block = std::make_shared<MemoryBlock>(least);  // where addresses are few
+  if (block->data == nullptr) block = std::make_shared<MemoryBlock>(least);  // when address space is scarce
   if (block->data == nullptr) return block;
   const auto begin = reinterpret_cast<std::uintptr_t>(block->mapping);
   block->data += round_up(begin, kHugePage) - begin;
@@ -60,7 +60,7 @@ std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   return block;
 }
 
-// The block that parts are taken from, while anything is in it.
+// Block that new parts come from, while it has any in use.
 struct OpenBlock {
   std::mutex mutex;
   std::weak_ptr<MemoryBlock> block;
@@ -92,8 +92,8 @@ Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
 }
 
 Memory::~Memory() {
-  if (data_ == nullptr || block_.use_count() == 1) return;  // the block goes with its last part
-  // Of a block that others still have parts of, the pages that are this one's alone.
+  if (data_ == nullptr || block_.use_count() == 1) return;  // the last part frees the block
+  // Frees the pages that only this part uses; others still have parts of the block.
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);
   const std::uintptr_t first = round_up(begin, kHugePage), last = (begin + size_) / kHugePage * kHugePage;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

@@ -7,15 +7,15 @@ namespace zoo::inference {
 
 struct MemoryBlock;
 
-/// Zeroed memory that begins at a cache line. Pages are taken from the system when they are first touched;
-/// kHuge asks for large ones, which spare the processor its address translation. What is large stands side by
-/// side in blocks, so that no matrix has an end on small pages or a large page for itself alone.
+/// Zeroed memory, aligned to cache lines. The system allocates pages when they are first touched; kHuge asks
+/// for large pages, which save address translation. Large parts share blocks, so that no matrix ends on small
+/// pages or needs a large page for its end alone.
 class Memory {
  public:
   enum class Pages { kNormal, kHuge };
 
   Memory() = default;
-  /// Throws c10::Error naming the size when the system refuses.
+  /// Throws c10::Error naming the size if the system refuses.
   explicit Memory(std::size_t bytes, Pages pages = Pages::kNormal);
   ~Memory();
   Memory(Memory&& other) noexcept;
@@ -30,7 +30,7 @@ class Memory {
   }
   std::size_t size() const { return size_; }
 
-  /// At least `bytes`; what was in it is lost when it grows.
+  /// Grows to at least `bytes`; growing loses the contents.
   void grow_to(std::size_t bytes);
 
  private:

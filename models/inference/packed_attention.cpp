@@ -1,11 +1,11 @@
 #include "models/inference/packed_stack.h"
 
-// The part of a PackedStack that is attention: over a sequence's own cache, and over an encoder's output.
+// Attention of a PackedStack: over a sequence's own cache, and over an encoder's output.
 
 namespace zoo::inference {
 
 void PackedStack::attend(const Run& run, std::size_t layer) const {
-  // A job is a head of keys and values of a sequence.
+  // A job is one key/value head of a sequence.
   const std::size_t heads = size(config_.kv_heads());
   const Team::Part part = run.team.part_of(run.pass.sequences.size() * heads);
   for (std::size_t job = part.first; job < part.last; ++job)
@@ -104,7 +104,7 @@ void PackedStack::remember_memory(const float* hidden, const std::vector<Sequenc
   reserve(pass, workspace);
   const std::size_t head_dim = size(config_.head_size()), kv_heads = size(config_.kv_heads()),
                     row = 2 * kv_heads * head_dim;
-  // As wide as the queries, keys and values of self-attention, or less.
+  // At most as wide as the queries, keys and values of self-attention.
   const auto* projected = workspace.projected.as<float>();
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {

@@ -18,7 +18,7 @@ kernels::HeadCache PackedCache::head(std::size_t layer, std::size_t slot, std::s
 
 void PackedCache::copy(std::size_t from, std::size_t to, std::size_t first, std::size_t last) {
   if (first == last) return;
-  // Whole panels: those that hold the positions.
+  // Copies the whole panels that hold the positions.
   const auto keys_before = [&](std::size_t panels) {
     return kernels::key_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
   };

@@ -7,15 +7,15 @@
 
 namespace zoo::inference {
 
-/// What a cache holds keys and values of.
+/// Dimensions and storage type of a cache.
 struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
   std::size_t head_dim, capacity;    // positions of a slot; rounded up to whole panels
   kernels::WeightType type = kernels::WeightType::kFloat32;  // or kBfloat16, kInt8
 };
 
-/// Keys and values of sequences, laid out for the attention kernel. The system gives memory for positions
-/// when they are first written.
+/// KV cache of several sequences, laid out for the attention kernel. The system allocates memory for
+/// positions when they are first written.
 class PackedCache {
  public:
   PackedCache() = default;
@@ -23,11 +23,11 @@ class PackedCache {
 
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
-  /// Positions [first, last) of a slot, of all layers and heads, become another's, whose first `first` are
-  /// the same already.
+  /// Copies positions [first, last) of slot `from` to slot `to`, for all layers and heads. The first `first`
+  /// positions of both are equal already.
   void copy(std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// All slots of another cache, of the same shape but for fewer of them, become the first here.
+  /// Copies all slots of another cache into the first ones here; it has the same shape but fewer slots.
   void take(const PackedCache& other);
 
   const CacheShape& shape() const { return shape_; }

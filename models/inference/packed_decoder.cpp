@@ -7,7 +7,7 @@ namespace zoo {
 namespace inference {
 namespace {
 
-// Adds a table's row to x, or writes it.
+// Adds a table's row to x, or copies it there.
 template <bool kAdds>
 void read_row(const at::Tensor& table, std::int64_t row, float* x) {
   const std::int64_t width = table.size(1);
@@ -113,7 +113,7 @@ bool can_pack(const Model& model) {
   using inference::PackedStack;
   const ModelParts parts = model.parts();
   if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
-  // embed() adds the tables of tokens and positions, and knows no more.
+  // embed() only adds the tables of tokens and positions.
   const EmbeddingsImpl& embeddings = *parts.embeddings;
   if (embeddings.token_type || embeddings.norm || embeddings.projection ||
       model.config().position_count != PositionCount::kAll) {

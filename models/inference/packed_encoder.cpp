@@ -11,7 +11,7 @@ namespace zoo {
 namespace inference {
 namespace {
 
-// The rows that a mask keeps, sequence by sequence.
+// Runs the rows that a mask keeps, sequence by sequence.
 class PackedEncoder : public StackEngine {
  public:
   PackedEncoder(TransformerStackImpl& stack, const PackOptions& options) : stack_(stack, options) {}
@@ -39,8 +39,8 @@ class PackedEncoder : public StackEngine {
   }
 
  private:
-  // Numbers of the kept positions among all [B T]. A row may have gaps: only those of its ends leave the
-  // distances between its tokens as they are.
+  // Indices of the kept positions among all [B T]. A gap inside a row changes the distances between its
+  // tokens: only learned positions, or none, allow one.
   std::vector<std::int64_t> kept_places(const at::Tensor& mask, std::int64_t batch,
                                         std::int64_t length) const {
     std::vector<std::int64_t> kept;

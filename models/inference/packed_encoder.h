@@ -5,13 +5,12 @@
 
 namespace zoo {
 
-/// True for a BERT-like encoder or T5's, on the CPU, of a kind that the packed kernels know.
+/// True for a BERT-like encoder or T5's, on the CPU, that the packed kernels support.
 bool can_pack_encoder(const Model& model);
 
-/// From now on the model's encoder answers with packed weights, without computing what the mask hides; its
-/// embeddings and heads stay as they are. It goes on with its modules where hidden states, attentions or
-/// gradients are asked for, which options.release rules out. Throws c10::Error unless
-/// can_pack_encoder(model).
+/// Makes the model's encoder run with packed weights and skip masked tokens; its embeddings and heads stay as
+/// they are. The modules still run if hidden states, attentions or gradients are asked for, which
+/// options.release rules out. Throws c10::Error unless can_pack_encoder(model).
 void pack_encoder(Model& model, const inference::PackOptions& options);
 
 }  // namespace zoo

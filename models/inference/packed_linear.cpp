@@ -12,7 +12,7 @@ namespace {
 // Rows of a weight that are packed before their pages are given back.
 constexpr std::int64_t kOutputsAtOnce = 1024;
 
-// The memory that rows [first, last) of a matrix lie in, if they lie in one piece.
+// Gives back the pages of rows of a matrix, if they are contiguous.
 void give_back_pages(const at::Tensor& rows) {
   if (!rows.is_contiguous() && !rows.t().is_contiguous()) return;
   MappedFile::give_back(rows.const_data_ptr(), static_cast<std::size_t>(rows.nbytes()));

@@ -14,14 +14,14 @@ namespace zoo::inference {
 
 using kernels::WeightType;
 
-/// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Of the original nothing is
-/// kept, and where it lies in a mapped file its pages are given back while it is packed: at no time are there
-/// two whole copies in memory.
+/// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Keeps nothing of the
+/// original; if that is in a mapped file, packing gives its pages back, so that memory never holds two whole
+/// copies.
 class PackedLinear {
  public:
   PackedLinear() = default;
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, WeightType type);
-  /// The same; with `release` the module is left without its weight.
+  /// The same; `release` removes the module's weight.
   PackedLinear(LinearImpl& linear, WeightType type, bool release = false);
 
   const kernels::PackedWeight& weight() const { return weight_; }
@@ -34,14 +34,14 @@ class PackedLinear {
   kernels::PackedWeight weight_;
 };
 
-/// The outputs that a thread of the team multiplies: whole panels where there are enough of them.
+/// Outputs that a thread of the team computes: whole panels if there are enough of them.
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);
 
-/// What this thread reads of a weight, where so few rows pass that they wait for memory: nothing for more of
-/// them, or without a weight. For Team::wait().
+/// Bytes of a weight that this thread reads next, for prefetching in Team::wait(). Only few rows wait for
+/// memory: returns nothing for more rows or without a weight.
 std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, std::size_t rows);
 
-/// The elements of a tensor as float32; none for an undefined one.
+/// Elements of a tensor as float32; empty for an undefined one.
 std::vector<float> floats_of(const at::Tensor& tensor);
 
 }  // namespace zoo::inference

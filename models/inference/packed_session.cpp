@@ -10,7 +10,7 @@
 namespace zoo::inference {
 namespace {
 
-// Rows of a pass: a long prompt is read in parts, so that its buffers stay small.
+// Maximum rows of a pass: a long prompt is read in parts, which keeps the buffers small.
 constexpr std::size_t kRowsAtOnce = 512;
 
 }  // namespace
@@ -35,7 +35,7 @@ void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
   model_.stack_->remember_memory(pass.x, pass.sequences, memory_, model_.workspace_);
 }
 
-// The tokens in the order of their rows, as many at once as a pass may have.
+// Tokens in the order of their rows, split into passes.
 std::vector<std::vector<PackedSession::Piece>> PackedSession::passes(
     const std::vector<TokenIds>& tokens) const {
   std::vector<std::vector<Piece>> passes(1);
@@ -143,7 +143,7 @@ void PackedSession::select(const std::vector<std::int64_t>& rows) {
   rows_ = std::move(chosen);
 }
 
-// A larger cache, with what the slots hold.
+// Moves the slots' contents to a larger cache.
 void PackedSession::add_slots(std::size_t count) {
   PackedCache larger(model_.stack_->cache_shape(cache_.shape().slots + count, capacity_));
   larger.take(cache_);
@@ -151,14 +151,14 @@ void PackedSession::add_slots(std::size_t count) {
   written_.resize(cache_.shape().slots);
 }
 
-// `count` positions behind the row's are about to be written.
+// Records that `count` positions after the row's are about to be written.
 void PackedSession::note_written(const Row& row, std::size_t count) {
   std::vector<std::uint64_t>& written = written_[row.slot];
   written.resize(row.length);
   for (std::size_t i = 0; i < count; ++i) written.push_back(++writings_);
 }
 
-// How many of the first `length` positions of two slots hold the same.
+// Number of the first `length` positions that two slots have in common.
 std::size_t PackedSession::alike(std::size_t slot, std::size_t other, std::size_t length) const {
   const auto &a = written_[slot], &b = written_[other];
   const std::size_t most = std::min({length, a.size(), b.size()});
@@ -166,7 +166,7 @@ std::size_t PackedSession::alike(std::size_t slot, std::size_t other, std::size_
   return static_cast<std::size_t>(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
 }
 
-// The free slot that holds most of the row; the number of all slots if none is free.
+// Free slot that shares most of the row; the number of all slots if none is free.
 std::size_t PackedSession::free_slot_for(const Row& row, const std::vector<bool>& taken) const {
   std::size_t best = taken.size(), most = 0;
   for (std::size_t slot = 0; slot < taken.size(); ++slot) {

@@ -7,8 +7,8 @@
 
 namespace zoo::inference {
 
-/// What a PackedDecoder is reading. Each row has a slot of the cache; rows that part from one another (beams,
-/// candidates) get a copy of what they share, of which a slot that is free may hold the most already.
+/// Sequences that a PackedDecoder is reading. Each row has a slot of the cache; rows that diverge (beams,
+/// candidates) get a copy of what they share, preferably in a free slot that already holds most of it.
 class PackedSession : public DecodingSession {
  public:
   PackedSession(PackedDecoder& model, std::size_t rows, std::size_t capacity)
@@ -17,7 +17,7 @@ class PackedSession : public DecodingSession {
     written_.resize(rows);
   }
 
-  /// The encoder reads them, one for each row.
+  /// The encoder reads one source per row.
   void read_sources(const std::vector<TokenIds>& sources);
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
@@ -53,12 +53,12 @@ class PackedSession : public DecodingSession {
   std::vector<Row> rows_;
   PackedCache cache_, memory_;
   std::vector<std::size_t> memory_lengths_;
-  // For each slot, which writing its positions are of: where two slots have the same number, they hold the
-  // same keys and values.
+  // Per slot and position, a number of its last write: slots with the same number hold the same keys and
+  // values.
   std::vector<std::vector<std::uint64_t>> written_;
   std::uint64_t writings_ = 0;
   Memory x_, hidden_;
-  at::Tensor logits_;  // given again where the shape is the same
+  at::Tensor logits_;  // reused if the shape is the same
   bool keeps_hidden_ = false;
   at::Tensor states_;  // [B, T, C] of the last read()
 };

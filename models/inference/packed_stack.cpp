@@ -45,7 +45,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
     : config_(stack.config()), options_(options) {
   const TransformerConfig& config = config_;
   TORCH_CHECK(supports(stack), "there are no packed kernels for this kind of attention");
-  // An encoder keeps nothing that would have to be small.
+  // An encoder has no cache to shrink.
   if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
     options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;
   for (const auto& module : *stack.blocks) {
@@ -88,8 +88,8 @@ std::size_t PackedStack::bytes() const {
   return sum;
 }
 
-// Angles and biases that depend on positions alone; for twice as many as asked for, so that a growing
-// sequence does not ask at each step.
+// Makes angles and biases that depend only on positions, for twice as many as asked for, so that a growing
+// sequence does not need new ones at each step.
 void PackedStack::prepare_tables(std::size_t positions) {
   if (positions <= positions_) return;
   const bool rotary = config_.position == PositionKind::kRotary;
@@ -120,7 +120,7 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   const std::size_t all_heads = heads + 2 * size(config_.kv_heads() * config_.head_size());
   const std::size_t inner = size(config_.feed_forward_size());
   const std::size_t widest = std::max({inner, heads, size(config_.hidden_size)});
-  // The widest of the types is float32, of the scales one for each group.
+  // float32 is the widest type; there is at most one scale per group.
   workspace.prepared.grow_to(pass.rows * (widest + kernels::kGroup) * sizeof(float));
   workspace.scales.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(float));
   workspace.sums.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(std::int32_t));

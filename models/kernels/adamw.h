@@ -4,14 +4,14 @@
 
 namespace zoo::kernels {
 
-/// An update of AdamW (Loshchilov and Hutter, 2019, algorithm 2) for some weights side by side.
+/// One AdamW update (Loshchilov and Hutter, 2019, algorithm 2) of contiguous weights.
 struct AdamWUpdate {
   float beta2, rest1, rest2;  // rest: 1 - beta
   float eps;
-  float kept;          // of a weight by its decay: 1 - learning rate * weight decay
+  float kept;          // weight decay factor: 1 - learning rate * weight decay
   float step_size;     // learning rate / (1 - beta1^t)
   float square_scale;  // 1 / sqrt(1 - beta2^t)
-  float divisor;       // of the gradients
+  float divisor;       // divides the gradients
 };
 
 struct AdamWWeights {
@@ -22,7 +22,7 @@ struct AdamWWeights {
 
 void adamw(const AdamWUpdate& update, const AdamWWeights& weights, std::size_t size);
 
-/// The sum of squares, in float32 for a few thousand at a time, in double for all.
+/// Sum of squares: blocks of a few thousand in float32, their total in double.
 double sum_of_squares(const float* x, std::size_t size);
 
 }  // namespace zoo::kernels

@@ -6,8 +6,8 @@
 
 namespace zoo::kernels {
 
-/// linear() and feed_forward() with float32 tensors in mixed precision: factors are rounded to bfloat16 on
-/// their way into a product, sums and results are float32. What the backward pass needs is kept in bfloat16.
+/// linear() and feed_forward() of float32 tensors in mixed precision: products round their factors to
+/// bfloat16; sums and results are float32. Tensors for the backward pass are kept in bfloat16.
 at::Tensor bfloat16_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& addend = {});
 at::Tensor bfloat16_feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,

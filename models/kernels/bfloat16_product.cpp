@@ -8,10 +8,10 @@ namespace zoo::kernels {
 namespace {
 
 constexpr std::size_t kPanelVectors = kPairPanel / kLanes;
-// A panel of so many pairs fits the second-level cache beside the rows of a.
+// A panel with this many pairs fits the L2 cache together with the rows of a.
 constexpr std::size_t kDeepest = 1024;
 
-// Vector v of a row's part of a panel; `columns` of the panel count.
+// Loads vector v of a row's part of a panel; `columns` of the panel count.
 ZOO_INLINE Lanes load_of(const float* row, std::size_t v, std::size_t columns) {
   const std::size_t first = v * kLanes;
   if (first + kLanes <= columns) return load(row + first);
@@ -23,7 +23,7 @@ ZOO_INLINE std::size_t columns_of_panel(std::size_t columns, std::size_t panel) 
   return left < kPairPanel ? left : kPairPanel;
 }
 
-// Where two rows of a packed result go.
+// Destination of two rows of a packed result.
 struct PairRows {
   Pair *first, *second, *zipped;
 
@@ -119,7 +119,7 @@ PairFactor factor_by_panels(const Pair* data, std::size_t rows) {
 
 namespace {
 
-// A part of the depth of one panel of b.
+// Part of the depth of one panel of b.
 struct Part {
   std::size_t panel, first_pair, pairs;
 };
@@ -144,7 +144,7 @@ template <class Function, std::size_t R, std::size_t V>
 __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size_t row, std::size_t panel,
                                                  const Lanes (&sums)[R][V]) {
   for (std::size_t r = 0; r < R; r += 2) {
-    // The row that fills up the last pair is zero.
+    // The row that completes the last pair is zero.
     const bool whole = row + r + 1 < p.rows;
     for (std::size_t v = 0; v < kPanelVectors; ++v) {
       store_packed<Function>(p, row + r, panel, v, v < V ? sums[r][v] : Lanes{},
@@ -190,11 +190,11 @@ ZOO_INLINE void store_tile(const PairProduct& p, std::size_t row, std::size_t pa
   }
 }
 
-// R rows and the first V vectors of a panel.
+// Computes R rows and the first V vectors of a panel.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
   const std::size_t columns = columns_of_panel(p.columns, part.panel);
-  // Each part of the depth is summed by itself: in one long sum the later terms would lose their digits.
+  // Sums each part of the depth separately: in one long sum later terms would lose digits.
   const bool begins = part.first_pair == 0 && !p.adds;
   Lanes sums[R][V];
   for (std::size_t r = 0; r < R; ++r) {
@@ -236,7 +236,7 @@ void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row
 }  // namespace
 
 void multiply(const PairProduct& p, const PairRegion& region) {
-  // Sums that are packed at once cannot be taken up again.
+  // Sums that are packed immediately cannot be continued.
   const std::size_t deepest = p.result != nullptr ? kDeepest : p.pairs;
   for (std::size_t panel = region.first_panel; panel < region.last_panel; ++panel) {
     const std::size_t columns = columns_of_panel(p.columns, panel);
@@ -244,7 +244,7 @@ void multiply(const PairProduct& p, const PairRegion& region) {
       const Part part{panel, pair, p.pairs - pair < deepest ? p.pairs - pair : deepest};
       std::size_t end = 0;
       for (std::size_t row = region.first_row; row < region.last_row; row = end) {
-        // Tiles do not reach over the panels of a.
+        // Tiles do not cross the panels of a.
         end = p.a.row == 1 ? (row / kPairPanel + 1) * kPairPanel : region.last_row;
         if (end > region.last_row) end = region.last_row;
         if (columns <= kLanes) {

@@ -5,14 +5,14 @@
 
 #include "models/kernels/pointwise.h"
 
-// Products of float32 matrices that are rounded to bfloat16 on their way and summed in float32 (mixed
-// precision, Micikevicius et al., 2018; Kalamkar et al., 2019, for bfloat16).
+// Products of float32 matrices, rounded to bfloat16 and summed in float32 (mixed precision, Micikevicius et
+// al., 2018; for bfloat16 Kalamkar et al., 2019).
 namespace zoo::kernels {
 
-/// Two bfloat16, the earlier in the lower half: what one step of a dot product takes.
+/// Two bfloat16, the earlier in the lower half: the input of one dot product step.
 using Pair = std::uint32_t;
 
-/// Rows and columns of a packed matrix are filled up with zeros to whole panels, and an odd row to a pair.
+/// Packed matrices are zero-padded to whole panels, and an odd row to a pair.
 constexpr std::size_t kPairPanel = 64;
 
 constexpr std::size_t pairs_of(std::size_t size) {
@@ -32,20 +32,20 @@ constexpr std::size_t pairs_by_panels(std::size_t rows, std::size_t columns) {
 }
 
 struct PairPacking {
-  const float* data;  // [rows, columns], without a gap
+  const float* data;  // [rows, columns], contiguous
   std::size_t rows, columns;
   Pair* by_rows = nullptr;    // may be absent
   Pair* by_panels = nullptr;  // may be absent
-  float* sums = nullptr;      // [columns], of the rows, before they are rounded; may be absent
+  float* sums = nullptr;      // [columns], sums over the rows before rounding; may be absent
 };
 
 /// Packs the panels [first, last).
 void pack_pairs(const PairPacking& packing, std::size_t first, std::size_t last);
 
-/// By panels the transposed matrix [columns, rows], its panels [first, last) of panels_of(rows).
+/// Packs panels [first, last) of panels_of(rows) of the transpose [columns, rows].
 void pack_transposed_pairs(const PairPacking& packing, std::size_t first, std::size_t last);
 
-/// sums[j] of a matrix by panels, for the columns of the panels [first, last).
+/// Computes sums[j] of a matrix by panels, for the columns of panels [first, last).
 void sum_pairs(const Pair* by_panels, std::size_t pairs, float* sums, std::size_t columns, std::size_t first,
                std::size_t last);
 
@@ -55,14 +55,14 @@ struct PairFactor {
   std::size_t row, pair, panel;
 };
 
-/// A matrix [rows, columns] by rows: its pairs are those of its columns.
+/// Factor for a matrix [rows, columns] by rows: its pairs are pairs of columns.
 PairFactor factor_by_rows(const Pair* data, std::size_t columns);
 
-/// The transposed of a matrix [rows, columns] by panels: [columns, rows].
+/// Factor for the transpose of a matrix [rows, columns] by panels: [columns, rows].
 PairFactor factor_by_panels(const Pair* data, std::size_t rows);
 
-/// a b + bias. Each element is summed in one order, whatever the number of threads. Either `result` is
-/// written, or packed forms of f(a b + bias), or of a b times a matrix.
+/// a b + bias. The order of summation does not depend on the number of threads. Writes `result`, or packed
+/// forms of f(a b + bias) or of a b times a matrix.
 struct PairProduct {
   std::size_t rows, columns, pairs;
   PairFactor a;   // [rows, 2 pairs]
@@ -76,17 +76,16 @@ struct PairProduct {
   Pair* by_rows = nullptr;
   Pair* by_panels = nullptr;
   Pointwise pointwise = Pointwise::kNone;
-  Pair* slope = nullptr;        // takes f's slope at a b + bias, by rows
+  Pair* slope = nullptr;        // receives f's slope at a b + bias, by rows
   const Pair* times = nullptr;  // by rows: factors of a b
 };
 
-/// Rows and panels of the result; the rows begin and end at multiples of 2.
+/// Rows and panels of the result; rows begin and end at multiples of 2.
 struct PairRegion {
   std::size_t first_row, last_row, first_panel, last_panel;
 };
 
-/// Rows of a region should begin at multiples of this, or at those of an even fraction of a panel where `a`
-/// is by panels.
+/// Rows of a region should begin at multiples of this, or of an even fraction of a panel if `a` is by panels.
 constexpr std::size_t kPairTileRows = 6;
 
 /// Needs a CPU with AVX-512 BF16 where the kernel was compiled for it.

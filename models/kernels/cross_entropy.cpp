@@ -33,7 +33,7 @@ Totals totals_of(const LogitsRow& row) {
     largest = larger(x, largest);
   });
   Totals totals{largest_of(largest), 0, 0};
-  // Sums of a few thousand are taken in float32, those of all in double.
+  // Sums a few thousand in float32, and their total in double.
   constexpr std::size_t kBlock = 4096;
   for (std::size_t first = 0; first < row.classes; first += kBlock) {
     const std::size_t left = row.classes - first;
@@ -41,7 +41,7 @@ Totals totals_of(const LogitsRow& row) {
     Lanes exponentials = {}, logits = {};
     for_each_vector(block, [&](const Lanes& x, std::size_t count, std::size_t) {
       const Lanes e = exponential(x - totals.largest);
-      logits += x;  // zeros behind the end
+      logits += x;  // zeros past the end
       if (count == kLanes) {
         exponentials += e;
       } else {

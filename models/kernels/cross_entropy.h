@@ -5,18 +5,18 @@
 
 namespace zoo::kernels {
 
-/// A row of logits [classes] and what it should have said.
+/// A row of logits [classes] and its target.
 struct LogitsRow {
   float* logits;
   std::size_t classes;
   std::size_t target;
-  float smoothing = 0;  // the part of the target's weight that all classes share
+  float smoothing = 0;  // part of the target's weight that all classes share
 };
 
-/// -log softmax(logits)[target], or its smoothed mean.
+/// -log softmax(logits)[target], or its label-smoothed mean.
 double cross_entropy(const LogitsRow& row);
 
-/// The same; the logits become its gradient by them, times `scale`.
+/// The same; overwrites the logits with their gradient times `scale`.
 double cross_entropy_with_gradient(const LogitsRow& row, float scale);
 
 }  // namespace zoo::kernels

@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
-// What the functions with gradients of this folder do with their tensors.
+// Tensor helpers of this folder's autograd functions.
 namespace zoo::kernels {
 
 inline std::size_t size_of(const at::Tensor& tensor, std::int64_t dim) {
@@ -25,12 +25,12 @@ inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_siz
   return matrix.view(sizes);
 }
 
-/// A bias or an addend as the kernels take it; a Function takes no tensor that is not there.
+/// Wraps a bias or an addend: autograd functions take no undefined tensor.
 inline std::optional<at::Tensor> given(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
 }
 
-/// Whether a backward pass may follow.
+/// True if a backward pass may follow.
 inline bool wants_gradient(std::initializer_list<at::Tensor> tensors) {
   if (!at::GradMode::is_enabled()) return false;
   for (const at::Tensor& tensor : tensors) {

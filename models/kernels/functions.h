@@ -2,7 +2,7 @@
 
 #include "models/kernels/vector.h"
 
-// Elementary functions of a vector, to about 1e-7 relative.
+// Elementary functions of a vector, with relative errors of about 1e-7.
 namespace zoo::kernels {
 
 ZOO_INLINE Lanes clamp(Lanes x, float low, float high) {
@@ -10,8 +10,8 @@ ZOO_INLINE Lanes clamp(Lanes x, float low, float high) {
   return x > high ? all(high) : x;
 }
 
-/// exp for x in [-87, 88]; what lies outside is taken for the nearer end. 2^n e^r with |r| <= ln 2 / 2, e^r
-/// by the polynomial of Cephes' expf.
+/// exp(x) for x in [-87, 88]; clamps other x. Computes 2^n e^r with |r| <= ln 2 / 2, e^r by the polynomial of
+/// Cephes' expf.
 ZOO_INLINE Lanes exponential(Lanes x) {
   x = clamp(x, -87.0F, 88.0F);
   const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
@@ -32,8 +32,7 @@ ZOO_INLINE Lanes sigmoid(Lanes x) {
   return 1.0F / (1.0F + exponential(-x));
 }
 
-/// The error function as x P(x^2) / Q(x^2) on [-4, 4], outside of which float32 knows only -1 and 1 (the
-/// coefficients are Eigen's).
+/// Error function as x P(x^2) / Q(x^2) on [-4, 4]; outside it is -1 or 1 in float32 (coefficients: Eigen).
 ZOO_INLINE Lanes error_function(Lanes x) {
   x = clamp(x, -4.0F, 4.0F);
   const Lanes s = x * x;

@@ -22,14 +22,14 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kFewestRows = 16;
 
-// What happens to the result besides the product.
+// Optional terms of the result besides the product.
 struct Extras {
   std::optional<at::Tensor> bias, addend;
   Pointwise pointwise = Pointwise::kNone;
   at::Tensor activated, times;
 };
 
-// a [M, K] times b [K, N], both with any strides.
+// Multiplies a [M, K] by b [K, N], both with any strides.
 at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& extras = {}) {
   at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
   MatrixProduct product{.rows = size_of(a, 0),
@@ -113,7 +113,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     if (context->needs_input_grad(1)) result[1] = product_of(inner_gradient.t(), rows);
     const bool up_biased = context->saved_data["up_biased"].toBool();
     if (up_biased) result[2] = inner_gradient.sum(0);
-    // needs_input_grad does not count a bias that is not there.
+    // needs_input_grad does not count an absent bias.
     if (context->needs_input_grad(up_biased ? 3 : 2)) result[3] = product_of(gradient.t(), activated);
     if (context->saved_data["down_biased"].toBool()) result[4] = gradient.sum(0);
     if (context->saved_data["added"].toBool()) result[5] = gradients[0];

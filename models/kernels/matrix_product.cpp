@@ -8,11 +8,11 @@
 namespace zoo::kernels {
 namespace {
 
-// A panel of kPanelColumns columns and this depth fits the second-level cache beside the rows of a.
+// A panel of kPanelColumns columns and this depth fits the L2 cache together with the rows of a.
 constexpr std::size_t kPanelDepth = 512;
 constexpr std::size_t kVectors = kPanelColumns / kLanes;
 
-// Rows of a transposed factor that lie farther apart than a page of memory are copied, so many at a time.
+// Rows of a transposed factor with a stride above a memory page are copied, this many at a time.
 constexpr std::size_t kFarApart = 1024, kBlockRows = 10 * kTileRows;
 
 class PanelMemory {
@@ -29,14 +29,14 @@ class PanelMemory {
   float* data_;
 };
 
-// A part of the depth: a from this row and that depth on.
+// Part of the depth: starts at this row and that depth of a.
 struct DepthPart {
   Matrix a;
   std::size_t first_row;
   std::size_t first, size;
 };
 
-// Up to kPanelColumns columns of b and a part of its depth, row after row, with what they are multiplied by.
+// Up to kPanelColumns columns of b and part of its depth, row by row, with what they are multiplied by.
 struct Panel {
   const DepthPart& part;
   const float* data;
@@ -44,7 +44,7 @@ struct Panel {
   std::size_t first_column, columns;
 };
 
-// to[k * kPanelColumns + j] = from[k + j * stride] for 16 x 16 of them.
+// Transposes 16 x 16: to[k * kPanelColumns + j] = from[k + j * stride].
 ZOO_INLINE void turn_block(const float* from, std::size_t stride, float* to) {
   Lanes rows[kLanes];
   for (std::size_t j = 0; j < kLanes; ++j) rows[j] = load(from + j * stride);
@@ -52,7 +52,7 @@ ZOO_INLINE void turn_block(const float* from, std::size_t stride, float* to) {
   for (std::size_t k = 0; k < kLanes; ++k) store(to + k * kPanelColumns, rows[k]);
 }
 
-// Copies the panel's elements of b; zeros up to the next whole vector.
+// Copies the panel's elements of b, zero-padded to the next whole vector.
 void copy_panel(const Matrix& b, const Panel& panel, float* to) {
   const float* from = b.data + panel.part.first * b.row + panel.first_column * b.column;
   const std::size_t whole_columns = panel.columns / kLanes * kLanes,
@@ -84,7 +84,7 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
   const auto read = [&](const float* from, std::size_t v) {
     return whole || v + 1 < V ? load(from + v * kLanes) : load_some(from + v * kLanes, tail);
   };
-  // Each part of the depth is summed by itself: in one long sum the later terms would lose their digits.
+  // Sums each part of the depth separately: in one long sum later terms would lose digits.
   const bool begins = panel.part.first == 0 && !p.adds;
   Lanes sums[R][V];
   for (std::size_t r = 0; r < R; ++r) {
@@ -116,7 +116,7 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
   }
 }
 
-// Calls step(place, read, write) for vectors of some rows that a tile has just left in the first-level cache.
+// Calls step(place, read, write) for vectors of rows that a tile has just left in the L1 cache.
 template <class Step>
 ZOO_INLINE void for_each_vector(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
                                 std::size_t column, std::size_t columns, const Step& step) {
@@ -168,7 +168,7 @@ void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
   }
 }
 
-// R rows of the panel's product.
+// Computes R rows of the panel's product.
 template <std::size_t R>
 void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) {
   const std::size_t end = panel.first_column + panel.columns;
@@ -199,7 +199,7 @@ void product_with_panel(const MatrixProduct& p, const Panel& panel, const Region
   if (row < region.last_row) rows_of_panel<1>(p, panel, row);
 }
 
-// Adds the products of a part of the depth.
+// Adds the products of one part of the depth.
 void multiply_part(const MatrixProduct& product, const Region& region, const DepthPart& part) {
   static thread_local const PanelMemory memory;
   for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
@@ -219,7 +219,7 @@ void multiply_part(const MatrixProduct& product, const Region& region, const Dep
   }
 }
 
-// A transposed factor whose columns lie far apart: some rows at a time are copied, so that they lie together.
+// For a transposed factor with distant columns: copies some rows at a time, so that they are contiguous.
 void multiply_rows_that_lie_apart(const MatrixProduct& product, const Region& region, const DepthPart& part) {
   static thread_local const PanelMemory memory;
   for (std::size_t row = region.first_row; row < region.last_row; row += kBlockRows) {

@@ -6,13 +6,13 @@
 
 namespace zoo::kernels {
 
-/// Element (i, j) lies at data[i * row + j * column].
+/// Element (i, j) is at data[i * row + j * column].
 struct Matrix {
   const float* data;
   std::size_t row, column;
 };
 
-/// result = a b + bias, float32. Each element is summed in one order, whatever the number of threads.
+/// result = a b + bias, float32. The order of summation does not depend on the number of threads.
 struct MatrixProduct {
   std::size_t rows, columns, depth;
   Matrix a;       // [rows, depth]
@@ -21,15 +21,15 @@ struct MatrixProduct {
   std::size_t result_row;
   const float* bias = nullptr;    // [columns]
   bool adds = false;              // result += a b, without a bias
-  const float* addend = nullptr;  // laid out as result: result = a b + bias + addend
+  const float* addend = nullptr;  // in result's layout: result = a b + bias + addend
 
   Pointwise pointwise = Pointwise::kNone;
-  // Takes pointwise(result), laid out as result, which becomes the slope there; absent, result takes it.
+  // Receives pointwise(result), in result's layout; result becomes the slope. If absent, result receives it.
   float* activated = nullptr;
-  const float* times = nullptr;  // result *= these, laid out as result
+  const float* times = nullptr;  // in result's layout: result *= times
 };
 
-/// The part of a result that a thread computes.
+/// Part of a result that a thread computes.
 struct Region {
   std::size_t first_row, last_row, first_column, last_column;
 };
@@ -37,7 +37,7 @@ struct Region {
 /// Rows and columns of a region should begin at multiples of these.
 constexpr std::size_t kTileRows = 6, kPanelColumns = 64;
 
-/// Needs a CPU with AVX-512 where the kernel was compiled for it.
+/// Needs a CPU with AVX-512 if the kernel was compiled for it.
 void multiply(const MatrixProduct& product, const Region& region);
 
 }  // namespace zoo::kernels

@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Elements that are worth waking a thread.
+// Elements worth waking a thread for.
 constexpr std::int64_t kGrain = 16'384;
 
 std::int64_t rows_of(const at::Tensor& x) {
@@ -34,7 +34,7 @@ NormRows norm_rows(const at::Tensor& x, const at::Tensor& weight, const NormOpti
           .weight = weight.const_data_ptr<float>()};
 }
 
-// x is contiguous. statistics [rows, 2], undefined: not kept.
+// x is contiguous. statistics [rows, 2]; undefined: not kept.
 at::Tensor forward_rows(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                         const NormOptions& options, const at::Tensor& statistics = {}) {
   at::Tensor result = at::empty_like(x);
@@ -49,8 +49,8 @@ at::Tensor forward_rows(const at::Tensor& x, const at::Tensor& weight, const std
   return result;
 }
 
-// The sums over the rows that are the gradients of weight and bias: each block of rows has its own, so that
-// they do not depend on the number of threads.
+// Sums over rows for the gradients of weight and bias. Each block of rows has its own sum, so that the result
+// does not depend on the number of threads.
 class BlockSums {
  public:
   BlockSums(std::int64_t rows, std::int64_t columns, bool wanted)

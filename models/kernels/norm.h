@@ -4,24 +4,23 @@
 
 namespace zoo::kernels {
 
-/// A LayerNorm or, not centred, an RMSNorm (layers/norm.h) over the last dimension.
+/// A LayerNorm or, if not centred, an RMSNorm (layers/norm.h) over the last dimension.
 struct NormOptions {
   bool centred;
   double eps;
 };
 
-/// True if the functions below take this input [*, C]: float32 in the memory of a CPU that has the kernels.
+/// True if the functions below accept this input [*, C]: float32 in memory of a CPU that has the kernels.
 bool suits_norm(const at::Tensor& x, const at::Tensor& weight);
 
-/// weight [C], bias [C] or undefined; with gradients. Differentiable once.
+/// LayerNorm or RMSNorm with gradients: weight [C], bias [C] or undefined. Differentiable once.
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options);
 
 struct NormedResidual {
   at::Tensor residual, normed;
 };
-/// x itself and its norm. What comes back to x on its two ways is added while the norm's gradient is
-/// computed.
+/// Returns x and its norm. The backward pass adds both gradients of x in one pass.
 NormedResidual normed_residual(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const NormOptions& options);
 

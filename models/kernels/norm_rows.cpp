@@ -23,7 +23,7 @@ ZOO_INLINE Statistics statistics_of(const NormRows& rows, const float* x) {
   for_each_vector(rows.columns, [&](std::size_t j, const auto& read, const auto&) {
     float apart[kLanes];
     store(apart, read(x + j) - s.mean);
-    const Lanes counted = read(apart);  // lanes behind the end are no zeros any more
+    const Lanes counted = read(apart);  // lanes past the end are no longer zero
     squares += counted * counted;
   });
   s.scale = 1.0F / std::sqrt(sum_of(squares) / count + rows.eps);

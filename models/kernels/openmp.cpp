@@ -1,6 +1,6 @@
 #include "models/kernels/openmp.h"
 
-// libgomp's ABI: what GCC makes of #pragma omp, and OpenMP's own functions.
+// libgomp's ABI: the calls that GCC makes for #pragma omp, and OpenMP's own functions.
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 void GOMP_barrier();

@@ -56,7 +56,7 @@ void run_team(c10::function_ref<void(const Team&)> work) {
 }
 
 void Team::wait(std::span<const std::byte> next) const {
-  constexpr std::size_t kLine = 64, kMost = std::size_t{256} << 10;  // a part of the second-level cache
+  constexpr std::size_t kLine = 64, kMost = std::size_t{256} << 10;  // part of the L2 cache
   expected_ += size_;
   if (shared_.arrived.fetch_add(1, std::memory_order_relaxed) + 1 < expected_) {
     const std::size_t end = std::min(next.size(), kMost);
@@ -68,7 +68,7 @@ void Team::wait(std::span<const std::byte> next) const {
 }
 
 void Team::share(std::size_t count, std::size_t unit, c10::function_ref<void(Part)> body) const {
-  constexpr std::size_t kEighths = 7, kPieces = 4;  // of a thread's own part, and of what is left of it
+  constexpr std::size_t kEighths = 7, kPieces = 4;  // of a thread's own part, and of the rest of it
   const std::size_t units = (count + unit - 1) / unit;
   const auto call = [&](std::size_t first, std::size_t last) {
     if (first < last) body({first * unit, std::min(last * unit, count)});
@@ -81,7 +81,7 @@ void Team::share(std::size_t count, std::size_t unit, c10::function_ref<void(Par
   call(begin_of(rank_), own_end(rank_));
   if (size_ > 1 && shares_ < Shared::kMostShares) {
     auto& taken = shared_.taken[shares_];
-    // Piece i is of the thread i % size, its own pieces one behind the other.
+    // Piece i belongs to thread i % size; a thread's pieces come in order.
     for (std::size_t i; (i = taken.fetch_add(1, std::memory_order_relaxed)) < kPieces * size_;) {
       const std::size_t rank = i % size_, piece = i / size_;
       const std::size_t first = own_end(rank), rest = begin_of(rank + 1) - first;

@@ -19,7 +19,7 @@ void multiply_in_parallel(const MatrixProduct& product) {
   const std::int64_t column_units = units_of(product.columns, kPanelColumns);
   const bool by_rows = row_units >= column_units;
   const std::int64_t units = by_rows ? row_units : column_units;
-  // A thread is worth waking for 100,000 multiplications.
+  // 100,000 multiplications are worth waking a thread.
   const auto work = static_cast<std::int64_t>(product.rows * product.columns * product.depth) / units;
   const std::int64_t grain = std::max<std::int64_t>(1, 100'000 / std::max<std::int64_t>(work, 1));
   parallel_for(0, units, grain, [&](std::int64_t first, std::int64_t last) {

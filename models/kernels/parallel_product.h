@@ -6,10 +6,10 @@
 
 namespace zoo::kernels {
 
-/// A float32 matrix of any strides.
+/// View of a float32 matrix with any strides.
 Matrix view(const at::Tensor& matrix);
 
-/// On all threads, each with its own rows or columns of the result, whichever there are more of.
+/// Multiplies on all threads; each computes rows or columns of the result, whichever are more.
 void multiply_in_parallel(const MatrixProduct& product);
 
 }  // namespace zoo::kernels

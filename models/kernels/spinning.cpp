@@ -13,7 +13,7 @@
 namespace zoo {
 namespace {
 
-// A thread that takes no signals: they belong to the program's own.
+// A thread that takes no signals: they belong to the program's own threads.
 template <class Work>
 std::thread start_thread(const Work& work) {
   sigset_t all, before;
@@ -24,7 +24,7 @@ std::thread start_thread(const Work& work) {
   return thread;
 }
 
-// One of a team's threads is the one that calls: it takes two to have one more.
+// The caller is one of a team's threads: one more thread takes a team of two.
 unsigned sleepers() {
   const auto processors = static_cast<int>(openmp::num_procs());
   return static_cast<unsigned>(std::max(2, processors - at::get_num_threads() + 2));
@@ -50,7 +50,7 @@ ProcessorTimes processor_times(const std::filesystem::path& tasks) {
        task.increment(error)) {
     std::ifstream file(task->path() / "schedstat");
     ProcessorTimes times;
-    if (!(file >> times.ran >> times.waited)) continue;  // a thread that ends just now
+    if (!(file >> times.ran >> times.waited)) continue;  // the thread is just ending
     sum.ran += times.ran;
     sum.waited += times.waited;
   }
@@ -58,7 +58,7 @@ ProcessorTimes processor_times(const std::filesystem::path& tasks) {
 }
 
 bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after) {
-  // The times of a thread that has ended are gone.
+  // Times of ended threads are gone.
   const auto since = [](std::uint64_t first, std::uint64_t last) { return last > first ? last - first : 0; };
   const std::uint64_t ran = since(before.ran, after.ran), waited = since(before.waited, after.waited);
   return waited > 0 && waited * 10 > ran + waited;

@@ -7,13 +7,13 @@
 #include <mutex>
 #include <thread>
 
-// Threads that share a computation wait for one another by spinning, GCC's OpenMP for milliseconds. Nothing
-// is quicker while each has a processor of its own; where another program wants one, a thread that has work
-// waits behind one that spins.
+// Threads that share a computation wait for one another by spinning, in GCC's OpenMP for milliseconds.
+// Spinning is fastest while each thread has its own processor; when another program needs one, a thread with
+// work waits for one that spins.
 namespace zoo {
 
-/// While it lives, such threads sleep after a moment: OpenMP spins shortly when there are more of its threads
-/// than processors, and some that sleep make it so.
+/// Shortens spins while it lives: OpenMP spins briefly when it has more threads than processors, so this adds
+/// sleeping threads.
 class ShortSpins {
  public:
   ShortSpins();
@@ -26,22 +26,22 @@ class ShortSpins {
   std::thread thread_;
 };
 
-/// Nanoseconds that the threads of this process have run, and that they were ready to run and did not.
+/// Nanoseconds that this process's threads have run, and have waited for a processor.
 struct ProcessorTimes {
   std::uint64_t ran = 0, waited = 0;
 };
 
-/// From Linux's `schedstat` of each thread in this folder; zeros where there is none.
+/// Reads Linux's `schedstat` of each thread in this folder; returns zeros if there is none.
 ProcessorTimes processor_times(const std::filesystem::path& tasks = "/proc/self/task");
 
-/// Whether threads waited for a processor between two moments more than a tenth of the time.
+/// True if threads waited for a processor more than a tenth of the time between two moments.
 bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after);
 
-/// When spins should be short: a program that wants the processors for a moment now and then is no reason,
-/// one that keeps wanting them is.
+/// Decides when spins should be short: not when a program briefly needs the processors now and then, but when
+/// one keeps needing them.
 class Contention {
  public:
-  /// Takes whether threads have waited, ten times a second; says whether spins should be short.
+  /// Call ten times a second with whether threads have waited; returns whether spins should be short.
   bool observe(bool waited);
 
  private:
@@ -49,8 +49,8 @@ class Contention {
   bool high_ = false;
 };
 
-/// While it lives, a thread of its own looks whether other programs want the processors, and has spins be
-/// short while they do.
+/// While it lives, its own thread checks whether other programs need the processors, and shortens spins while
+/// they do.
 class SpinWatch {
  public:
   SpinWatch();

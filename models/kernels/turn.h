@@ -4,8 +4,8 @@
 
 namespace zoo::kernels {
 
-/// One step of turn(): lane l of row i changes places with lane l ^ S of row i ^ S where they
-/// differ in that bit.
+/// One step of turn(), a transpose: swaps lane l of row i with lane l ^ S of row i ^ S where they differ in
+/// that bit.
 template <std::size_t S>
 ZOO_INLINE void exchange(Lanes (&rows)[kLanes]) {
 #define ZOO_LOW(l) ((l)&S ? 16 + (l)-S : (l))
@@ -23,7 +23,7 @@ ZOO_INLINE void exchange(Lanes (&rows)[kLanes]) {
 #undef ZOO_LOW
 }
 
-/// Rows become columns.
+/// Transposes the rows.
 ZOO_INLINE void turn(Lanes (&rows)[kLanes]) {
   exchange<1>(rows);
   exchange<2>(rows);

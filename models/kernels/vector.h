@@ -3,10 +3,9 @@
 #include <cstddef>
 #include <cstring>
 
-// The vectors of the kernels: GCC's and Clang's own, so that the same source compiles for each machine.
-// Included only by kernels: everything is inlined, since the linker must not keep a function that was
-// compiled for AVX-512 for the rest of the program. For the same reason kernels include no header of
-// LibTorch.
+// Vectors of the kernels: GCC's and Clang's own, so that the same source compiles for each machine. Only
+// kernels include this. Everything is inlined, since the linker must not keep a function compiled for AVX-512
+// for the rest of the program. For the same reason kernels include no LibTorch header.
 namespace zoo::kernels {
 
 constexpr std::size_t kLanes = 16;
@@ -25,14 +24,14 @@ ZOO_INLINE void store(float* to, const Lanes& lanes) {
   std::memcpy(to, &lanes, sizeof lanes);
 }
 
-/// The first `count` lanes, zeros behind them.
+/// Loads the first `count` lanes; the others are zero.
 ZOO_INLINE Lanes load_some(const float* from, std::size_t count) {
   Lanes lanes = {};
   std::memcpy(&lanes, from, count * sizeof(float));
   return lanes;
 }
 
-/// The same for any count: no more than a vector.
+/// The same for any count: loads at most a vector.
 ZOO_INLINE Lanes load_up_to(const float* from, std::size_t count) {
   return count >= kLanes ? load(from) : load_some(from, count);
 }
@@ -41,8 +40,8 @@ ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
   std::memcpy(to, &lanes, count * sizeof(float));
 }
 
-/// Calls visit(position, read, write) for the vectors of [0, size). Lanes behind the end are read as zeros
-/// and not written.
+/// Calls visit(position, read, write) for the vectors of [0, size). Lanes past the end read as zeros and are
+/// not written.
 template <class Visit>
 ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
   std::size_t i = 0;
@@ -54,7 +53,7 @@ ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
       [=](float* to, const Lanes& lanes) { store_some(to, lanes, left); });
 }
 
-/// The same bits as another type.
+/// Reinterprets the bits as another type.
 template <class To, class From>
 ZOO_INLINE To bits(const From& from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -71,7 +70,7 @@ ZOO_INLINE Lanes larger(const Lanes& a, const Lanes& b) {
   return a > b ? a : b;
 }
 
-/// Lane i takes lane (i + S) % 16.
+/// Rotates lanes: lane i gets lane (i + S) % 16.
 template <std::size_t S>
 ZOO_INLINE Lanes rotated(const Lanes& x) {
 #define ZOO_FROM(i) ((i) + S) % 16
@@ -82,7 +81,7 @@ ZOO_INLINE Lanes rotated(const Lanes& x) {
 #undef ZOO_FROM
 }
 
-/// Halves are added to halves: four steps, not sixteen.
+/// Adds halves to halves: four steps, not sixteen.
 ZOO_INLINE float sum_of(Lanes x) {
   x += rotated<8>(x);
   x += rotated<4>(x);

@@ -24,7 +24,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Logits of so many bytes are made at a time: they stay in a third-level cache.
+// Bytes of logits computed at a time: they fit an L3 cache.
 constexpr std::int64_t kLogitsBytes = std::int64_t{24} << 20;
 
 struct Gradients {
@@ -34,7 +34,7 @@ struct Gradients {
 // Some rows of the inputs.
 struct Chunk {
   at::Tensor x, logits;
-  at::Tensor x_gradient;  // undefined: no gradient is wanted
+  at::Tensor x_gradient;  // undefined: no gradient needed
   std::int64_t first_row;
 };
 
@@ -45,7 +45,7 @@ class Losses {
         smoothing_(static_cast<float>(smoothing)),
         losses_(static_cast<std::size_t>(targets.size(0))) {}
 
-  /// The rows [first, last) of the chunk; the logits become their gradient, if it is wanted.
+  /// Computes rows [first, last) of the chunk; the logits become their gradient, if needed.
   void compute(const Chunk& chunk, std::int64_t first, std::int64_t last) {
     const auto classes = chunk.logits.size(1);
     float* logits = chunk.logits.mutable_data_ptr<float>();
@@ -70,7 +70,7 @@ class Losses {
   std::vector<double> losses_;
 };
 
-// The products of one precision.
+// Products of one precision.
 class Projection {
  public:
   virtual ~Projection() = default;
@@ -189,7 +189,7 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
     variable_list result(7);
     const auto take = [&](const char* name) {
       at::Tensor gradient = context->saved_data[name].toTensor();
-      // The pass may be asked for once more, and the gradient may by then be the parameter's own.
+      // The backward pass may run again, and the gradient may by then be the parameter's own.
       return context->saved_data.erase(name), factor == 1.0 ? gradient : gradient.mul_(factor);
     };
     TORCH_CHECK(context->saved_data.count("x") > 0, "a loss over the vocabulary is differentiated once");
@@ -201,7 +201,7 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
   }
 
  private:
-  // As even as possible, so that the last part is no remainder.
+  // As even as possible, so that the last part is not a small remainder.
   static std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes) {
     const std::int64_t most = std::max<std::int64_t>(
         kPairTileRows, kLogitsBytes / (classes * static_cast<std::int64_t>(sizeof(float))));

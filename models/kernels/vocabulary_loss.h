@@ -4,9 +4,10 @@
 
 namespace zoo::kernels {
 
-/// The mean of -log softmax(x W^T + b)[target] over rows x [N, C]: weight [V, C], bias [V] or undefined,
-/// targets [N] int64 in [0, V). In [0, 1) `smoothing` of each target's weight goes to all classes alike. The
-/// logits are made, and their gradient, for some rows at a time, so that [N, V] never exists. float32; for
+/// Mean of -log softmax(x W^T + b)[target] over rows x [N, C]: weight [V, C], bias [V] or undefined, targets
+/// [N] int64 in [0, V). All classes share `smoothing`, in [0, 1), of each target's weight. Logits and their
+/// gradient are made for some rows at a time, so that [N, V] never exists. float32; for inputs that suit
+/// linear(). Differentiable once.
 /// inputs that suit linear(). Differentiable once.
 at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& targets, double smoothing);

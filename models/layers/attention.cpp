@@ -40,7 +40,7 @@ at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const Atte
   return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
 }
 
-// The weights multiplied out, for who wants to see them.
+// Computes the weights explicitly, to return them.
 AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                    const AttentionMask& mask, const AttentionOptions& options) {
   AttentionOutput result;
@@ -62,7 +62,7 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   AttentionOptions options = given;
   if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   AttentionOutput result;
-  // LibTorch's own attention draws dropout on one thread of a CPU.
+  // LibTorch's attention draws dropout on a single CPU thread.
   const bool drops = options.dropout > 0 && q.is_cpu();
   if (options.need_weights || options.relative_keys.defined() || drops) {
     result = explicit_attention(q, k, v, mask, options);

@@ -5,7 +5,7 @@
 namespace zoo {
 
 struct AttentionOutput {
-  at::Tensor output;   // [B, H, T, D] of the functions on heads, [B, T, C] of a module
+  at::Tensor output;   // [B, H, T, D] from functions on heads, [B, T, C] from a module
   at::Tensor weights;  // [B, H, T, S], only when asked for
 };
 

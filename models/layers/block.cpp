@@ -40,7 +40,7 @@ BlockOutput BlockImpl::forward(const at::Tensor& input, const SelfAttentionConte
 
 template <class Sublayer>
 void BlockImpl::connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sublayer) const {
-  // Without dropout the sublayer's last product begins with the residual: no pass adds it.
+  // Without dropout the sublayer's last product starts from the residual, which saves a pass.
   const bool drops = dropout_ > 0 && is_training();
   const auto around = [&](const at::Tensor& residual, const at::Tensor& y) {
     return drops ? residual + zoo::dropout(sublayer(y, at::Tensor()), dropout_, /*training=*/true)

@@ -23,11 +23,11 @@ class BlockImpl : public torch::nn::Module {
 
   Norm attention_norm{nullptr}, cross_attention_norm{nullptr}, feed_forward_norm{nullptr};
   SelfAttention attention{nullptr};
-  CrossAttention cross_attention{nullptr};  // empty, as is its norm, unless config.cross_attention
+  CrossAttention cross_attention{nullptr};  // empty, like its norm, unless config.cross_attention
   FeedForward feed_forward{nullptr};
 
  private:
-  /// x becomes x + sublayer(norm(x)), or norm(x + sublayer(x)). sublayer(y, residual) adds the residual.
+  /// Sets x to x + sublayer(norm(x)) or norm(x + sublayer(x)). sublayer(y, residual) adds the residual.
   template <class Sublayer>
   void connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sublayer) const;
 

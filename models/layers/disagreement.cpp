@@ -10,7 +10,7 @@ void check(const at::Tensor& heads) {
   TORCH_CHECK(heads.dim() == 4, "heads are compared in [batch, heads, positions, size], got ", heads.sizes());
 }
 
-// sum over all ordered pairs of <x_i, x_j> is |sum of x_i|^2: [B, T]
+// The sum of <x_i, x_j> over all ordered pairs is |sum of x_i|^2: [B, T]
 at::Tensor pair_sums(const at::Tensor& heads) {
   return heads.sum(1).square().sum(-1);
 }
@@ -34,7 +34,7 @@ at::Tensor subspace_similarity(const at::Tensor& heads) {
 
 at::Tensor head_overlap(const at::Tensor& weights) {
   check(weights);
-  // Each pair i < j once, not from the square of the sum: where nothing overlaps, the answer is exactly 0.
+  // Sums each pair i < j, not the square of the sum: without overlap the result is exactly 0.
   const at::Tensor products = at::einsum("bits,bjts->ij", {weights, weights});
   return products.triu(1).sum();
 }

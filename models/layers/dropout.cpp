@@ -22,14 +22,14 @@ at::Tensor dropped(const at::Tensor& given, const kernels::Drop& drop) {
   const std::size_t blocks = (size + kernels::kDropBlock - 1) / kernels::kDropBlock;
   const float* from = x.const_data_ptr<float>();
   float* to = result.mutable_data_ptr<float>();
-  constexpr std::int64_t kGrain = 256;  // blocks that are worth waking a thread
+  constexpr std::int64_t kGrain = 256;  // blocks worth waking a thread for
   parallel_for(0, static_cast<std::int64_t>(blocks), kGrain, [&](std::int64_t first, std::int64_t last) {
     kernels::drop(drop, from, to, size, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   });
   return result;
 }
 
-// The same elements are dropped from the gradient: what they were is not kept but drawn again.
+// The backward pass draws the same mask again instead of storing it.
 class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, double rate,

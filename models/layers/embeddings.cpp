@@ -64,7 +64,7 @@ void EmbeddingsImpl::check(const EmbeddingInputs& inputs) const {
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, inputs.name,
               " must be [batch, length], got ", ids.defined() ? ids.sizes() : at::IntArrayRef());
   const std::int64_t length = inputs.past + ids.size(1);
-  // Given positions are looked up: beside padding there may be more tokens than positions.
+  // Given positions are looked up: with padding there may be more tokens than positions.
   TORCH_CHECK(
       !config_.has_position_table() || inputs.position_ids.defined() || length <= config_.max_length(),
       "a sequence of ", length, " tokens is longer than the model's ", config_.max_length(), " positions");

@@ -11,18 +11,17 @@ struct EmbeddingInputs {
   at::Tensor position_ids;  // [T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
   at::Tensor token_type_ids;       // [B, T]. Undefined: all 0
   std::int64_t past = 0;           // number of cached positions before the first id
-  const char* name = "input_ids";  // of `ids` in messages
+  const char* name = "input_ids";  // name of `ids` in messages
 };
 
-/// Input of a stack, [B, T] ids to [B, T, C]: token[id], plus token_type[segment] and position[p] where the
+/// Embeds ids [B, T] as a stack's input [B, T, C]: token[id], plus token_type[segment] and position[p] if the
 /// configuration has those tables; then a norm (config.embedding_norm: Devlin et al., 2019, section 3),
-/// dropout, and a projection from E to C of a factorised embedding (Lan et al., 2020, section 3.1).
+/// dropout, and for a factorised embedding a projection from E to C (Lan et al., 2020, section 3.1).
 class EmbeddingsImpl : public torch::nn::Module {
  public:
   explicit EmbeddingsImpl(const TransformerConfig& config);
 
-  /// Throws c10::Error naming what does not fit: shapes, an id outside its table, a sequence that is too
-  /// long.
+  /// Throws c10::Error for wrong shapes, an id outside its table or a sequence that is too long.
   at::Tensor forward(const EmbeddingInputs& inputs) const;
 
   /// [max_positions, E], learned or sinusoidal; undefined without a table.

@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// The kernels' name of an activation; kNone for one that they do not have.
+// The activation in the kernels' enum; kNone if they lack it.
 kernels::Pointwise pointwise(Activation activation) {
   switch (activation) {
     case Activation::kRelu:

@@ -5,8 +5,7 @@
 
 namespace zoo {
 
-/// activation(x), elementwise; for a gated unit x [*, 2F] holds gate and value side by side and [*, F]
-/// returns.
+/// activation(x), elementwise. A gated unit takes gate and value side by side, [*, 2F], and returns [*, F].
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 /// Position-wise feed-forward network (Vaswani et al., 2017, section 3.3): down(activation(up(x))) (+
@@ -21,7 +20,7 @@ class FeedForwardImpl : public torch::nn::Module {
 
  private:
   Activation activation_;
-  double dropout_;  // on what `down` reads
+  double dropout_;  // on the input of `down`
 };
 TORCH_MODULE(FeedForward);
 

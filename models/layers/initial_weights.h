@@ -6,13 +6,13 @@
 
 namespace zoo {
 
-// Fresh weights, drawn in the order of the modules. Norms are one and zero; biases and the row of padding
-// zero.
+// Initialisation of new weights, drawn in module order. Norms are one and zero; biases and the padding row
+// are zero.
 
-/// Of any module: projections and tables from normal(0, std).
+/// Any module: draws projections and tables from normal(0, std).
 void initialize(torch::nn::Module& module, double std, const at::Generator& generator);
 
-/// Of a stack: projections by config.initial_weights.
+/// A stack: draws projections as config.initial_weights says.
 void initialize(TransformerStackImpl& stack, const TransformerConfig& config, const at::Generator& generator);
 
 }  // namespace zoo

@@ -41,7 +41,7 @@ EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) const {
   try {
     return at::embedding(weight, ids, padding_id_);
-  } catch (const c10::IndexError&) {  // the CPU's own message does not say which id it was
+  } catch (const c10::IndexError&) {  // the CPU's own message does not name the id
     const at::Tensor outside = ids.masked_select(ids.lt(0).logical_or(ids.ge(weight.size(0))));
     TORCH_CHECK_INDEX(outside.numel() == 0, "the id ", outside[0].item<std::int64_t>(), " is not in [0, ",
                       weight.size(0), ")");

@@ -18,7 +18,7 @@ class LinearImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Linear);
 
-/// Rows of a table: ids [*] to [*, embedding_dim]; weight [num_embeddings, embedding_dim].
+/// Embedding table: ids [*] to [*, embedding_dim]; weight [num_embeddings, embedding_dim].
 /// The row of `padding_id` gets no gradient; -1: every row gets its own.
 /// Throws c10::Error naming an id outside [0, num_embeddings).
 class EmbeddingImpl : public torch::nn::Module {

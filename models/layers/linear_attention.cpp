@@ -19,12 +19,12 @@ at::Tensor feature_map(const at::Tensor& x) {
   return at::elu(x) + 1;
 }
 
-// [B, H, S, D] with zeros where a key is hidden.
+// [B, H, S, D] with zeros at hidden keys.
 at::Tensor without_hidden(const at::Tensor& x, const at::Tensor& key_mask) {
   return key_mask.defined() ? x * key_mask.unsqueeze(1).unsqueeze(-1).to(x.scalar_type()) : x;
 }
 
-// Sums may be 0 where every key is hidden; phi is positive elsewhere.
+// A sum is 0 only where every key is hidden: phi is positive.
 at::Tensor divided(const at::Tensor& numerator, const at::Tensor& denominator) {
   const at::Tensor nothing = denominator.eq(0);
   return (numerator / denominator.masked_fill(nothing, 1.0)).masked_fill(nothing, 0.0);
@@ -37,7 +37,7 @@ AttentionOutput all_pairs(const at::Tensor& q, const at::Tensor& k, const at::Te
   return {at::matmul(weights, v), weights};
 }
 
-// Chunk after chunk: what lies before it comes from a running sum, what lies in it from its own pairs.
+// Works in chunks: earlier chunks contribute a running sum, the chunk itself its own pairs.
 at::Tensor causal_sums(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   std::vector<at::Tensor> outputs;
   at::Tensor values =

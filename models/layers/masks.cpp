@@ -22,7 +22,7 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
   TORCH_CHECK(!shape.causal || shape.keys >= shape.queries, "a causal mask needs at least as many keys (",
               shape.keys, ") as queries (", shape.queries, ")");
   AttentionMask mask;
-  // One query that comes last sees every key.
+  // A single query in last place sees every key.
   const bool hides_future = shape.causal && shape.queries > 1;
   if (!attention_mask.defined()) {
     if (!hides_future) return mask;
@@ -42,15 +42,14 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
     visible = visible.defined() ? visible & past : past.unsqueeze(0).unsqueeze(0);
   }
   const at::Tensor hidden_rows = visible.any(-1, /*keepdim=*/true).logical_not();
-  // Knowing whether there is such a row costs a synchronisation on an accelerator; multiplying by one does
-  // not.
+  // Checking for such a row synchronises an accelerator; multiplying by the mask does not.
   if (!device.is_cpu() || hidden_rows.any().item<bool>()) {
     mask.hidden_rows = hidden_rows;
     visible = visible | hidden_rows;
   }
   mask.bias = at::zeros(visible.sizes(), at::TensorOptions().dtype(dtype).device(device))
                   .masked_fill_(visible.logical_not(), -std::numeric_limits<double>::infinity());
-  // Kernels read a bias with T rows; a broadcast view of it costs no memory.
+  // Kernels read a bias with T rows; a broadcast view costs no memory.
   if (mask.bias.size(2) != shape.queries) mask.bias = mask.bias.expand({-1, -1, shape.queries, -1});
   return mask;
 }

@@ -21,7 +21,7 @@ NormImpl::NormImpl(const TransformerConfig& config)
 at::Tensor NormImpl::forward(const at::Tensor& x) const {
   if (kind_ == NormKind::kLayerNorm) return at::layer_norm(x, weight.sizes(), weight, bias, eps_);
   if (kernels::suits_norm(x, weight)) return kernels::norm(x, weight, bias, {/*centred=*/false, eps_});
-  // The mean of squares needs float32: bfloat16 has 8 bits of it.
+  // The mean of squares needs float32: bfloat16 has 8 bits of precision.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps_);
   return weight * (wide * scale).to(x.scalar_type());

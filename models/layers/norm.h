@@ -21,11 +21,11 @@ class NormImpl : public torch::nn::Module {
   struct Branches {
     at::Tensor residual, normed;
   };
-  /// x itself, for the connection around a sublayer, and its norm. On a CPU what comes back to x on both ways
-  /// is added in one pass.
+  /// Returns x, for the residual connection, and its norm. On a CPU the backward pass sums both gradients of
+  /// x in one pass.
   Branches branch(const at::Tensor& x) const;
 
-  /// One for the weight, zero for the bias.
+  /// Sets the weight to one and the bias to zero.
   void reset();
 
   at::Tensor weight, bias;

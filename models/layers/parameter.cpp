@@ -25,7 +25,7 @@ at::Tensor make_parameter(at::IntArrayRef sizes) {
   switch (current_init) {
     case ParameterInit::kMeta:
       return at::empty(sizes, at::TensorOptions().device(at::kMeta));
-    // One element seen at every index: a CPU tensor, unlike a meta one, may be given other data later.
+    // One element expanded to every index: unlike a meta tensor, a CPU tensor accepts other data later.
     case ParameterInit::kDeferred:
       return at::zeros({1}).expand(sizes);
     default:

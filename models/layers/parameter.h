@@ -4,15 +4,15 @@
 
 namespace zoo {
 
-/// What the modules' constructors put into their parameters.
+/// Initial contents of the parameters that constructors make.
 enum class ParameterInit {
-  kDefault,        ///< torch::nn's own initial values, in its order: what a module on its own has
-  kUninitialized,  ///< memory without values: a family draws its own, or a checkpoint fills it
-  kDeferred,       ///< the shape without memory: set_data() gives it a checkpoint's tensor without a copy
-  kMeta,           ///< on the meta device: to count a model that no machine here could hold
+  kDefault,        ///< torch::nn's own initial values, in its order: for a module on its own
+  kUninitialized,  ///< uninitialised memory: a family draws values, or a checkpoint fills it
+  kDeferred,       ///< a shape without memory: set_data() gives it a checkpoint's tensor without a copy
+  kMeta,           ///< on the meta device: counts the parameters of a model too large for memory
 };
 
-/// While it lives, modules made on this thread make their parameters so.
+/// While it lives, modules made on this thread create their parameters this way.
 class ParameterScope {
  public:
   explicit ParameterScope(ParameterInit init);
@@ -24,10 +24,10 @@ class ParameterScope {
   ParameterInit outer_;
 };
 
-/// True when the parameters being made here should get values from their constructor.
+/// True if constructors must set default values in their parameters.
 bool parameters_want_default();
 
-/// A float32 tensor of these sizes as the scope says; its values are not set.
+/// Makes a float32 tensor of these sizes as the scope says; its values are not set.
 at::Tensor make_parameter(at::IntArrayRef sizes);
 
 }  // namespace zoo

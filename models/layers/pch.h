@@ -1,4 +1,4 @@
-// Precompiled for our own sources; no header of ours relies on it.
+// Precompiled header for our own sources; none of our headers relies on it.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -21,8 +21,7 @@ at::Tensor scale_frequencies(const at::Tensor& frequencies, const RopeScaling& s
   if (scaling.kind == RopeScalingKind::kNone) return frequencies;
   const at::Tensor lowered = frequencies / scaling.factor;
   if (scaling.kind == RopeScalingKind::kLinear) return lowered;
-  // Turns within the original context: few for the frequencies that are lowered, many for those that are
-  // kept.
+  // Rotations within the original context: few for lowered frequencies, many for those that are kept.
   const at::Tensor turns = frequencies * static_cast<double>(scaling.original_max_positions) / (2 * M_PI);
   const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
   const at::Tensor kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);

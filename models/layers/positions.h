@@ -11,17 +11,17 @@ namespace zoo {
 /// Throws c10::Error for an odd hidden_size.
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size);
 
-/// Rotary position embedding (Su et al., 2021) over the head dimension D: the pair (x[i], x[i + D/2]) is
-/// turned by the angle position * theta^(-2i / D), so that q_m . k_n depends on m - n alone. Llama's pairing
-/// of dimensions. `scaling` lowers the angles for longer contexts.
+/// Rotary position embedding (Su et al., 2021) over the head dimension D: rotates the pair (x[i], x[i + D/2])
+/// by the angle position * theta^(-2i / D), so that q_m . k_n depends only on m - n. Pairs dimensions as
+/// Llama does. `scaling` lowers the angles for longer contexts.
 struct RotaryTable {
   at::Tensor cos, sin;  // [T, D] or [B, 1, T, D], each half repeated
 
-  /// positions [T] or [B, T] (integers), on the device that the table shall be on.
+  /// positions [T] or [B, T] (integers), on the device of the table.
   static RotaryTable make(const at::Tensor& positions, std::int64_t head_dim, double theta,
                           const RopeScaling& scaling = {});
 
-  /// x [B, H, T, D], turned.
+  /// Rotates x [B, H, T, D].
   at::Tensor rotate(const at::Tensor& x) const;
 };
 

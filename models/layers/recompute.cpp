@@ -27,7 +27,7 @@ void set_state(at::Generator& generator, const at::Tensor& state) {
   generator.set_state(state);
 }
 
-/// What a forward pass depends on besides its tensors: generators, and autocast.
+/// Non-tensor state of a forward pass: generators and autocast.
 class Surroundings {
  public:
   explicit Surroundings(c10::Device device) : Surroundings(generators_of(device), device.type()) {}
@@ -40,7 +40,7 @@ class Surroundings {
     for (const at::Generator& generator : generators_) states_.push_back(state_of(generator));
   }
 
-  /// Those of the same device, as they are now.
+  /// Current state of the same device.
   Surroundings now() const { return {generators_, device_}; }
 
   void restore() {
@@ -57,7 +57,7 @@ class Surroundings {
   at::ScalarType dtype_;
 };
 
-/// Makes the surroundings what they were `then`, while it lives.
+/// Restores the surroundings `then` while it lives.
 class SurroundingsScope {
  public:
   explicit SurroundingsScope(Surroundings& then) : now_(then.now()) {
@@ -75,7 +75,7 @@ class SurroundingsScope {
   Surroundings now_;
 };
 
-// What the backward pass needs besides tensors, in a form that the graph can hold.
+// Non-tensor inputs of the backward pass, in a form that the graph can hold.
 struct Memory : torch::CustomClassHolder {
   Memory(RecomputedPart the_part, std::size_t input_count, c10::Device device)
       : part(std::move(the_part)), inputs(input_count), surroundings(device) {}
@@ -113,7 +113,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     }
     const auto found = torch::autograd::grad({output}, wanted, {gradients[0]}, /*retain_graph=*/false,
                                              /*create_graph=*/false, /*allow_unused=*/true);
-    torch::autograd::variable_list result(tensors.size() + 2);  // nothing for `part` and `inputs`
+    torch::autograd::variable_list result(tensors.size() + 2);  // no gradient for `part` and `inputs`
     std::size_t next = 0;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].requires_grad()) result[i] = found[next++];

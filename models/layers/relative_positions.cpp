@@ -21,7 +21,7 @@ at::Tensor t5_buckets(const at::Tensor& distances, const BucketOptions& options)
   TORCH_CHECK(exact > 0 && options.max_distance > exact, "T5's buckets need a largest distance above ", exact,
               " for ", options.buckets, " buckets, got ", options.max_distance);
   const at::Tensor length = options.bidirectional ? distances.abs() : distances.clamp_max(0).neg();
-  // In float32 and in this order, so that no distance at a bucket's edge falls on the other side than theirs.
+  // float32 and this order round distances at a bucket's edge to the same side as their code.
   const double ranges = std::log(static_cast<double>(options.max_distance) / static_cast<double>(exact));
   const at::Tensor logarithm = (length.to(at::kFloat) / static_cast<double>(exact)).log();
   const at::Tensor far =

@@ -18,7 +18,7 @@ double scale_of(const EfficientAttentionOptions& options, const at::Tensor& q) {
   return options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
 }
 
-// True where a distance key - query is seen.
+// True where a distance key - query is visible.
 at::Tensor seen(const EfficientAttentionOptions& options, const at::Tensor& distances) {
   at::Tensor visible;
   if (options.kind == AttentionKind::kSlidingWindow) {
@@ -29,7 +29,7 @@ at::Tensor seen(const EfficientAttentionOptions& options, const at::Tensor& dist
   return options.causal ? visible & (distances <= 0) : visible;
 }
 
-// Softmax over what is visible; rows that see nothing give zeros and no NaN on the way.
+// Softmax over visible keys; rows that see none give zeros, without NaN in between.
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& visible, double dropout) {
   const at::Tensor blind = visible.any(-1, /*keepdim=*/true).logical_not();
   const at::Tensor hidden = (visible | blind).logical_not();
@@ -51,8 +51,8 @@ AttentionOutput dense(const at::Tensor& q, const at::Tensor& k, const at::Tensor
 // A sequence cut into N blocks of w positions, w = the window; each query block sees the keys of its own
 // block and of its neighbours.
 struct Blocks {
-  std::int64_t length, width, count, padding;  // T, w, N and the positions that fill the last block
-  std::int64_t left, right;                    // of the neighbours that are seen
+  std::int64_t length, width, count, padding;  // T, w, N and the padding of the last block
+  std::int64_t left, right;                    // visible positions of the neighbours
 
   Blocks(std::int64_t positions, const EfficientAttentionOptions& options)
       : length(positions),
@@ -70,7 +70,7 @@ struct Blocks {
   at::Tensor with_neighbours(const at::Tensor& x) const {
     return at::constant_pad_nd(x, {0, 0, left, right + padding}).unfold(2, left + width + right, width);
   }
-  // [B or 1, 1, N, w, left + w + right] of distances that `near` allows, within the sequence.
+  // [B or 1, 1, N, w, left + w + right], true at visible distances within the sequence.
   at::Tensor visible_neighbours(const EfficientAttentionOptions& options, const at::Tensor& keys) const {
     const auto numbers = at::TensorOptions().dtype(at::kLong).device(keys.device());
     const at::Tensor distances =
@@ -78,7 +78,7 @@ struct Blocks {
     at::Tensor near = distances.abs() <= options.window;
     if (options.kind == AttentionKind::kStridedSparse) near = distances.abs() < options.window;
     if (options.causal) near = near & (distances <= 0);
-    // [B or 1, T] padded as the keys are, so that what lies outside is hidden.
+    // [B or 1, T] padded like the keys, so that places outside the sequence are hidden.
     const at::Tensor inside = at::constant_pad_nd(keys, {left, right + padding});
     return near & inside.unfold(1, left + width + right, width).unsqueeze(1).unsqueeze(3);
   }
@@ -100,7 +100,7 @@ at::Tensor windowed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
   return output.flatten(2, 3).slice(2, 0, blocks.length);
 }
 
-// The neighbours' scores and those of the same place in every other block, in one softmax.
+// One softmax over the neighbours' scores and those of the same place in every other block.
 at::Tensor strided(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                    const EfficientAttentionOptions& options) {
   const Blocks blocks(q.size(2), options);
@@ -112,7 +112,7 @@ at::Tensor strided(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v
   const auto numbers = at::TensorOptions().dtype(at::kLong).device(q.device());
   const at::Tensor apart =
       at::arange(blocks.count, numbers) - at::arange(blocks.count, numbers).unsqueeze(1);  // [N, N]
-  const at::Tensor other = options.causal ? apart < 0 : apart != 0;  // a query itself is among the neighbours
+  const at::Tensor other = options.causal ? apart < 0 : apart != 0;  // neighbours include the query
   const at::Tensor inside =
       at::constant_pad_nd(keys, {0, blocks.padding}).unflatten(1, {blocks.count, blocks.width});  // [B, N, w]
   // [B, 1, N, w, N]

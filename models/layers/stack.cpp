@@ -77,7 +77,7 @@ void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
 }
 
 BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
-  const auto own = static_cast<std::size_t>(layer) % blocks->size();  // the only one, if it is shared
+  const auto own = static_cast<std::size_t>(layer) % blocks->size();  // always 0 if all layers share one
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
@@ -86,7 +86,7 @@ bool TransformerStackImpl::engine_answers(const StackInputs& inputs) const {
          !inputs.output_hidden_states && !inputs.output_attentions && !inputs.positions.defined();
 }
 
-// The block's own tensors go through the graph; what needs no gradient is copied with the contexts.
+// The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts.
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
   std::vector<at::Tensor> inputs{x};

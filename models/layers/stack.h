@@ -10,12 +10,12 @@
 
 namespace zoo {
 
-/// What a pass through a stack may use besides the embeddings.
+/// Inputs of one forward pass through a stack.
 struct StackInputs {
   at::Tensor embeddings;      // [B, T, C]
   at::Tensor attention_mask;  // [B, S], 1 keeps; S counts cached positions too. Undefined: nothing is hidden.
-  at::Tensor positions;  // [T] or [B, T], for rotary positions. Undefined: 0, 1, … behind the cached ones.
-  at::Tensor memory;     // [B, M, C], what a decoder with cross-attention attends to
+  at::Tensor positions;    // [T] or [B, T], for rotary positions. Undefined: 0, 1, … after the cached ones.
+  at::Tensor memory;       // [B, M, C], attended to by a decoder with cross-attention
   at::Tensor memory_mask;  // [B, M], 1 keeps. Undefined: nothing is hidden.
   KeyValueCache* cache = nullptr;
   bool output_hidden_states = false;
@@ -27,46 +27,45 @@ struct StackOutput {
   std::vector<at::Tensor>
       hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
   std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
-  std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M], of a decoder that has a memory
+  std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M]; decoders with a memory only
 };
 
-/// What answers in the place of an encoder's modules, faster, where neither gradients nor anything between
-/// the layers is asked for (models/inference).
+/// Faster replacement for an encoder's modules (models/inference). It runs if neither gradients nor outputs
+/// of single layers are asked for.
 class StackEngine {
  public:
   virtual ~StackEngine() = default;
-  /// Embeddings [B, T, C] to hidden states after the last norm, zeros at positions that the mask [B, T]
-  /// hides.
+  /// Embeddings [B, T, C] to hidden states after the last norm; positions that the mask [B, T] hides give
+  /// zeros.
   virtual at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) = 0;
 };
 
-/// num_layers blocks, and a final norm if the norm stands before the sublayers (kPre): an encoder (every
-/// position sees every other) or a decoder (a position sees itself and those before, and a memory if
-/// config.cross_attention).
+/// num_layers blocks, and a final norm for pre-LN (kPre). In an encoder all positions see one another; in a
+/// decoder a position sees itself and earlier ones, and a memory if config.cross_attention.
 class TransformerStackImpl : public torch::nn::Module {
  public:
-  /// Throws c10::Error for a configuration that is not valid or asks for what the stack does not have.
+  /// Throws c10::Error if the configuration is invalid or asks for something that the stack lacks.
   explicit TransformerStackImpl(const TransformerConfig& config);
 
   StackOutput forward(const StackInputs& inputs);
 
   const TransformerConfig& config() const { return config_; }
 
-  /// The block of a layer in [0, num_layers).
+  /// Block of a layer in [0, num_layers).
   BlockImpl& block(std::int64_t layer) const;
 
-  /// In training without outputs of the layers, keep no activations inside of blocks (see recompute()).
+  /// Gradient checkpointing in training, unless outputs of the layers are asked for (see recompute()).
   void recompute_blocks(bool recomputes) { recomputes_blocks_ = recomputes; }
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
-  /// From now on `engine` answers what it can; of an encoder alone.
+  /// Lets `engine` run the forward passes that it can; encoders only.
   void set_engine(std::shared_ptr<StackEngine> engine) { engine_ = std::move(engine); }
 
-  Embedding position_bias{nullptr};  // [buckets, H] of T5's positions, the same for all blocks
+  Embedding position_bias{nullptr};  // [buckets, H], T5's position bias, shared by all blocks
 
  private:
-  /// The mask and the bias of relative positions, for all blocks.
+  /// Mask plus bias of relative positions, for all blocks.
   AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
   std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
   void check_memory(const StackInputs& inputs) const;

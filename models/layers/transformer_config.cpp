@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-// Collects every fault, so that one message shows all of them.
+// Collects all faults for one message.
 class Faults {
  public:
   template <class... Parts>
@@ -28,7 +28,7 @@ class Faults {
   int count_ = 0;
 };
 
-// Far beyond any model; a width of (H + 2 Hkv) D does not overflow.
+// Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 constexpr std::int64_t kMostLayers = 100'000;
 
@@ -200,7 +200,7 @@ std::string text_of(const std::vector<std::string>& names) {
   return "[" + joined(names) + "]";
 }
 
-// The name of an enumerator: names follow the order of the enum.
+// Name of an enumerator; the names follow the order of the enum.
 template <class Enum>
 std::string_view named(Enum value, std::initializer_list<std::string_view> names) {
   const auto index = static_cast<std::size_t>(value);
@@ -218,7 +218,7 @@ std::string text_of(const RopeScaling& scaling) {
 }  // namespace
 
 std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& c) {
-  // Names every member: a field that is added does not compile until it stands here and below.
+  // Names every member: a new field does not compile until it is added here and below.
   const auto& [shape, vocab_size, hidden_size, num_layers, num_decoder_layers, num_heads, num_kv_heads,
                head_dim, intermediate_size, max_positions, type_vocab_size, embedding_size, num_labels,
                pad_token_id, label_names, problem_type, trains_padding, decoder_start_token_id, norm,

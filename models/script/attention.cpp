@@ -7,7 +7,7 @@
 namespace zoo::script {
 namespace {
 
-// What self- and cross-attention share.
+// Text shared by self- and cross-attention.
 constexpr std::string_view kHeads = R"(
 def split_heads(self, x: Tensor, heads: int) -> Tensor:
     return x.view([x.size(0), x.size(1), heads, $head_dim]).transpose(1, 2)
@@ -62,7 +62,7 @@ std::string with_heads(std::string_view text, const TransformerConfig& config) {
                {"width", std::to_string(heads * head_dim)},
                {"kv_width", std::to_string(kv_heads * head_dim)},
                {"scale", literal(config.score_scale())},
-               // Left out where it says nothing: older releases of PyTorch do not know it.
+               // Omitted if not needed: older releases of PyTorch do not know it.
                {"gqa", heads == kv_heads ? "" : ", enable_gqa=True"}});
 }
 

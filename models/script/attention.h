@@ -7,8 +7,8 @@ namespace zoo::script {
 
 /// forward(x, bias, hidden_rows, causal, rotary, cache, past) -> y. `bias`, `hidden_rows` and `causal` are
 /// those of AttentionMask; `rotary` is [] or [cos, sin]; `cache` is [] or [keys, values], each [B, Hkv,
-/// capacity, D], written in place behind the `past` positions that it holds. Throws c10::Error for Shaw's
-/// positions, which have no text yet.
+/// capacity, D], written in place after its `past` positions. Throws c10::Error for Shaw's positions, which
+/// are not supported yet.
 ScriptPart self_attention_part(const SelfAttentionImpl& attention, const TransformerConfig& config);
 
 /// read(memory [B, S, C]) -> [keys, values] of it; forward(x, read, bias, hidden_rows) -> y.

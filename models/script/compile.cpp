@@ -34,7 +34,7 @@ class Compiler {
   }
 
  private:
-  // An object of a class that exists.
+  // Makes an object of an existing class.
   torch::jit::Module another(const ScriptPart& part, const std::vector<torch::jit::Module>& children) {
     const auto type = unit_->get_class("__torch__." + part.class_name);
     torch::jit::Module module(unit_, type);
@@ -56,7 +56,7 @@ class Compiler {
 
   static void add_attribute(torch::jit::Module& module, const std::string& name, const ScriptValue& value) {
     const c10::IValue held = to_value(value);
-    // The type of an empty list cannot be read off it.
+    // An empty list does not reveal its type.
     const bool list = std::holds_alternative<std::vector<std::int64_t>>(value);
     module.register_attribute(name, list ? c10::ListType::ofInts() : held.type(), held);
   }

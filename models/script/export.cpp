@@ -15,14 +15,14 @@
 namespace zoo {
 namespace {
 
-// Changes when a method or attribute that a reader uses changes its meaning.
+// Changes when a method or attribute changes its meaning for readers.
 constexpr std::int64_t kFormatVersion = 1;
 
 void save(const torch::jit::Module& module, const std::filesystem::path& path) {
   AtomicFile file(path);
   std::exception_ptr failure;
-  // Torch's writer cannot be left by an exception: its destructor would write again and throw another. So it
-  // is told that all is well, and what went wrong is thrown after it.
+  // An exception must not leave Torch's writer: its destructor would write again and throw another. So the
+  // writer is told that all is well, and the error is thrown afterwards.
   torch::jit::ExportModule(module, [&](const void* bytes, std::size_t size) {
     if (failure) return size;
     try {
@@ -36,7 +36,7 @@ void save(const torch::jit::Module& module, const std::filesystem::path& path) {
   file.commit();
 }
 
-// The row that it fills is carried along, so the model must be able to read it.
+// The id is read again with the rows that it fills, so the model must know it.
 std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   std::vector<std::int64_t> candidates = options.eos_ids;
   if (options.pad_id) candidates.insert(candidates.begin(), *options.pad_id);
@@ -45,7 +45,7 @@ std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   return found == candidates.end() ? 0 : *found;
 }
 
-// A model that its family's config.json cannot describe is exported all the same, without a description.
+// A model that its family's config.json cannot describe is exported without a description.
 std::string describe(const Model& model, const Family& family) {
   try {
     nlohmann::json config = family.write_config(model.config());

@@ -9,9 +9,9 @@
 namespace zoo {
 
 struct ScriptOptions {
-  /// Of the weights, the computation and the logits: float32, bfloat16 or float16.
+  /// Type of weights, computation and logits: float32, bfloat16 or float16.
   at::ScalarType dtype = at::kFloat;
-  std::vector<std::int64_t> eos_ids;  // a row of generate() ends with the first of them; empty: none does
+  std::vector<std::int64_t> eos_ids;  // any of them ends a row of generate(); empty: none
   std::optional<std::int64_t>
       pad_id;  // fills a row that has ended; none, or none of the vocabulary: the first of eos_ids
 };
@@ -27,13 +27,13 @@ struct ScriptOptions {
 ///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the
 ///       configuration's pad_token_id is hidden.
 ///
-/// with the conventions of Model::forward and of generate(): positions are not derived from the mask;
+/// with the conventions of Model::forward and generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
-/// `config` (JSON), `format_version`, `eos_ids` and `pad_id` say what it is. It computes in evaluation mode,
-/// whatever its `training`.
+/// `config` (JSON), `format_version`, `eos_ids` and `pad_id` describe it. It always computes in evaluation
+/// mode, whatever its `training`.
 ///
-/// Throws Error for a family that cannot be written yet, for a head that it does not have, and for a file
-/// that cannot be written.
+/// Throws Error for a family that cannot be exported yet, a head that it lacks, and a file that cannot be
+/// written.
 void export_torchscript(const Model& model, const Family& family, Head head,
                         const std::filesystem::path& file, const ScriptOptions& options);
 

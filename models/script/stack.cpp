@@ -41,7 +41,7 @@ constexpr std::string_view kPostNormCross =
     R"(c = self.cross_attention.forward(x, read, memory_bias, memory_hidden_rows)
     x = self.cross_attention_norm.forward(x + c))";
 
-// As make_attention_mask() and TransformerStack::forward. The text of the layers follows it, a line each.
+// Mirrors make_attention_mask() and TransformerStack::forward. One line per layer follows.
 constexpr std::string_view kStack = R"(
 def visible_keys(self, attention_mask: Optional[Tensor], length: int, past: int, x: Tensor) -> Optional[Tensor]:
     visible: Optional[Tensor] = None
@@ -95,7 +95,7 @@ def forward(self, x: Tensor, attention_mask: Optional[Tensor], caches: List[List
     $memory_mask
 )";
 
-// As RotaryTable::make().
+// Mirrors RotaryTable::make().
 constexpr std::string_view kRotary =
     R"(positions = torch.arange(past, past + length, device=x.device).to($float)
     exponents = torch.arange(0, $head_dim, 2, dtype=$float, device=x.device) / $head_dim
@@ -119,7 +119,7 @@ constexpr std::string_view kPositionBias =
     else:
         bias = positions)";
 
-// As t5_buckets().
+// Mirrors t5_buckets().
 constexpr std::string_view kT5Scores = R"(
 def position_scores(self, distances: Tensor, x: Tensor) -> Tensor:
     lengths = $lengths
@@ -199,7 +199,7 @@ std::string alibi_scores(const TransformerConfig& config) {
   return fill(kAlibiScores, {{"slopes", list}, {"float", kFloatCode}});
 }
 
-// Of layer i; there is only one that all layers share.
+// Name of layer i; a single name if all layers share one block.
 std::string block_name(std::int64_t i, const TransformerConfig& config) {
   return std::to_string(config.sharing == Sharing::kAllLayers ? 0 : i);
 }

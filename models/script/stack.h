@@ -5,9 +5,8 @@
 
 namespace zoo::script {
 
-/// forward as that of self-attention; with cross-attention (x, bias, hidden_rows, causal, rotary, cache,
-/// past, read, memory_bias, memory_hidden_rows), `read` being what its cross-attention has read of the
-/// memory.
+/// forward as in self-attention; with cross-attention (x, bias, hidden_rows, causal, rotary, cache, past,
+/// read, memory_bias, memory_hidden_rows), where `read` holds its keys and values of the memory.
 ScriptPart block_part(const BlockImpl& block, const TransformerConfig& config);
 
 /// forward(x, attention_mask: Optional, caches, past) -> hidden: x [B, T, C] are embeddings, `caches` is []

@@ -23,7 +23,7 @@ torch::jit::Module load(const std::filesystem::path& file, const at::Device& dev
   }
 }
 
-// Ids that differ from position to position and from row to row; which ones does not matter.
+// Ids that differ between positions and rows; their values do not matter.
 at::Tensor make_ids(std::int64_t batch, std::int64_t length, std::int64_t vocab_size) {
   return (at::arange(batch * length).mul_(7919).add_(5)).remainder_(vocab_size).view({batch, length});
 }
@@ -40,11 +40,11 @@ double relative_error(const at::Tensor& found, const at::Tensor& expected) {
   const at::Tensor wide = expected.to(at::kDouble);
   const auto scale = wide.abs().max().item<double>();
   const auto difference = (found.to(at::kDouble) - wide).abs().max().item<double>();
-  // A difference that is no number must not pass for a small one.
+  // A NaN difference must not pass as small.
   return difference == 0 ? 0 : scale > 0 && difference == difference ? difference / scale : 1e9;
 }
 
-// What the file's forward gives beside what the model gives: one tensor, or a pair.
+// Outputs of the file's forward or of the model: one tensor, or a pair.
 std::vector<at::Tensor> tensors_of(const c10::IValue& result) {
   if (result.isTensor()) return {result.toTensor()};
   std::vector<at::Tensor> tensors;
@@ -61,7 +61,7 @@ void compare_logits(torch::jit::Module& script, Model& model, const at::Device& 
                     VerifyReport& report) {
   const TransformerConfig& config = model.config();
   const std::int64_t longest = std::min<std::int64_t>(config.max_length(), 24);
-  // Of a decoder that classifies, several rows must say where they end.
+  // A decoder that classifies needs pad_token_id to find the ends of several rows.
   const bool one_row =
       config.shape == Shape::kDecoder && config.pad_token_id < 0 && !script.find_method("generate");
   report.logits = {{.batch = 1, .length = 1},
@@ -89,7 +89,7 @@ void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& 
   const auto& config = model.config();
   at::Tensor prompt =
       make_ids(2, std::clamp<std::int64_t>(config.max_positions / 2, 1, 8), config.vocab_size);
-  // The file would take it for padding, where generate() is told what is padding.
+  // The file would take pad_token_id for padding; generate() is told what is padding.
   if (config.shape == Shape::kEncoderDecoder && config.vocab_size > 1)
     prompt =
         prompt.masked_fill(prompt.eq(config.pad_token_id), (config.pad_token_id + 1) % config.vocab_size);

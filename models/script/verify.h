@@ -7,28 +7,27 @@
 
 namespace zoo {
 
-/// How a TorchScript file compares with the model that it was written from.
+/// Comparison of a TorchScript file with its model.
 struct VerifyReport {
   struct Comparison {
     std::int64_t batch = 0, length = 0;
     bool padded = false;  // with a mask that hides the beginning of a row and the end of another
     double error = 0;     // the largest difference of an output, relative to its largest value
   };
-  std::vector<Comparison> logits;     // of what the file's forward returns
+  std::vector<Comparison> logits;     // of the outputs of the file's forward
   double tolerance = 0;               // of `error`: 1e-5 in float32, 2e-2 in the 16-bit types
   std::int64_t greedy_tokens = 0;     // new tokens compared; 0 of a file that does not generate
   std::int64_t greedy_different = 0;  // of them
   bool exact_tokens = true;           // none may differ: float32, where rounding decides no tie
 
   double largest_error() const;
-  /// Every error within the tolerance, and no greedy token other than expected where they must be exact.
+  /// True if every error is within the tolerance and, if tokens must be exact, no greedy token differs.
   bool good() const;
 };
 
-/// Loads the file as a program without the zoo does and compares its outputs at three shapes, one of them
-/// padded, and the greedy tokens of its generate(), if it has one, with those of generate() of
-/// models/generation. The model's
-/// type and device are used. Throws Error if the file cannot be loaded.
+/// Loads the file as a program without the zoo does. Compares its outputs at three shapes, one of them
+/// padded, and its generate(), if any, with the greedy tokens of models/generation. Uses the model's type and
+/// device. Throws Error if the file cannot be loaded.
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);
 
 }  // namespace zoo

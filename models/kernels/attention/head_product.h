@@ -4,28 +4,26 @@
 
 #include "models/kernels/vector.h"
 
-// Products of one head's matrices, for the kernels of attention alone: everything is inlined
-// (kernels/vector.h).
+// Products of one head's matrices, only for attention kernels: everything is inlined (kernels/vector.h).
 namespace zoo::head_product {
 
 using kernels::kLanes;
 using kernels::Lanes;
 
-constexpr std::size_t kRows = 4;  // of a tile: with four vectors of columns it fills half of the registers
+constexpr std::size_t kRows = 4;  // of a tile: four vectors of columns fill half of the registers
 
 ZOO_INLINE constexpr std::size_t padded(std::size_t size) {
   return (size + kLanes - 1) / kLanes * kLanes;
 }
 
-/// Element k of row i lies at data[i * row + k * column].
+/// Element k of row i is at data[i * row + k * column].
 template <class Element>
 struct Factor {
   const Element* data;
   std::size_t row, column;
 };
 
-/// Which k contribute to some rows, and how many columns of the result are wanted there: what is known to be
-/// zero is left out.
+/// Range of k that contributes to some rows, and number of result columns needed there: skips known zeros.
 struct Extent {
   std::size_t begin, end, columns;
 };
@@ -61,14 +59,14 @@ ZOO_INLINE void multiply(const Factor<Element>& a, const Element* b, std::size_t
   for (; j < extent.columns; j += kLanes) tile<Dot, 1>(a, b + j, b_row, c + j, c_row, extent);
 }
 
-/// Rows [length, width] that results are written to.
+/// Destination rows [length, width] of results.
 struct Place {
   float* data;
   std::size_t stride, length, width;
 };
 
-/// Rows i … i + kRows - 1 of the place = a b, as many as there are; by way of `memory` [kRows,
-/// padded(width)] where they fill no tile.
+/// Sets rows i … i + kRows - 1 of the place, as many as exist, to a b; uses `memory` [kRows, padded(width)]
+/// where they fill no tile.
 template <class Dot, class Element = typename Dot::Element>
 ZOO_INLINE void multiply_into(const Place& to, std::size_t i, const Factor<Element>& a, const Element* b,
                               std::size_t b_row, float* memory, std::size_t begin, std::size_t end) {
@@ -81,7 +79,7 @@ ZOO_INLINE void multiply_into(const Place& to, std::size_t i, const Factor<Eleme
     std::memcpy(rows + r * to.stride, memory + r * columns, to.width * sizeof(float));
 }
 
-/// x up to the row's own position, `hidden` behind it.
+/// Keeps x up to the row's own position and sets later columns to `hidden`.
 ZOO_INLINE Lanes causal(const Lanes& x, std::size_t row, std::size_t column, float hidden) {
   const kernels::IntegerLanes position =
       kernels::IntegerLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} +

@@ -26,7 +26,7 @@ struct PairDot {
   }
 };
 
-// Rows [T, D] of a head, in the forms that products take them in. Beyond the data they are zero.
+// Rows [T, D] of a head, packed as factors of products. Zero past the data.
 struct Rows {
   const float* data;
   std::size_t stride, length, width;
@@ -38,7 +38,7 @@ struct Rows {
   }
 };
 
-// Two columns are a pair: [T, D / 2].
+// Packs two columns as a pair: [T, D / 2].
 void pack_columns(const Rows& rows, Pair* to) {
   const std::size_t T = padded(rows.length), D = padded(rows.width);
   for (std::size_t t = 0; t < T; ++t) {
@@ -49,7 +49,7 @@ void pack_columns(const Rows& rows, Pair* to) {
   }
 }
 
-// Two rows are a pair: [T / 2, D].
+// Packs two rows as a pair: [T / 2, D].
 void pack_rows(const Rows& rows, Pair* to) {
   const std::size_t T = padded(rows.length), D = padded(rows.width);
   for (std::size_t t = 0; t < T; t += 2) {
@@ -60,7 +60,7 @@ void pack_rows(const Rows& rows, Pair* to) {
   }
 }
 
-// Two columns are a pair, and pairs are rows: [D / 2, T].
+// Packs two columns as a pair and transposes: [D / 2, T].
 void pack_turned(const Rows& rows, Pair* to) {
   const std::size_t T = padded(rows.length), D = padded(rows.width);
   for (std::size_t t = 0; t < T; t += kLanes) {
@@ -77,8 +77,8 @@ void pack_turned(const Rows& rows, Pair* to) {
   }
 }
 
-// Row i of the scores becomes exp((score - largest) * scale), zero behind the row's position to the end of
-// the vector. Returns what the row must be multiplied with to be softmax.
+// Sets row i of the scores to exp((score - largest) * scale), and to zero from the row's position to the end
+// of the vector. Returns the factor that makes the row a softmax.
 ZOO_INLINE float soften(float* row, std::size_t i, float scale) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
   store(row + last, causal(load(row + last), i, last, -INFINITY));
@@ -88,7 +88,7 @@ ZOO_INLINE float soften(float* row, std::size_t i, float scale) {
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {
     Lanes x = exponential((load(row + j) - largest) * scale);
-    // exponential() gives e^-87 for what is hidden; zero is meant.
+    // exponential() gives e^-87 for hidden positions; they must be zero.
     if (j == last) x = causal(x, i, last, 0);
     sums += x;
     store(row + j, x);
@@ -96,7 +96,7 @@ ZOO_INLINE float soften(float* row, std::size_t i, float scale) {
   return 1.0F / sum_of(sums);
 }
 
-// Rows i and i + 1, [j, j + 16), in both forms of a factor: those of one tile and those of all.
+// Rows i and i + 1, [j, j + 16), in both packed forms: for one tile and for all.
 struct Both {
   Pair* columns;  // [kRows, T / 2]
   Pair* rows;     // [T / 2, T]
@@ -119,14 +119,14 @@ ZOO_INLINE Lanes high_half(const Words& words) {
   return bits<Lanes>(words & 0xFFFF0000U);
 }
 
-// dS = scale * P * (dP - sum of dP * P) of rows i and i + 1, of which dP stands in `gradient`.
+// dS = scale * P * (dP - sum of dP * P) of rows i and i + 1; `gradient` holds dP.
 ZOO_INLINE void soften_gradient(const Pair* weights, const float* gradient, std::size_t i, float scale,
                                 const Both& to) {
   const std::size_t T = to.length, end = padded(i + 2);
   const Pair* pairs = weights + i / 2 * T;
   const float* second = gradient + T;
   Lanes low_sums = {}, high_sums = {};
-  // Behind a row's position its weights are zero; what stands in dP there is of no meaning, but finite.
+  // Weights past a row's position are zero; dP has finite values without meaning there.
   for (std::size_t j = 0; j < end; j += kLanes) {
     const Words p = load_words(pairs + j);
     low_sums += low_half(p) * load(gradient + j);
@@ -144,7 +144,7 @@ float scale_of(const Head& head) {
   return 1.0F / std::sqrt(static_cast<float>(head.head_dim));
 }
 
-// Scratch memory, taken piece by piece.
+// Scratch memory, handed out in pieces.
 struct Pieces {
   Pair* next;
 
@@ -177,7 +177,7 @@ void forward(const Head& head, Pair* weights, float* output, std::size_t output_
   pack_columns({head.q, head.stride, head.length, head.head_dim}, q);
   pack_turned({head.k, head.stride, head.length, head.head_dim}, k);
   pack_rows({head.v, head.stride, head.length, head.head_dim}, v);
-  // Some rows at a time, from their scores to the output, while they are in the first-level cache.
+  // Computes some rows at a time, from scores to output, while they are in the L1 cache.
   for (std::size_t i = 0; i < T; i += kRows) {
     const std::size_t seen = padded(i + kRows);
     multiply<PairDot>({q + i * D / 2, D / 2, 1}, k, T, scores, T, {0, D / 2, seen});
@@ -205,12 +205,12 @@ void backward(const Head& head, const Pair* weights, const float* output_gradien
   const auto rows_of = [&](const float* data) { return Rows{data, head.stride, head.length, head.head_dim}; };
   const Rows out{output_gradient, output_stride, head.length, head.head_dim};
 
-  // dV = P^T dO. Rows behind the data are zero in dO.
+  // dV = P^T dO. Rows past the data are zero in dO.
   pack_rows(out, rows);
   for (std::size_t j = 0; j < T; j += kRows)
     multiply_into<PairDot>(place(gradient.v), j, {weights + j, 1, T}, rows, D, product, j / 2, T / 2);
 
-  // dP = dO V^T, dS of it, and dQ = dS K.
+  // dP = dO V^T, then dS, and dQ = dS K.
   pack_columns(out, columns);
   pack_turned(rows_of(head.v), v);
   pack_rows(rows_of(head.k), rows);

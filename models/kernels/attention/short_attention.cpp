@@ -15,7 +15,7 @@
 namespace zoo {
 namespace {
 
-// A head's weights of 256 x 256 floats take a quarter of a core's second-level cache.
+// A head's weights of 256 x 256 floats take a quarter of a core's L2 cache.
 constexpr std::int64_t kLongest = 256;
 
 struct FloatKernel {
@@ -59,7 +59,7 @@ struct Sizes {
   std::size_t head_dim() const { return static_cast<std::size_t>(width / heads); }
 };
 
-// Calls visit(head, index, offset, scratch) for every head of every row, on all threads. offset: of the
+// Calls visit(head, index, offset, scratch) for every head of every row, on all threads. offset: start of the
 // head's part in a [B, T, 3C] tensor.
 template <class Kernel, class Visit>
 void for_each_head(const float* qkv, const Sizes& s, const Visit& visit) {

@@ -9,10 +9,9 @@ namespace zoo {
 bool has_short_attention(const at::Tensor& qkv);
 
 /// Causal multi-head self-attention of short sequences on the CPU, forward and backward: qkv [B, T, 3C] holds
-/// queries, keys and values side by side; returns [B, T, C]. The same function as
-/// scaled_dot_product_attention with a causal mask and no dropout, but a head is done at a time, without
-/// copies in between and without the hidden half. Under autocast to bfloat16 the factors of its products are
-/// rounded to that where the CPU multiplies them.
+/// queries, keys and values side by side; returns [B, T, C]. Equals scaled_dot_product_attention with a
+/// causal mask and no dropout, but computes one head at a time, without copies and without the hidden half.
+/// Under autocast to bfloat16 its products round their factors to bfloat16 if the CPU can multiply them.
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads);
 
 }  // namespace zoo

@@ -22,8 +22,8 @@ struct FloatDot {
   }
 };
 
-// Row i of the scores becomes softmax of its first i + 1 entries times `scale`; the rest of its last vector
-// becomes zero.
+// Sets row i of the scores to the softmax of its first i + 1 entries times `scale`, and the rest of its last
+// vector to zero.
 ZOO_INLINE void soften(float* row, std::size_t i, float scale) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
   store(row + last, causal(load(row + last), i, last, -INFINITY));
@@ -33,7 +33,7 @@ ZOO_INLINE void soften(float* row, std::size_t i, float scale) {
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {
     Lanes x = exponential((load(row + j) - largest) * scale);
-    // exponential() gives e^-87 for what is hidden; zero is meant.
+    // exponential() gives e^-87 for hidden positions; they must be zero.
     if (j == last) x = causal(x, i, last, 0);
     sums += x;
     store(row + j, x);
@@ -42,7 +42,7 @@ ZOO_INLINE void soften(float* row, std::size_t i, float scale) {
   for (std::size_t j = 0; j < end; j += kLanes) store(row + j, load(row + j) * inverse);
 }
 
-// dS = scale * P * (dP - sum of dP * P), in place of dP; zero to the end of the row's last vector, as P is.
+// dS = scale * P * (dP - sum of dP * P), in place of dP; zero to the end of the last vector, like P.
 ZOO_INLINE void soften_gradient(const float* weights, float* gradient, std::size_t i, float scale) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
   store(gradient + last, causal(load(gradient + last), i, last, 0));
@@ -53,18 +53,18 @@ ZOO_INLINE void soften_gradient(const float* weights, float* gradient, std::size
     store(gradient + j, load(weights + j) * ((load(gradient + j) - sum) * scale));
 }
 
-// Rows [T, D] that products read: D floats behind one another, a row after `row` of them.
+// Rows [T, D] that products read: D contiguous floats, with stride `row` between rows.
 struct Rows {
   const float* data;
   std::size_t row;
 };
 
-// Whether a head's rows fill tiles, so that products read and write them where they are.
+// True if a head's rows fill tiles, so that products read and write them in place.
 bool is_whole(const Head& head) {
   return head.length % kLanes == 0 && head.head_dim % kLanes == 0;
 }
 
-// A head's rows; unless they are whole a copy in `memory`, filled up with zeros.
+// A head's rows; unless they are whole, a zero-padded copy in `memory`.
 Rows rows_of(const float* from, std::size_t stride, const Head& head, float* memory) {
   if (is_whole(head)) return {from, stride};
   const std::size_t width = padded(head.head_dim), rows = padded(head.length);
@@ -74,7 +74,7 @@ Rows rows_of(const float* from, std::size_t stride, const Head& head, float* mem
   return {memory, width};
 }
 
-// Rows turned: [D, padded(T)].
+// Transposes the rows: [D, padded(T)].
 void turn_rows(const float* from, const Head& head, float* to) {
   const std::size_t width = padded(head.length);
   for (std::size_t t = 0; t < head.length; t += kLanes) {
@@ -114,7 +114,7 @@ void forward(const Head& head, float* weights, float* output, std::size_t output
         *last_scores = product + kRows * D;
   const Rows q = rows_of(head.q, head.stride, head, q_rows), v = rows_of(head.v, head.stride, head, v_rows);
   turn_rows(head.k, head, k_turned);
-  // Some rows at a time, from their scores to the output, while they are in the first-level cache.
+  // Computes some rows at a time, from scores to output, while they are in the L1 cache.
   for (std::size_t i = 0; i < head.length; i += kRows) {
     const bool whole = i + kRows <= head.length;
     float* scores = whole ? weights + i * T : last_scores;
@@ -135,12 +135,12 @@ void backward(const Head& head, const float* weights, const float* output_gradie
   const Rows out = rows_of(output_gradient, output_stride, head, out_rows);
   const auto place = [&](float* data) { return Place{data, head.stride, head.length, head.head_dim}; };
 
-  // dV = P^T dO. Rows of tiles may reach past T; what they read of the weights is the next head's or padding.
+  // dV = P^T dO. Tile rows may reach past T; the weights they read there are the next head's or padding.
   for (std::size_t j = 0; j < head.length; j += kRows)
     multiply_into<FloatDot>(place(gradient.v), j, {weights + j, 1, T}, out.data, out.row, product, j,
                             head.length);
 
-  // dP = dO V^T, dS of it, and dQ = dS K.
+  // dP = dO V^T, then dS, and dQ = dS K.
   turn_rows(head.v, head, v_turned);
   const Rows k = rows_of(head.k, head.stride, head, other_rows);
   for (std::size_t i = 0; i < head.length; i += kRows) {

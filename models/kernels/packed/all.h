@@ -1,6 +1,5 @@
-// The kernels of one instruction set, in its namespace; the file that includes this is compiled for it.
-// Everything here is inlined or has that namespace's name, so that the linker cannot give one machine's code
-// to another.
+// Kernels of one instruction set, in its namespace; the including file is compiled for it. Everything is
+// inlined or has that namespace's name, so that the linker cannot give one machine's code to another.
 #include <cstring>
 #include <type_traits>
 
@@ -14,7 +13,7 @@
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
-// Each uses what stands before it.
+// Each header uses the previous ones.
 // clang-format off
 #include "models/kernels/packed/dot.h"
 #include "models/kernels/packed/tile.h"

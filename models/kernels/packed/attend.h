@@ -1,14 +1,14 @@
-// Attention over a head's cache (inference_kernels.h: Attention). A tile of queries sees its positions in
-// three passes: scores, softmax, values; the scores of a tile stay in the cache of the core.
+// Attention over a head's cache (inference_kernels.h: Attention). A tile of queries makes three passes over
+// its positions: scores, softmax, values; its scores stay in the core's cache.
 
 struct Scores {
   float* data;
   std::size_t row;    // elements between rows
-  std::size_t begin;  // the first position that stands in them, a multiple of kPanelOutputs
-  std::size_t end;    // the positions that any row sees end here
+  std::size_t begin;  // first position in them, a multiple of kPanelOutputs
+  std::size_t end;    // end of the positions that any row sees
 };
 
-// The position behind the last one that a query sees.
+// End of the positions that a query sees.
 ZOO_INLINE std::size_t visible_to(const Attention& a, std::size_t query) {
   return a.visible + query * a.growth;
 }
@@ -38,8 +38,8 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
   }
 }
 
-// Weights in place of a row's scores, not yet divided by their sum, which returns; zeros where it sees
-// nothing.
+// Replaces a row's scores by softmax weights that are not divided by their sum, and returns the sum; zeros
+// where the row sees nothing.
 ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const Scores& scores) {
   const std::size_t first = first_visible(a, query) - scores.begin,
                     last = visible_to(a, query) - scores.begin;
@@ -72,7 +72,7 @@ ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const
   return sum_of(sums);
 }
 
-// V vectors of the result, from number `v` on, divided by the sums of their weights.
+// V vectors of the result, starting at vector `v`, divided by the sums of their weights.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void write_mixed(const Attention& a, std::size_t v, const float (&sums)[R], Lanes (&mixed)[R][V],
                             float* result) {
@@ -118,7 +118,7 @@ ZOO_INLINE std::byte* byte_panel(std::byte* panels, std::size_t position, std::s
   return panels + position / kPanelOutputs * (width + sizeof(float)) * kPanelOutputs;
 }
 
-// R rows of `count` factors, each times V vectors of bytes.
+// R rows of `count` factors, each multiplied by V vectors of bytes.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void add_byte_products(const float* factors, std::size_t row, const std::byte* bytes,
                                   std::size_t stride, std::size_t count, Lanes (&sums)[R][V]) {
@@ -149,7 +149,7 @@ ZOO_INLINE void score_bytes(const Attention& a, const float* queries, const Scor
   }
 }
 
-// Weights times the scales of their values.
+// Multiplies weights by the scales of their values.
 template <std::size_t R>
 ZOO_INLINE void scale_weights(const Attention& a, std::size_t columns, const Scores& scores) {
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {

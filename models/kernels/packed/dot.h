@@ -1,6 +1,6 @@
 // No include guard: each instruction set's file includes the folder's headers once, inside its own namespace.
-// The dot product of a 32-bit word of activations, the same for 16 outputs, and 16 words of a weight, added
-// to 16 sums.
+// Dot product of a 32-bit word of activations, shared by 16 outputs, and 16 words of a weight, added to 16
+// sums.
 
 using Bytes = unsigned char __attribute__((vector_size(64)));
 using Halves = unsigned short __attribute__((vector_size(64)));
@@ -37,7 +37,7 @@ struct BfloatDot {
   }
 };
 
-/// Weights of 8 bits without a sign, activations with one.
+/// Unsigned 8-bit weights, signed activations.
 struct ByteDot {
   using Sums = IntegerLanes;
   static ZOO_INLINE Sums add(Sums sums, const std::byte* activation, Words weights) {
@@ -46,7 +46,7 @@ struct ByteDot {
 #if defined(__AVX512VNNI__)
     return Sums(_mm512_dpbusd_epi32(__m512i(sums), bits<__m512i>(weights), _mm512_set1_epi32(four)));
 #elif defined(__AVX512BW__)
-    // Even and odd bytes apart, since the instruction that takes bytes of both kinds saturates.
+    // Even and odd bytes separately, since the mixed-sign byte instruction saturates.
     const __m512i w = bits<__m512i>(weights), a = _mm512_set1_epi32(four);
     const __m512i low = _mm512_set1_epi16(0xFF);
     const __m512i even =

@@ -74,7 +74,7 @@ std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capac
 }
 
 std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions) {
-  // Scores in float32, and as bfloat16 weights or queries, whichever are longer.
+  // Scores in float32, and bfloat16 weights or queries, whichever are longer.
   const std::size_t row = up_to_multiple(positions, kPanelOutputs), query = value_columns(head_dim);
   return kLongestTile * (row * sizeof(float) + (row > query ? row : query) * 2);
 }

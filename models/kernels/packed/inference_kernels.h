@@ -6,14 +6,14 @@
 #include "models/kernels/packed/packed_weight.h"
 #include "models/kernels/pointwise.h"
 
-// The work of a transformer that only answers: products with packed weights, what stands between them, and
-// attention over a cache. Compiled for several instruction sets; inference_kernels() chooses when the program
-// runs. Nothing here allocates, throws or starts a thread.
+// Kernels of inference: products with packed weights, the steps between them, and attention over a KV cache.
+// Compiled for several instruction sets; inference_kernels() chooses at run time. No kernel allocates, throws
+// or starts a thread.
 namespace zoo::kernels {
 
-/// Rows of activations as a product with a weight of this type reads them: float32; bfloat16; or int8 with
-/// scales and sums, one for each row (kInt8) or for each group of a row (kInt4). Zeros fill a row up to a
-/// multiple of kGroup inputs, except in float32.
+/// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16; or int8 with
+/// scales and sums, one per row (kInt8) or per group of a row (kInt4). Rows are zero-padded to a multiple of
+/// kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
   std::byte* data = nullptr;
@@ -22,18 +22,18 @@ struct PreparedRows {
   std::int32_t* sums = nullptr;
 };
 
-/// The type in which `rows` rows are prepared for a weight: its own, but bfloat16 for many rows and int4.
+/// Type in which `rows` rows are prepared for a weight: its own, but bfloat16 for many rows and int4.
 WeightType prepared_type(WeightType weight, std::size_t rows);
 
 std::size_t prepared_row_bytes(WeightType type, std::size_t inputs);
 
-/// Scales, and sums, of a row.
+/// Number of scales, and of sums, of a row.
 std::size_t scales_in_row(WeightType type, std::size_t inputs);
 
 enum class Normalization { kNone, kLayer, kRms };
 
-/// Rows [width] of float32 that are normalised, or gated (f(x[k]) x[width + k] of rows twice as wide), or
-/// neither, and written as `type` says.
+/// Rows [width] of float32 that are normalised, gated (f(x[k]) x[width + k], from rows twice as wide), or
+/// neither, and written as `type`.
 struct Preparation {
   const float* input;
   std::size_t input_row;  // elements between rows
@@ -45,8 +45,8 @@ struct Preparation {
   Pointwise gate = Pointwise::kNone;
 };
 
-/// result = f(rows weight^T + bias), or result += that with kNone for f. Each element is summed in one order,
-/// whatever the number of threads; the order may differ with the number of rows for int4 alone.
+/// result = f(rows weight^T + bias), or result += that with kNone for f. The order of summation does not
+/// depend on the number of threads; only for int4 may it depend on the number of rows.
 struct PackedProduct {
   const PackedWeight* weight;
   PreparedRows rows;
@@ -58,25 +58,25 @@ struct PackedProduct {
   Pointwise pointwise = Pointwise::kNone;
 };
 
-/// Keys and values of one head. Of kFloat32 or kBfloat16 both products of attention read them as packed
+/// Keys and values of one head. With kFloat32 or kBfloat16, both products of attention read them as packed
 /// weights. Keys: panels of kPanelOutputs positions whose inputs are the head's dimensions. Values: one panel
 /// of value_columns(D) outputs whose inputs are the positions.
 ///
-/// Of kInt8 a key and a value have a scale each, x = scale q with q in [-127, 127]. Both are panels of
-/// kPanelOutputs positions: for each dimension the bytes of its positions side by side (keys), or for each
-/// position those of value_columns(D) dimensions (values), then the positions' scales in float32.
+/// With kInt8, each key and each value has a scale, x = scale q with q in [-127, 127]. Both are panels of
+/// kPanelOutputs positions: for each dimension the bytes of its positions (keys), or for each position those
+/// of value_columns(D) dimensions (values), then the positions' scales in float32.
 struct HeadCache {
   std::byte *keys, *values;
 };
 
-/// head_dim, up to a multiple of 16.
+/// head_dim rounded up to a multiple of 16.
 std::size_t value_columns(std::size_t head_dim);
 
 /// Bytes of a head's keys (or values) for `capacity` positions, a multiple of kPanelOutputs.
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity);
 std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capacity);
 
-/// Some queries of one head, or of heads that share their keys, over the positions of its cache.
+/// Queries of one head, or of heads that share their keys, over the positions of its cache.
 struct Attention {
   WeightType type;
   HeadCache cache;
@@ -84,19 +84,19 @@ struct Attention {
   const float* queries;
   std::size_t query_row, query_count;
   std::size_t visible;     // query 0 sees the positions before this
-  std::size_t growth = 0;  // each further query sees so many more
-  std::size_t window = 0;  // no more than the last `window` of them; 0: all
+  std::size_t growth = 0;  // each further query sees this many more
+  std::size_t window = 0;  // only the last `window` of them; 0: all
   float scale = 1;
   const float* bias = nullptr;  // query i adds bias[i * bias_row + position] to its scores
   std::ptrdiff_t bias_row = 0;
   float* result;
   std::size_t result_row;
-  std::byte* scratch;  // attention_scratch_bytes() for all positions that the last query sees, aligned to 64
+  std::byte* scratch;  // attention_scratch_bytes() for the last query's positions, 64-byte aligned
 };
 
 std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions);
 
-/// Turns pairs (x[i], x[i + D / 2]) by the angle of their position (layers/positions.h: RotaryTable).
+/// Rotates pairs (x[i], x[i + D / 2]) by the angle of their position (layers/positions.h: RotaryTable).
 struct Rotation {
   float* rows;  // heads side by side
   std::size_t head_dim, heads;
@@ -106,7 +106,7 @@ struct Rotation {
 
 struct InferenceKernels {
   void (*prepare)(const Preparation&, const PreparedRows&, std::size_t first_row, std::size_t last_row);
-  /// Columns [first, last) of the result; both multiples of 16, but for the end.
+  /// Computes columns [first, last) of the result, both multiples of 16 except at the end.
   void (*multiply)(const PackedProduct&, std::size_t first, std::size_t last);
   /// Stores the key and the value [head_dim] of a position.
   void (*remember)(WeightType, const HeadCache&, std::size_t head_dim, std::size_t position, const float* key,
@@ -117,10 +117,10 @@ struct InferenceKernels {
 
 enum class InstructionSet;  // models/kernels/cpu.h
 
-/// Those of the instruction set in use. Throws as instruction_set() does: call it before threads start.
+/// Kernels of the instruction set in use. Throws as instruction_set() does: call it before threads start.
 const InferenceKernels& inference_kernels();
 
-/// Those of this instruction set; nullptr if it is above the one in use.
+/// Kernels of this instruction set; nullptr if it is above the one in use.
 const InferenceKernels* find_inference_kernels(InstructionSet set);
 
 }  // namespace zoo::kernels

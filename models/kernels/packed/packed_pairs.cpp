@@ -59,7 +59,7 @@ PairProduct product_into(const at::Tensor& result, const PairFactor& a, const at
 }
 
 void multiply(const PairProduct& product, const Team& team) {
-  // Rows of a factor by panels: a fraction of a panel.
+  // Rows of a factor by panels are a fraction of a panel.
   const std::size_t unit = product.a.row == 1 ? kPairPanel / 4 : kPairTileRows;
   const std::size_t rows = 2 * pairs_of(product.rows), panels = panels_of(product.columns);
   if (rows / unit >= panels) {

@@ -22,7 +22,7 @@ struct PackedPairs {
   PackedPairs(const at::Tensor& matrix, bool wants_rows, bool wants_panels);
   PackedPairs(std::size_t rows, std::size_t columns, bool wants_rows, bool wants_panels);
 
-  /// A member of the team packs its panels. sums [columns], of the rows; may be absent.
+  /// Packs this thread's panels. sums [columns], over the rows; may be absent.
   void pack(const at::Tensor& matrix, const Team& team, float* sums = nullptr) const;
   void pack(const float* matrix, const Team& team, float* sums = nullptr) const;
 
@@ -30,7 +30,7 @@ struct PackedPairs {
   PairFactor transposed() const { return factor_by_panels(pairs(by_panels), rows); }
 };
 
-/// A weight [out, in] as the factor [in, out].
+/// Space for a weight [out, in] as the factor [in, out].
 at::Tensor empty_transposed(const at::Tensor& weight);
 void pack_transposed(const at::Tensor& weight, const at::Tensor& to, const Team& team);
 
@@ -39,7 +39,7 @@ PairProduct product_into(const at::Tensor& result, const PairFactor& a, const at
                          std::size_t depth, const std::optional<at::Tensor>& bias = std::nullopt,
                          const std::optional<at::Tensor>& addend = std::nullopt);
 
-/// A member of the team computes its rows or its panels, whichever there are more of.
+/// Computes this thread's rows or panels, whichever there are more of.
 void multiply(const PairProduct& product, const Team& team);
 
 }  // namespace zoo::kernels

@@ -20,7 +20,7 @@ float element(const PanelSource& source, std::size_t output, std::size_t input) 
   return there ? source.rows[output * source.row + input * source.column] : 0.0F;
 }
 
-// To the nearest integer, ties to even, for |value| below 2^22.
+// Rounds to the nearest integer, ties to even, for |value| below 2^22.
 float rounded(float value) {
   constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23
   return (value + kMagic) - kMagic;
@@ -51,7 +51,7 @@ void pack_int8(const PanelSource& source, std::byte* panel, float* scales) {
   });
 }
 
-// The scale that leaves the smallest squared error, of some near the one that just holds the largest value.
+// Scale with the smallest squared error among some near the one that just holds the largest value.
 struct GroupScale {
   std::uint16_t bits;
   float value;

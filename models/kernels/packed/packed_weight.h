@@ -5,7 +5,7 @@
 
 namespace zoo::kernels {
 
-/// How a packed weight is stored.
+/// Storage (quantization) of a packed weight.
 ///   kFloat32, kBfloat16   as they are
 ///   kInt8                 a scale for each output: w = scale (q - 128), q in [1, 255]
 ///   kInt4                 a scale for kGroup inputs of an output, itself a bfloat16: w = scale (q - 8),
@@ -15,25 +15,25 @@ enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4 };
 /// Outputs of a panel, inputs of a group.
 constexpr std::size_t kPanelOutputs = 64, kGroup = 32;
 
-/// A weight [outputs, inputs] in the order in which a product reads it. Panels of kPanelOutputs outputs
-/// follow one another. A panel holds, for each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), the
-/// words of its outputs side by side; behind the last input and output stand zeros. An int4 panel is a row of
-/// groups: kGroup / 8 words for each output, whose byte j holds input 8 w + j in its low half and 8 w + 4 + j
-/// in its high half, then kPanelOutputs scales.
+/// A weight [outputs, inputs] in the order in which a product reads it: consecutive panels of kPanelOutputs
+/// outputs. For each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), a panel holds the words of its
+/// outputs side by side, zero-padded past the last input and output. An int4 panel is a row of groups: kGroup
+/// / 8 words for each output, whose byte j holds input 8 w + j in its low half and 8 w + 4 + j in its high
+/// half, then kPanelOutputs scales.
 struct PackedWeight {
   WeightType type = WeightType::kFloat32;
   std::size_t outputs = 0, inputs = 0;
   const std::byte* panels = nullptr;
-  const float* scales = nullptr;  // of int8, one for each output of all panels
+  const float* scales = nullptr;  // int8 only, one per output of all panels
 };
 
 std::size_t panel_bytes(WeightType type, std::size_t inputs);
 
-/// Panels of a weight with so many outputs.
+/// Number of panels for `outputs` outputs.
 std::size_t panel_count(std::size_t outputs);
 
-/// Writes a panel of the outputs whose rows begin at `rows`, `count` of them, element k of row j at
-/// rows[j * row + k * column]. `scales` [kPanelOutputs] is written for int8 alone.
+/// Writes a panel of `count` outputs whose rows begin at `rows`; element k of row j is at rows[j * row + k *
+/// column]. Only int8 writes `scales` [kPanelOutputs].
 struct PanelSource {
   const float* rows;
   std::size_t row, column;

@@ -1,10 +1,10 @@
-// Rows of activations on their way into a product (inference_kernels.h: Preparation).
+// Prepares rows of activations for a product (inference_kernels.h: Preparation).
 
 ZOO_INLINE Lanes magnitude(Lanes x) {
   return bits<Lanes>(bits<Words>(x) & 0x7FFFFFFFU);
 }
 
-/// 16 elements of a row from `k` on, zeros behind its end.
+/// 16 elements of a row from `k` on, zero past its end.
 struct PlainRow {
   const float* x;
   std::size_t width;
@@ -33,7 +33,7 @@ struct NormalRow {
       sums = Lanes{};
     }
     for (std::size_t k = 0; k < width; k += kLanes) {
-      // What lies behind the end is not the mean's distance from zero.
+      // Lanes past the end must not count as distances from the mean.
       Lanes distance = load_up_to(x + k, width - k) - mean;
       if (width - k < kLanes) distance = load_some(reinterpret_cast<const float*>(&distance), width - k);
       sums += distance * distance;
@@ -54,13 +54,13 @@ ZOO_INLINE void store_bfloats(std::byte* to, const Lanes& lanes) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
-// The nearest steps, of which `inverse` make 1.
+// Rounds to the nearest steps; `inverse` is steps per unit.
 ZOO_INLINE IntegerLanes quantized(const Lanes& x, float inverse) {
   const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
   return __builtin_convertvector((x * inverse + magic) - magic, IntegerLanes);
 }
 
-// A part of a row as int8: returns their sum. `inverse` is 1 / scale.
+// Quantizes part of a row to int8 and returns the sum. `inverse` is 1 / scale.
 template <class Row>
 ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size_t last, float inverse,
                                     std::byte* to) {

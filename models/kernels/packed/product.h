@@ -2,7 +2,7 @@
 
 constexpr std::size_t kPanelVectors = kPanelOutputs / kLanes;
 
-/// V vectors of the result, of which the first `columns` elements count: all but some of the last vector's.
+/// V vectors of the result; the first `columns` elements count, all but some of the last vector's.
 template <std::size_t V>
 struct Place {
   bool whole;
@@ -48,7 +48,7 @@ ZOO_INLINE Lanes apply(Pointwise f, Lanes x) {
   return x;
 }
 
-// f over a tile of sums, out of line: once for each tile that has an activation.
+// Applies f to a tile of sums; out of line: one call per tile that has an activation.
 template <std::size_t R, std::size_t V>
 __attribute__((noinline)) void apply_to_tile(Pointwise f, Lanes (&sums)[R][V]) {
   for (std::size_t r = 0; r < R; ++r)
@@ -62,7 +62,7 @@ ZOO_INLINE void write_tile(const PackedProduct& p, std::size_t row, std::size_t 
   place.write_all(p.result + row * p.result_row + column, p.result_row, sums);
 }
 
-// What a sum of floats begins with: the bias, and the result itself where it is added to.
+// Start value of float sums: the bias, plus the result if it is added to.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t column, Lanes (&sums)[R][V]) {
   const Place<V> place{p.weight->outputs - column};
@@ -75,14 +75,14 @@ ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t 
   }
 }
 
-// Some words of a panel's depth: those behind the first add to what is already in the result.
+// Some words of a panel's depth; parts after the first add to the result.
 struct DepthPart {
   const std::byte* weights;
   std::size_t first_word, words;
   bool last;
 };
 
-// Vectors [first, last) of a panel whose first column is `panel_column`, for all rows.
+// Computes vectors [first, last) of a panel whose first column is `panel_column`, for all rows.
 template <class Dot>
 void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t panel_column, std::size_t first,
                    std::size_t last) {
@@ -113,7 +113,7 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
 template <class Dot>
 void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                      std::size_t first, std::size_t last) {
-  // So much of a panel stays in the second-level cache while the rows pass.
+  // This much of a panel stays in the L2 cache while the rows pass.
   constexpr std::size_t kWords = 1024;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
@@ -213,8 +213,7 @@ void multiply_int4(const PackedProduct& p, const std::byte* panel, std::size_t p
   while (row < p.row_count) all_vectors(std::integral_constant<std::size_t, 1>{});
 }
 
-// The weights of a part of an int4 panel as bfloat16, for many rows. Depth by depth, so that it stays in the
-// cache.
+// For many rows: converts part of an int4 panel to bfloat16 at a time, so that it stays in the cache.
 void multiply_wide_int4(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                         std::size_t first, std::size_t last) {
   constexpr std::size_t kGroups = 32, kPairs = kGroup / 2;

@@ -10,7 +10,7 @@ struct TileInput {
   const std::byte* rows;
   std::size_t row_bytes;
   const std::byte* weights;
-  std::size_t word_bytes;  // between a word of an output and its next
+  std::size_t word_bytes;  // between consecutive words of an output
   std::size_t words;
 };
 
@@ -21,7 +21,7 @@ ZOO_INLINE void add_products(const TileInput& in, typename Dot::Sums (&sums)[R][
     Words read[V];
     for (std::size_t v = 0; v < V; ++v) {
       read[v] = load_words(weights + v * sizeof(Words));
-      // A few rows wait for memory: what lies ahead is asked for across the border of its page.
+      // With few rows, memory is the limit: prefetches across the border of the page.
       if constexpr (R <= 2) __builtin_prefetch(weights + v * sizeof(Words) + 4096);
     }
     for (std::size_t r = 0; r < R; ++r) {
@@ -31,7 +31,7 @@ ZOO_INLINE void add_products(const TileInput& in, typename Dot::Sums (&sums)[R][
   }
 }
 
-/// Calls f(R as a constant, first row) for tiles of kTallTile rows and what is left.
+/// Calls f(R as a constant, first row) for tiles of kTallTile rows and the remaining rows.
 template <class F>
 ZOO_INLINE void for_rows(std::size_t count, const F& f) {
   std::size_t row = 0;
@@ -49,7 +49,7 @@ ZOO_INLINE void for_rows(std::size_t count, const F& f) {
   if (row < count) f(std::integral_constant<std::size_t, 1>{}, row);
 }
 
-/// Calls f(V as a constant, first vector) for parts of `count` vectors, each as wide as a tile may be.
+/// Calls f(V as a constant, first vector) for parts of `count` vectors, each up to a tile's width.
 template <class F>
 ZOO_INLINE void for_vectors(std::size_t first, std::size_t last, const F& f) {
   std::size_t v = first;

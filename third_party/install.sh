@@ -141,7 +141,8 @@ check_compiler() {
   command -v "$compiler" >/dev/null || fail "missing: the compiler $compiler (Debian's package g++; CXX names another)"
   local minimum=$gcc_minimum found
   if "$compiler" --version | grep -qi clang; then minimum=$clang_minimum; fi
-  found=$("$compiler" -dumpfullversion -dumpversion)
+  found=$("$compiler" -dumpfullversion -dumpversion) || found=
+  [[ $found ]] || fail "$compiler does not run as a C++ compiler (CXX names another)"
   at_least "$found" $minimum || fail "gcc $gcc_minimum or clang $clang_minimum is needed, or a newer one; $compiler is $found"
 }
 

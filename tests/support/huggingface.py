@@ -31,7 +31,7 @@ def random_model(cls, config, seed):
 
 
 def is_causal(model):
-    return model.config.model_type in ("gpt2", "llama")
+    return model.config.model_type in ("gpt2", "llama", "qwen2")
 
 
 def is_encoder_decoder(model):

@@ -24,7 +24,8 @@ void read_layer_types(const ConfigReader& reader, C&) {
     if (type != "full_attention") reader.refuse("layer_types", "expected full_attention for every layer");
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads, std::int64_t inner) {
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+        std::int64_t inner) {
   C config = base();
   config.vocab_size = 151936;
   config.hidden_size = hidden;
@@ -47,11 +48,12 @@ Family qwen2() {
                 {Head::kBase, "Qwen2Model"},
                 {Head::kSequenceClassification, "Qwen2ForSequenceClassification"}},
       .base = base(),
-      .keys = {"Qwen2", concatenated(llama_keys(), {
-                                                       required_key("num_key_value_heads", &C::num_kv_heads),
-                                                       expected_key("use_sliding_window", false),
-                                                       {"layer_types", read_layer_types, {}},
-                                                   })},
+      .keys = {"Qwen2", concatenated(llama_keys(),
+                                     {
+                                         required_key("num_key_value_heads", &C::num_kv_heads),
+                                         expected_key("use_sliding_window", false),
+                                         {"layer_types", read_layer_types, {}},
+                                     })},
       .presets = {{"qwen2.5-0.5b", "Qwen2.5 0.5B", sized(896, 24, 14, 2, 4864)},
                   {"qwen2.5-1.5b", "Qwen2.5 1.5B", sized(1536, 28, 12, 2, 8960)},
                   {"qwen2.5-3b", "Qwen2.5 3B", sized(2048, 36, 16, 2, 11008)}},

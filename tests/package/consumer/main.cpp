@@ -7,7 +7,7 @@
 #include <zoo/models/generation/generate.h>
 #include <zoo/models/registry.h>
 #include <zoo/tokenizer/pipeline/char_tokenizer.h>
-#include <zoo/training/adamw.h>
+#include <zoo/training/optimizers/adamw.h>
 
 int main() {
   const std::string text = "to be, or not to be, that is the question";

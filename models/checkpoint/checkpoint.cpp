@@ -23,13 +23,13 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
     throw Error(source, ": 'architectures' must be a list of names, got ", found->dump());
   }
   const auto& name = found->front().get_ref<const std::string&>();
-  std::string known;
+  std::vector<std::string> known;
   for (const auto& entry : family.heads) {
     if (entry.architecture == name) return entry.head;
-    known += (known.empty() ? "" : ", ") + entry.architecture;
+    known.push_back(entry.architecture);
   }
-  throw Error(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ", known,
-              " (--head chooses one)");
+  throw Error(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ",
+              joined(known), " (--head chooses one)");
 }
 
 const char* dtype_name(at::ScalarType dtype) {

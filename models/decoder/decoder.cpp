@@ -7,6 +7,7 @@
 #include "models/heads/vocabulary.h"
 
 namespace zoo {
+
 DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
   config.validate();
   TORCH_CHECK(config.shape == Shape::kDecoder, "a decoder was given the shape of another model");
@@ -47,14 +48,14 @@ DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : Decode
 }
 
 void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  at::Tensor hidden = output.last_hidden_state, targets = inputs.targets;
+  const at::Tensor& hidden = output.last_hidden_state;
+  at::Tensor targets = inputs.targets;
   if (!targets.defined() && inputs.labels.defined()) {
     TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
     targets = shift_left(inputs.labels);
   }
-  if (config_.output_scale() != 1.0) hidden = hidden * config_.output_scale();
-  const VocabularyHead head{output_weight(), {}};
+  const VocabularyHead head{.weight = output_weight(), .scale = config_.output_scale()};
   if (targets.defined() && inputs.loss_only) {
     output.loss = head.loss(hidden, targets, inputs.loss);
     return;

@@ -58,8 +58,7 @@ at::Tensor EncoderDecoderModel::decoder_ids(const ModelInputs& inputs) const {
 void EncoderDecoderModel::apply_head(const ModelInputs& inputs, ModelOutput& output) const {
   at::Tensor hidden = output.last_hidden_state;
   if (inputs.last_logits_only) hidden = hidden.slice(1, -1);
-  if (config_.output_scale() != 1.0) hidden = hidden * config_.output_scale();
-  const VocabularyHead head{output_weight(), {}};
+  const VocabularyHead head{.weight = output_weight(), .scale = config_.output_scale()};
   const at::Tensor& labels = inputs.targets.defined() ? inputs.targets : inputs.labels;
   const at::IntArrayRef expected = hidden.sizes().slice(0, 2);
   TORCH_CHECK(!labels.defined() || labels.sizes() == expected, "labels must be ", expected,

@@ -106,13 +106,7 @@ void read_field(const ConfigReader& reader, const char* key, Activation& field) 
   if (reader.has(key)) field = read_activation(reader, key);
 }
 
-// Files hold the actual size where a field's 0 stands for a size that follows from others.
 json written(const TransformerConfig& config, const ConfigKey::Field& field) {
-  using Size = std::int64_t TransformerConfig::*;
-  if (field == ConfigKey::Field(Size(&TransformerConfig::num_kv_heads))) return config.kv_heads();
-  if (field == ConfigKey::Field(Size(&TransformerConfig::head_dim))) return config.head_size();
-  if (field == ConfigKey::Field(Size(&TransformerConfig::intermediate_size)))
-    return config.feed_forward_size();
   return std::visit(
       [&](auto member) -> json {
         if constexpr (std::is_same_v<decltype(member), Activation TransformerConfig::*>) {
@@ -216,8 +210,10 @@ TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& js
 
 json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& config) const {
   json json;
+  // Files hold the value where a field's 0 stands for a value that follows from other fields.
+  const TransformerConfig resolved = config.resolved();
   for (const ConfigKey& key : keys_) {
-    if (key.write) key.write(config, json);
+    if (key.write) key.write(resolved, json);
   }
   const auto asked = fields_of(config), said = fields_of(read(base, json, "config.json"));
   std::string lost;

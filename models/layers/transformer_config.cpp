@@ -168,6 +168,19 @@ TransformerConfig TransformerConfig::decoder_part() const {
   return part;
 }
 
+TransformerConfig TransformerConfig::resolved() const {
+  TransformerConfig all = *this;
+  all.intermediate_size = feed_forward_size();
+  all.num_kv_heads = kv_heads();
+  if (shape == Shape::kEncoderDecoder) all.num_decoder_layers = decoder_layers();
+  if (hidden_size > 0) all.logits_scale = output_scale();
+  if (hidden_size > 0 && num_heads > 0) {
+    all.head_dim = head_size();
+    all.attention_scale = score_scale();
+  }
+  return all;
+}
+
 void TransformerConfig::validate() const {
   Faults faults;
   check_sizes(*this, faults);
@@ -217,7 +230,8 @@ std::string text_of(const RopeScaling& scaling) {
 
 }  // namespace
 
-std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& c) {
+std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& config) {
+  const TransformerConfig resolved = config.resolved();
   // Names every member: a new field does not compile until it is added here and below.
   const auto& [shape, vocab_size, hidden_size, num_layers, num_decoder_layers, num_heads, num_kv_heads,
                head_dim, intermediate_size, max_positions, type_vocab_size, embedding_size, num_labels,
@@ -227,18 +241,18 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
                attention_projection, attention_scale, cross_attention, sharing, tie_word_embeddings,
                logits_scale, qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
                embedding_dropout, attention_dropout, activation_dropout, dropout, final_dropout,
-               classifier_dropout, token_dropout, answer_dropout, initializer_range, initial_weights] = c;
+               classifier_dropout, token_dropout, answer_dropout, initializer_range, initial_weights] =
+      resolved;
   return {
       {"shape", text_of(named(shape, {"encoder", "decoder", "encoder-decoder"}))},
       {"vocab_size", text_of(vocab_size)},
       {"hidden_size", text_of(hidden_size)},
       {"num_layers", text_of(num_layers)},
-      {"num_decoder_layers",
-       text_of(shape == Shape::kEncoderDecoder ? c.decoder_layers() : num_decoder_layers)},
+      {"num_decoder_layers", text_of(num_decoder_layers)},
       {"num_heads", text_of(num_heads)},
-      {"num_kv_heads", text_of(num_kv_heads > 0 ? num_kv_heads : num_heads)},
-      {"head_dim", text_of(num_heads > 0 ? c.head_size() : head_dim)},
-      {"intermediate_size", text_of(intermediate_size > 0 ? intermediate_size : 4 * hidden_size)},
+      {"num_kv_heads", text_of(num_kv_heads)},
+      {"head_dim", text_of(head_dim)},
+      {"intermediate_size", text_of(intermediate_size)},
       {"max_positions", text_of(max_positions)},
       {"type_vocab_size", text_of(type_vocab_size)},
       {"embedding_size", text_of(embedding_size)},
@@ -262,11 +276,11 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"attention", text_of(name_of(attention))},
       {"attention_window", text_of(attention_window)},
       {"attention_projection", text_of(attention_projection)},
-      {"attention_scale", text_of(num_heads > 0 ? c.score_scale() : attention_scale)},
+      {"attention_scale", text_of(attention_scale)},
       {"cross_attention", text_of(cross_attention)},
       {"sharing", text_of(named(sharing, {"none", "all_layers"}))},
       {"tie_word_embeddings", text_of(tie_word_embeddings)},
-      {"logits_scale", text_of(hidden_size > 0 ? c.output_scale() : logits_scale)},
+      {"logits_scale", text_of(logits_scale)},
       {"qkv_bias", text_of(qkv_bias)},
       {"attention_output_bias", text_of(attention_output_bias)},
       {"feed_forward_bias", text_of(feed_forward_bias)},

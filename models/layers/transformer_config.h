@@ -151,12 +151,15 @@ struct TransformerConfig {
   /// Width E of the embedding tables.
   std::int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
 
+  /// The same model, with every 0 that stands for a value that follows from other fields replaced by that
+  /// value.
+  TransformerConfig resolved() const;
+
   /// Throws c10::Error naming each field that is out of range, with its value and what it must be.
   void validate() const;
 };
 
-/// Name and value of every field, for messages. A size whose 0 stands for another size (0: as many as …) is
-/// resolved, so that equal models have equal fields.
+/// Name and value of every field of the resolved configuration: equal models have equal fields.
 std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& config);
 
 /// "relu", "gelu", "gelu_tanh", …: the names that flags and tables use.

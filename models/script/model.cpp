@@ -98,7 +98,7 @@ std::string add_head(ScriptPart& part, const ModelParts& parts, const Transforme
   std::string text = select_source(head.tokens, config);
   const auto step = [&](const std::string& line) { text += "\n    " + line; };
   if (head.dense) {
-    part.children.push_back({"dense", linear_part(head.dense->weight, head.dense->bias)});
+    part.children.push_back({"dense", linear_part(*head.dense)});
     step("x = self.dense.forward(x)");
     step("x = " + activation_source(head.activation, "x"));
   }

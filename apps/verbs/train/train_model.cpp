@@ -47,11 +47,13 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
     if (family.keys.find(field) != nullptr) config.*field = flags.dropout;
   }
   if (flags.activation) {
-    const ConfigKey& key = *family.keys.find(&C::activation);
-    const json name{{key.name, *flags.activation}};
-    key.read(ConfigReader(name, "--activation"), config);
+    const ConfigKey* key = family.keys.find(&C::activation);
+    if (key == nullptr) throw Error("--activation: ", family.name, " has no choice of activations");
+    const json name{{key->name, *flags.activation}};
+    key->read(ConfigReader(name, "--activation"), config);
   }
   if (!labels.empty()) set_labels(config, labels);
+  // Refuses flags that the family's config.json cannot express.
   family.write_config(config);
   return config;
 }
@@ -121,8 +123,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<fs::path>& c
                        const TaskData& data, c10::Device device) {
   LoadedModel loaded = checkpoint ? load(flags, *checkpoint, data) : build(flags, data);
   const TransformerConfig& config = loaded.model->config();
-  // T5's relative positions have no limit.
-  if (config.position == PositionKind::kLearned && flags.data.block_size > config.max_length()) {
+  if (config.has_position_table() && flags.data.block_size > config.max_length()) {
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
   }

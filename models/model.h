@@ -10,7 +10,7 @@
 #include <torch/nn/module.h>
 
 #include "models/heads/losses.h"
-#include "models/layers/key_value_cache.h"
+#include "models/layers/attention/key_value_cache.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {

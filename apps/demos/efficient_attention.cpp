@@ -1,4 +1,4 @@
-#include "models/layers/efficient_attention.h"
+#include "models/layers/attention/efficient_attention.h"
 
 #include <cmath>
 #include <iostream>
@@ -13,7 +13,7 @@
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/verbs/measure/measure.h"
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 
 namespace zoo {
 namespace {

@@ -9,8 +9,8 @@
 #include "apps/demos/demos.h"
 #include "apps/demos/trained_heads.h"
 #include "apps/plots/attention_maps.h"
-#include "models/layers/attention.h"
-#include "models/layers/disagreement.h"
+#include "models/layers/attention/attention.h"
+#include "models/layers/attention/disagreement.h"
 
 namespace zoo {
 namespace {

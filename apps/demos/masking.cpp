@@ -9,7 +9,7 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 
 namespace zoo {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/layers/positions.h"
+#include "models/layers/attention/positions.h"
 
 #include <cmath>
 #include <iostream>
@@ -14,8 +14,8 @@
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/demos/extrapolation.h"
-#include "models/layers/attention.h"
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/attention.h"
+#include "models/layers/attention/relative_positions.h"
 
 namespace zoo {
 namespace {

@@ -7,8 +7,8 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "models/layers/attention.h"
-#include "models/layers/positions.h"
+#include "models/layers/attention/attention.h"
+#include "models/layers/attention/positions.h"
 
 namespace zoo {
 namespace {

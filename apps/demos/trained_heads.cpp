@@ -11,7 +11,7 @@
 #include "apps/command/output.h"
 #include "apps/demos/demo.h"
 #include "apps/plots/attention_maps.h"
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 
 namespace zoo {
 namespace {

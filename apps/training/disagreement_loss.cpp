@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "data/base/error.h"
-#include "models/layers/disagreement.h"
+#include "models/layers/attention/disagreement.h"
 
 namespace zoo {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -18,7 +18,7 @@ std::vector<std::string> disagreement_names();
 Disagreement disagreement_named(const std::string& name);
 
 /// Adds to a model's loss a weight times the similarity of self-attention heads: position_similarity or
-/// subspace_similarity (models/layers/disagreement.h), averaged over all layers.
+/// subspace_similarity (models/layers/attention/disagreement.h), averaged over all layers.
 class DisagreementLoss {
  public:
   /// Throws Error naming --disagreement if the model has no attention or attentions with only one head.

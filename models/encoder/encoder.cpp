@@ -3,7 +3,7 @@
 #include <ATen/ops/tanh.h>
 
 #include "models/encoder/heads.h"
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 
 namespace zoo::encoder {
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {

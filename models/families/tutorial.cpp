@@ -7,7 +7,7 @@
 
 #include "models/families/shared.h"
 #include "models/heads/losses.h"
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 #include "models/model.h"
 
 namespace zoo {

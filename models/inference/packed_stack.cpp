@@ -5,7 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/relative_positions.h"
 
 namespace zoo::inference {
 namespace {

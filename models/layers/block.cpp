@@ -1,6 +1,6 @@
 #include "models/layers/block.h"
 
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 
 namespace zoo {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/norm.h"
 

@@ -2,8 +2,8 @@
 
 #include <ATen/ops/embedding.h>
 
-#include "models/layers/dropout.h"
-#include "models/layers/positions.h"
+#include "models/ops/dropout.h"
+#include "models/layers/attention/positions.h"
 
 namespace zoo {
 

@@ -6,7 +6,7 @@
 #include <ATen/ops/tanh.h>
 
 #include "models/kernels/linear.h"
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 
 namespace zoo {
 namespace {

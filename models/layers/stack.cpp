@@ -3,9 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 #include "models/layers/recompute.h"
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/relative_positions.h"
 
 namespace zoo {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 #include "models/script/script_part.h"
 
 namespace zoo::script {

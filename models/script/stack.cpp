@@ -4,7 +4,7 @@
 
 #include <c10/util/irange.h>
 
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/relative_positions.h"
 #include "models/script/attention.h"
 #include "models/script/layers.h"
 

@@ -33,6 +33,7 @@ MAY_INCLUDE = {
 # The floors of models/, from the ground up: a file may include those of its own floor's part and of all floors below.
 MODEL_FLOORS = [
     ["models/kernels/"],
+    ["models/ops/"],
     ["models/layers/"],
     ["models/formats/"],
     ["models/heads/"],

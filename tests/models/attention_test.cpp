@@ -1,4 +1,4 @@
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-#include "models/layers/disagreement.h"
+#include "models/layers/attention/disagreement.h"
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

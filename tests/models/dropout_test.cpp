@@ -1,4 +1,4 @@
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -6,7 +6,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/drop.h"
+#include "models/kernels/dropout_mask.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

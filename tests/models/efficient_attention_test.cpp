@@ -1,4 +1,4 @@
-#include "models/layers/efficient_attention.h"
+#include "models/layers/attention/efficient_attention.h"
 
 #include "models/layers/stack.h"
 #include "tests/models/support.h"

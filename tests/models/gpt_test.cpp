@@ -2,7 +2,7 @@
 
 #include <torch/optim/adamw.h>
 
-#include "models/layers/masks.h"
+#include "models/layers/attention/masks.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "models/layers/masks.h"
+#include "models/layers/attention/masks.h"
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

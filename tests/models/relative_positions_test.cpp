@@ -1,8 +1,8 @@
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/relative_positions.h"
 
 #include <cmath>
 
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

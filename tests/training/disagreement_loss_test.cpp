@@ -1,6 +1,6 @@
 #include "apps/training/disagreement_loss.h"
 
-#include "models/layers/disagreement.h"
+#include "models/layers/attention/disagreement.h"
 #include "models/layers/norm.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

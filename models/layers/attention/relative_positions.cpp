@@ -1,4 +1,4 @@
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/relative_positions.h"
 
 #include <cmath>
 #include <vector>

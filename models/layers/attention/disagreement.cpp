@@ -1,4 +1,4 @@
-#include "models/layers/disagreement.h"
+#include "models/layers/attention/disagreement.h"
 
 #include <ATen/ops/einsum.h>
 #include <c10/util/Exception.h>

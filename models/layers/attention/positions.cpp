@@ -1,4 +1,4 @@
-#include "models/layers/positions.h"
+#include "models/layers/attention/positions.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "models/layers/dropout.h"
+#include "models/ops/dropout.h"
 
 #include <cmath>
 #include <mutex>
@@ -9,7 +9,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/cpu.h"
-#include "models/kernels/drop.h"
+#include "models/kernels/dropout_mask.h"
 #include "models/kernels/parallel.h"
 
 namespace zoo {

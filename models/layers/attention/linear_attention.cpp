@@ -7,8 +7,8 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 
-#include "models/layers/efficient_attention.h"
-#include "models/layers/relative_positions.h"
+#include "models/layers/attention/efficient_attention.h"
+#include "models/layers/attention/relative_positions.h"
 
 namespace zoo {
 namespace {

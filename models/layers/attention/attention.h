@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "models/layers/attention_output.h"
-#include "models/layers/key_value_cache.h"
+#include "models/layers/attention/attention_output.h"
+#include "models/layers/attention/key_value_cache.h"
 #include "models/layers/linear.h"
-#include "models/layers/masks.h"
-#include "models/layers/positions.h"
+#include "models/layers/attention/masks.h"
+#include "models/layers/attention/positions.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {

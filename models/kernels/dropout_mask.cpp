@@ -1,4 +1,4 @@
-#include "models/kernels/drop.h"
+#include "models/kernels/dropout_mask.h"
 
 #include "models/kernels/vector.h"
 #if defined(__AVX512F__)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/layers/attention_output.h"
+#include "models/layers/attention/attention_output.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {

@@ -1,4 +1,4 @@
-#include "models/layers/key_value_cache.h"
+#include "models/layers/attention/key_value_cache.h"
 
 #include <algorithm>
 

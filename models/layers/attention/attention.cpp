@@ -1,4 +1,4 @@
-#include "models/layers/attention.h"
+#include "models/layers/attention/attention.h"
 
 #include <cmath>
 #include <limits>
@@ -9,9 +9,9 @@
 #include <ATen/ops/softmax.h>
 
 #include "models/kernels/attention/short_attention.h"
-#include "models/layers/dropout.h"
-#include "models/layers/efficient_attention.h"
-#include "models/layers/relative_positions.h"
+#include "models/ops/dropout.h"
+#include "models/layers/attention/efficient_attention.h"
+#include "models/layers/attention/relative_positions.h"
 
 namespace zoo {
 namespace {

@@ -40,9 +40,13 @@ std::vector<std::int64_t> read_ids(const nlohmann::json& json, const char* key, 
 
 }  // namespace
 
+fs::path generation_config_path(const fs::path& directory) {
+  const fs::path path = directory / "generation_config.json";
+  return fs::exists(path) ? path : directory / "config.json";
+}
+
 GenerationDefaults read_generation_defaults(const fs::path& directory) {
-  fs::path path = directory / "generation_config.json";
-  if (!fs::exists(path)) path = directory / "config.json";
+  const fs::path path = generation_config_path(directory);
   const nlohmann::json json = read_json(path);
   GenerationDefaults defaults;
   defaults.eos_token_ids = read_ids(json, "eos_token_id", path);

@@ -104,7 +104,8 @@ RowRule minimum_length(const HistoryOptions& options, const HistoryContext& cont
   if (options.min_length < 0) throw Error("min_length must not be negative, got ", options.min_length);
   if (options.min_new_tokens < 0)
     throw Error("min_new_tokens must not be negative, got ", options.min_new_tokens);
-  return [length = options.min_length, new_tokens = options.min_new_tokens, ends = context.eos_token_ids](
+  const std::int64_t least = options.min_new_tokens > 0 ? 0 : options.min_length;
+  return [length = least, new_tokens = options.min_new_tokens, ends = context.eos_token_ids](
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     if (static_cast<std::int64_t>(row.tokens->size()) >= length && row.new_tokens() >= new_tokens) return;
     for (const std::int64_t id : ends) {
@@ -133,6 +134,26 @@ RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& conte
   };
 }
 
+RowRule suppressed_tokens(const HistoryOptions& options) {
+  for (const TokenIds* ids : {&options.suppressed, &options.suppressed_first}) {
+    for (const std::int64_t id : *ids) {
+      if (id < 0) throw Error("suppress_tokens: the id ", id, " is negative");
+    }
+  }
+  const bool forces = options.forced_bos_token_id != -1;
+  return [forces, always = options.suppressed, first = options.suppressed_first](
+             float* logits, std::int64_t vocab_size, const RowHistory& row) {
+    const std::int64_t begin = forces && row.given == 1 ? 1 : 0;
+    const auto forbid = [&](const TokenIds& ids) {
+      for (const std::int64_t id : ids) {
+        if (id < vocab_size) logits[id] = kForbidden;
+      }
+    };
+    forbid(always);
+    if (row.new_tokens() == begin) forbid(first);
+  };
+}
+
 }  // namespace
 
 LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryContext& context) {
@@ -148,6 +169,7 @@ LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryC
   add(options.min_length != 0 || options.min_new_tokens != 0, minimum_length(options, context));
   add(options.forced_bos_token_id != -1 || !options.forced_eos_token_ids.empty(),
       forced_tokens(options, context));
+  add(!options.suppressed.empty() || !options.suppressed_first.empty(), suppressed_tokens(options));
   return filters;
 }
 

@@ -17,12 +17,15 @@ struct HistoryOptions {
   /// Forbidden sequences: the last token is forbidden after the others. As in Hugging Face, a single end
   /// token is not forbidden.
   std::vector<TokenIds> bad_words;
-  /// A row has at least so many tokens, given ones included, or so many new ones, before an end token.
+  /// A row has at least so many tokens, given ones included, before an end token; or, if min_new_tokens is
+  /// positive, at least so many new ones, whatever min_length says.
   std::int64_t min_length = 0, min_new_tokens = 0;
   /// Token forced after a row's only token (an encoder-decoder's start token), and tokens forced as the last
   /// one that max_new_tokens allows. -1 and an empty list: none.
   std::int64_t forced_bos_token_id = -1;
   TokenIds forced_eos_token_ids;
+  /// Ids that are forbidden always, and as the first new token (the first after a forced one).
+  TokenIds suppressed, suppressed_first;
 };
 
 /// Values that the options refer to.

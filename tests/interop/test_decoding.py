@@ -1,6 +1,7 @@
 """tzoo generate beside generate() of transformers: beams, penalties and bans, on padded batches."""
 
 import json
+import os
 import random
 import tempfile
 import unittest
@@ -26,6 +27,14 @@ FILTERS = [
     {"no_repeat_ngram_size": 1, "min_new_tokens": 5},
     {"bad_words_ids": [[i] for i in range(10, 30)] + [[31, 32], [33, 34]], "repetition_penalty": 1.2},
     {"min_new_tokens": 12, "forced_eos_token_id": 8, "no_repeat_ngram_size": 2},
+]
+# What only a generation_config.json says, besides all of the above.
+FILES = [
+    {"suppress_tokens": list(range(10, 40)), "begin_suppress_tokens": list(range(40, 55))},
+    {"max_length": 20, "min_length": 15, "repetition_penalty": 1.3},
+    {"min_length": 30, "min_new_tokens": 2, "num_beams": 2},
+    {"forced_eos_token_id": [8], "num_beams": 3, "early_stopping": "never", "length_penalty": 0.3},
+    {"temperature": 0.3, "top_k": 5, "no_repeat_ngram_size": 2},  # without do_sample they do nothing
 ]
 
 
@@ -63,11 +72,62 @@ class DecodingParity:
         self.assertTrue(any(row[-1] in ENDS and len(row) < 14 for row in different))  # some end, some go on
         self.assertTrue(any(len(row) == 14 for row in different))
 
+    def test_generation_config_file(self):
+        for seed, options in enumerate(self.BEAMS + self.FILTERS + FILES):
+            model, draw = self.generator(seed), random.Random(seed)
+            rows = [[draw.randrange(10, model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
+            count = {} if "max_length" in options else {"max_new_tokens": 14}
+            said = {**options, **count, "do_sample": False, "eos_token_id": ENDS}
+            with self.subTest(seed=seed, options=options), tempfile.TemporaryDirectory() as directory:
+                model.save_pretrained(directory)
+                path = os.path.join(directory, "generation_config.json")
+                with open(path, encoding="utf-8") as file:
+                    written = json.load(file)
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({**written, **said}, file)
+                ids, mask = padded(rows, self.SIDE, 0)
+                with torch.no_grad():
+                    out = type(model).from_pretrained(directory, attn_implementation="eager").eval().generate(
+                        ids, attention_mask=mask, pad_token_id=0)
+                begin = 1 if model.config.is_encoder_decoder else ids.size(1)
+                expected = [new_tokens(row, ENDS) for row in out[:, begin:].tolist()]
+                words = ["generate", "--model", directory, "--input_ids", json.dumps(rows), "--json"]
+                done = tzoo(*words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["ids"], expected)
+                # Flags override the file, and --generation_defaults ours leaves it out.
+                plain = self.expected(model, rows, 6, {})
+                done = tzoo(*words, "--max_new_tokens", "6", "--temperature", "0", "--generation_defaults", "ours")
+                self.assertEqual(json.loads(done.stdout)["ids"], plain, done.stderr)
+
     def test_beams(self):
         self.compare(self.BEAMS)
 
     def test_filters(self):
         self.compare(self.FILTERS)
+
+
+class Refusals(unittest.TestCase):
+    def test_keys_that_the_zoo_lacks_are_named(self):
+        model = Gpt2().generator(0)
+        with tempfile.TemporaryDirectory() as directory:
+            model.save_pretrained(directory)
+            path = os.path.join(directory, "generation_config.json")
+            words = ["generate", "--model", directory, "--input_ids", "[[1]]", "--max_new_tokens", "2"]
+            for key, value in {"guidance_scale": 1.5, "sequence_bias": [[[3], -1.0]], "encoder_no_repeat_ngram_size": 2,
+                               "num_beams": "four", "top_p": 7, "renormalize_logits": True, "stop_strings": 3}.items():
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({key: value, "do_sample": True}, file)
+                with self.subTest(key=key):
+                    done = tzoo(*words)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertIn(key, done.stderr)
+                    self.assertEqual(tzoo(*words, "--generation_defaults", "ours").returncode, 0)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"num_beams": 3, "do_sample": True}, file)
+            self.assertIn("do_sample", tzoo(*words).stderr)
+            self.assertEqual(tzoo(*words, "--temperature", "0").returncode, 0)
+            self.assertEqual(tzoo(*words, "--temperature", "0.7").returncode, 0)
 
 
 class Gpt2(DecodingParity, unittest.TestCase):

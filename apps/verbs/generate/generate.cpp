@@ -71,7 +71,7 @@ int run_generate(const Arguments& arguments) {
   const GenerateSession session = open_generate_session(flags);
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
-  GenerationOptions options = options_of(flags, session);
+  GenerationOptions options = options_of(flags, session, prompts);
   const std::unique_ptr<DecodingModel> loaded =
       load_decoding_model(flags.model, flags.compute, flags.weights);
   DecodingModel& model = *loaded;

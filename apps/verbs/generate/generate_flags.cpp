@@ -3,10 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/verbs/generate/generation_config_flags.h"
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
+
+using nlohmann::json;
 
 void add_input(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
@@ -18,6 +21,9 @@ void add_input(Flags& flags, GenerateFlags& values) {
       .placeholder("TEXT|-|FILE:PATH");
   flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row")
       .placeholder("'[[1, 2], [3]]'");
+  flags.choice("generation_defaults", values.generation_defaults, {"file", "ours"},
+               "defaults of flags that are not given: the checkpoint's generation_config.json where it says "
+               "something, or those of this help alone");
   flags.add("interactive", values.interactive,
             "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
@@ -27,6 +33,11 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
   flags
       .add("max_new_tokens", values.max_new_tokens,
            "most tokens to generate per row; an end token stops earlier")
+      .at_least(1);
+  flags
+      .add("max_length", values.max_length,
+           "maximum total length in tokens, prompt included (of an encoder-decoder: of its answer); "
+           "--max_new_tokens overrides it")
       .at_least(1);
   flags.add("num_samples", values.num_samples, "number of samples per prompt").at_least(1);
   flags
@@ -76,16 +87,23 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .add("bad_words_ids", values.bad_words_ids,
            "token sequences that must not be generated, a list for each")
       .placeholder("'[[1, 2], [3]]'");
-  flags.add("min_length", values.min_length, "minimum total length in tokens, prompt included").at_least(0);
+  flags.add("suppress_tokens", values.suppress_tokens, "ids that must not be generated")
+      .placeholder("'[1, 2]'");
+  flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token")
+      .placeholder("'[1, 2]'");
+  flags
+      .add("min_length", values.min_length,
+           "minimum total length in tokens, prompt included; --min_new_tokens overrides it")
+      .at_least(0);
   flags.add("min_new_tokens", values.min_new_tokens, "minimum number of new tokens").at_least(0);
   flags
       .add("forced_bos_token_id", values.forced_bos_token_id,
            "id of the token that must follow a row's start token")
       .at_least(0);
   flags
-      .add("forced_eos_token_id", values.forced_eos_token_id,
-           "id of the token that must be the last one when --max_new_tokens is reached")
-      .at_least(0);
+      .add("forced_eos_token_id", values.forced_eos_token_ids,
+           "id, or list of ids, one of which must be the last token when --max_new_tokens is reached")
+      .placeholder("ID|'[1, 2]'");
   flags.add("regex", values.regex, "structured output: all of the new text matches this regular expression")
       .placeholder("PATTERN");
   flags
@@ -206,8 +224,34 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
   check(flags, values);
+  if (values.generation_defaults == "file")
+    apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
   return true;
 }
+
+namespace {
+
+// The ids of a JSON list; nullopt if it is none.
+std::optional<TokenIds> ids_of(const json& list) {
+  if (!list.is_array()) return std::nullopt;
+  TokenIds ids;
+  for (const json& id : list) {
+    const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
+    if (!id.is_number_integer() || !fits) return std::nullopt;
+    ids.push_back(id.get<std::int64_t>());
+  }
+  return ids;
+}
+
+// An id, or a list of ids.
+TokenIds parse_ids(const std::string& flag, const std::string& text) {
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
+  if (!ids) throw Error("--", flag, ": expected ids, such as [1, 2], got '", text, "'");
+  return *ids;
+}
+
+}  // namespace
 
 GenerationOptions generation_options(const GenerateFlags& flags) {
   GenerationOptions options{.max_new_tokens = flags.max_new_tokens};
@@ -226,7 +270,12 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
                      .min_new_tokens = flags.min_new_tokens,
                      .forced_bos_token_id = flags.forced_bos_token_id.value_or(-1)};
   if (flags.bad_words_ids) options.history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
-  if (flags.forced_eos_token_id) options.history.forced_eos_token_ids = {*flags.forced_eos_token_id};
+  if (flags.suppress_tokens)
+    options.history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
+  if (flags.begin_suppress_tokens)
+    options.history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
+  if (flags.forced_eos_token_ids)
+    options.history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
   if (flags.penalty_alpha > 0)
     options.contrastive = {.penalty_alpha = flags.penalty_alpha, .top_k = flags.top_k};
   options.beams = flags.beams;
@@ -236,22 +285,24 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   return options;
 }
 
+std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_prompt) {
+  if (!flags.max_length) return flags.max_new_tokens;
+  if (*flags.max_length > longest_prompt) return *flags.max_length - longest_prompt;
+  throw Error("--max_length ", *flags.max_length, " leaves no new token after ", longest_prompt,
+              " tokens; --max_new_tokens counts new ones alone");
+}
+
 std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
-  const auto refuse = [&]() -> Error {
-    return Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
-  };
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array() || json.empty()) throw refuse();
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
   std::vector<TokenIds> rows;
-  for (const nlohmann::json& row : json) {
-    if (!row.is_array()) throw refuse();
-    rows.emplace_back();
-    for (const nlohmann::json& id : row) {
-      const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
-      if (!id.is_number_integer() || !fits) throw refuse();
-      rows.back().push_back(id.get<std::int64_t>());
-    }
+  bool good = parsed.is_array() && !parsed.empty();
+  for (const json& row : good ? parsed : json::array()) {
+    const std::optional<TokenIds> ids = ids_of(row);
+    good = good && ids;
+    rows.push_back(ids.value_or(TokenIds()));
   }
+  if (!good)
+    throw Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
   return rows;
 }
 

@@ -16,6 +16,7 @@ namespace zoo {
 struct GenerateFlags {
   std::filesystem::path model;
   std::optional<std::string> prompt, input_ids;
+  std::string generation_defaults = "file";
   bool interactive = false;
 
   std::int64_t num_samples = 1, max_new_tokens = 200, top_k = 200;
@@ -27,7 +28,8 @@ struct GenerateFlags {
   std::vector<std::string> bad_words, stop;
   std::optional<std::string> bad_words_ids, regex;
   std::filesystem::path json_schema;
-  std::optional<std::int64_t> forced_bos_token_id, forced_eos_token_id;
+  std::optional<std::string> suppress_tokens, begin_suppress_tokens, forced_eos_token_ids;
+  std::optional<std::int64_t> forced_bos_token_id, max_length;
 
   std::filesystem::path draft_model;
   std::int64_t draft_tokens = 4;
@@ -45,6 +47,11 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values);
 
 /// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.
 GenerationOptions generation_options(const GenerateFlags& flags);
+
+/// New tokens that --max_length leaves after `longest_prompt` tokens (an encoder-decoder's start token is
+/// one), or
+/// --max_new_tokens. Throws Error if none are left.
+std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_prompt);
 
 /// Parses ids such as '[[1, 2], [3]]'. Throws Error naming the flag.
 std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text);

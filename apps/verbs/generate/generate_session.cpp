@@ -129,8 +129,14 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   return repeated;
 }
 
-GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session) {
+GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
+                             const std::vector<TokenIds>& prompts) {
   GenerationOptions options = generation_options(flags);
+  std::size_t longest = session.has_encoder() ? 1 : 0;
+  for (const TokenIds& prompt : prompts) {
+    if (!session.has_encoder()) longest = std::max(longest, prompt.size());
+  }
+  options.max_new_tokens = new_token_limit(flags, static_cast<std::int64_t>(longest));
   options.eos_token_ids = session.defaults.eos_token_ids;
   options.decoder_start_token_id = session.defaults.decoder_start_token_id.value_or(-1);
   for (const std::string& text : flags.bad_words) {

@@ -32,7 +32,8 @@ GenerateSession open_generate_session(const GenerateFlags& flags);
 std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session);
 
 /// Options from the flags, completed by the checkpoint and its tokenizer.
-GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session);
+GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
+                             const std::vector<TokenIds>& prompts);
 
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
 /// have a tokenizer and outlive this object.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/verbs/generate/generation_config_flags.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
@@ -17,20 +18,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct TranslateFlags {
-  std::filesystem::path model;
+  GenerateFlags generation{.max_new_tokens = 128, .temperature = 0};
   TextFlags text;
   std::string prefix;
-  std::int64_t max_new_tokens = 128, batch_size = 16;
+  std::int64_t batch_size = 16;
   bool json = false;
-  PackedWeights weights;
-  ComputeOptions compute;
 };
 
 bool read_flags(const Arguments& arguments, TranslateFlags& values) {
-  Flags flags(arguments.command,
-              "Translates or summarises texts with an encoder-decoder such as T5, by greedy decoding.");
+  Flags flags(
+      arguments.command,
+      "Translates or summarises texts with an encoder-decoder such as T5, as its generation_config.json "
+      "says (number of beams, penalties, …), else by greedy decoding.");
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  GenerateFlags& generation = values.generation;
+  flags.add("model", generation.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
   flags
       .add("prefix", values.prefix,
@@ -38,17 +40,28 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .placeholder("TEXT");
   flags.group("Output");
   flags
-      .add("max_new_tokens", values.max_new_tokens,
+      .add("max_new_tokens", generation.max_new_tokens,
            "most tokens to generate per text; an end token stops earlier")
       .at_least(1);
+  flags.choice("generation_defaults", generation.generation_defaults, {"file", "ours"},
+               "file: what the checkpoint's generation_config.json says; ours: greedy decoding");
+  flags.add("num_beams", generation.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
   flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
-  values.weights.add_to(flags);
-  values.weights.add_cache_to(flags);
-  flags.add_compute(values.compute);
+  generation.weights.add_to(flags);
+  generation.weights.add_cache_to(flags);
+  flags.add_compute(generation.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
-  return flags.parse(arguments);
+  if (!flags.parse(arguments)) return false;
+  if (generation.generation_defaults == "file")
+    apply_generation_config(generation, [&](std::string_view name) { return flags.given(name); });
+  generation.beams.num_return_sequences = 1;
+  if (!generation.stop.empty())
+    throw Error(
+        "generation_config.json: 'stop_strings' is not supported by translate; --generation_defaults "
+        "ours leaves the file out");
+  return true;
 }
 
 std::vector<std::int64_t> prompt_of(const TextModel& model, const std::string& text) {
@@ -72,13 +85,15 @@ int run_translate(const Arguments& arguments) {
   TranslateFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   require_utf8(flags.prefix, "--prefix");
-  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kSeq2SeqLm);
-  const std::unique_ptr<DecodingModel> decoder = decoding_model(model.model, flags.compute, flags.weights);
-  const GenerationDefaults defaults = read_generation_defaults(flags.model);
-  const GenerationOptions options{.max_new_tokens = flags.max_new_tokens,
-                                  .sampling = {.temperature = 0},
-                                  .eos_token_ids = defaults.eos_token_ids,
-                                  .decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1)};
+  const GenerateFlags& generation = flags.generation;
+  const TextModel model =
+      load_text_model(generation.model, generation.compute, generation.weights, Head::kSeq2SeqLm);
+  const auto decoder = decoding_model(model.model, generation.compute, generation.weights);
+  const GenerationDefaults defaults = read_generation_defaults(generation.model);
+  GenerationOptions options = generation_options(generation);
+  options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
+  options.eos_token_ids = defaults.eos_token_ids;
+  options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
   TextInput input(flags.text);
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {

@@ -1,0 +1,155 @@
+#include "apps/verbs/generate/generation_config_flags.h"
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "models/formats/config_reader.h"
+#include "models/generation/generation_config.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+using Given = std::function<bool(std::string_view)>;
+
+// Keys of transformers' GenerationConfig that change the ids and that the zoo lacks, with the value that
+// switches each off; null does, too.
+const std::array<std::pair<const char*, json>, 17> kUnsupported{
+    {{"guidance_scale", 1.0},
+     {"epsilon_cutoff", 0.0},
+     {"eta_cutoff", 0.0},
+     {"top_h", nullptr},
+     {"encoder_repetition_penalty", 1.0},
+     {"encoder_no_repeat_ngram_size", 0},
+     {"sequence_bias", nullptr},
+     {"exponential_decay_length_penalty", nullptr},
+     {"renormalize_logits", false},
+     {"remove_invalid_values", false},
+     {"force_words_ids", nullptr},
+     {"constraints", nullptr},
+     {"forced_decoder_ids", nullptr},
+     {"watermarking_config", nullptr},
+     {"dola_layers", nullptr},
+     {"token_healing", false},
+     {"max_time", nullptr}}};
+
+class Defaults {
+ public:
+  Defaults(const json& file, const std::string& path, const Given& given)
+      : reader_(file, path), given_(given) {}
+
+  void refuse_unsupported() const {
+    for (const auto& [key, off] : kUnsupported) {
+      if (!reader_.is(key, off)) reader_.refuse(key, "which is not supported; " + std::string(kLeaveOut));
+    }
+  }
+
+  bool says(const char* key) const { return reader_.has(key) && !given_(key); }
+
+  void set(const char* key, std::int64_t& value) const {
+    if (says(key)) value = reader_.get_int(key, value);
+  }
+  void set(const char* key, std::optional<std::int64_t>& value) const {
+    if (says(key)) value = reader_.get_int(key, 0);
+  }
+  void set(const char* key, double& value) const {
+    if (says(key)) value = reader_.get_double(key, value);
+  }
+  void set(const char* key, std::optional<std::string>& value) const {  // a flag of JSON text
+    if (says(key)) value = reader_.at(key).dump();
+  }
+
+  // transformers reads the other keys only if do_sample is true. A file without it says nothing of sampling.
+  void set_sampling(GenerateFlags& flags) const {
+    if (!reader_.has("do_sample")) return;
+    const bool samples = reader_.get_bool("do_sample", false);
+    if (!given_("temperature")) flags.temperature = samples ? reader_.get_double("temperature", 1.0) : 0.0;
+    if (!samples) return;
+    if (!given_("top_k")) flags.top_k = reader_.get_int("top_k", kTheirTopK);
+    set("top_p", flags.top_p);
+    set("min_p", flags.min_p);
+    set("typical_p", flags.typical_p);
+  }
+
+  void set_beams(GenerateFlags& flags) const {
+    set("num_beams", flags.beams.num_beams);
+    if (flags.beams.num_beams < 2) return;
+    set("length_penalty", flags.beams.length_penalty);
+    set("num_return_sequences", flags.beams.num_return_sequences);
+    set("num_beam_groups", flags.beams.num_beam_groups);
+    set("diversity_penalty", flags.beams.diversity_penalty);
+    if (!says("early_stopping")) return;
+    if (reader_.at("early_stopping") == json("never")) {
+      flags.beams.early_stopping = EarlyStopping::kNever;
+    } else {
+      flags.early_stopping = reader_.get_bool("early_stopping", false);
+    }
+  }
+
+  void set_ends(GenerateFlags& flags) const {
+    if (!given_("max_length")) set("max_new_tokens", flags.max_new_tokens);
+    const bool says_new_tokens = given_("max_new_tokens") || says("max_new_tokens");
+    if (!says_new_tokens) set("max_length", flags.max_length);
+    if (!given_("min_length")) set("min_new_tokens", flags.min_new_tokens);
+    if (!given_("min_new_tokens")) set("min_length", flags.min_length);
+    if (!says("stop_strings") || given_("stop")) return;
+    const json& stop = reader_.at("stop_strings");
+    for (const json& text : stop.is_array() ? stop : json::array({stop})) {
+      if (!text.is_string()) reader_.refuse("stop_strings", "expected a text or a list of texts");
+      flags.stop.push_back(text.get<std::string>());
+    }
+  }
+
+  void set_history(GenerateFlags& flags) const {
+    set("repetition_penalty", flags.repetition_penalty);
+    set("no_repeat_ngram_size", flags.no_repeat_ngram_size);
+    set("bad_words_ids", flags.bad_words_ids);
+    set("suppress_tokens", flags.suppress_tokens);
+    set("begin_suppress_tokens", flags.begin_suppress_tokens);
+    set("forced_bos_token_id", flags.forced_bos_token_id);
+    if (!says("forced_eos_token_id")) return;
+    const json& ids = reader_.at("forced_eos_token_id");
+    flags.forced_eos_token_ids = (ids.is_array() ? ids : json::array({ids})).dump();
+  }
+
+  // Beam search that samples exists there, not here.
+  void check_beams_do_not_sample(const GenerateFlags& flags) const {
+    if (flags.beams.num_beams > 1 && reader_.get_bool("do_sample", false))
+      reader_.refuse("do_sample", "beside num_beams, which do not sample here; give --num_beams 1 or " +
+                                      std::string("--temperature 0"));
+  }
+
+ private:
+  static constexpr const char* kLeaveOut = "--generation_defaults ours leaves the file out";
+  static constexpr std::int64_t kTheirTopK = 50;  // of a file that samples and does not say it
+
+  ConfigReader reader_;
+  const Given& given_;
+};
+
+}  // namespace
+
+void apply_generation_config(GenerateFlags& flags, const Given& given) {
+  const std::filesystem::path path = generation_config_path(flags.model);
+  const json file = read_json(path);
+  const Defaults defaults(file, path.string(), given);
+  defaults.refuse_unsupported();
+  defaults.set("penalty_alpha", flags.penalty_alpha);
+  const bool beams_asked = given("num_beams") && flags.beams.num_beams > 1;
+  const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
+                         given("typical_p") || given("penalty_alpha") || given("draft_model") ||
+                         given("num_samples");
+  const bool greedy_asked = given("temperature") && flags.temperature == 0.0;
+  if (!way_asked || greedy_asked) defaults.set_beams(flags);
+  if (!beams_asked && !greedy_asked) {
+    if (!way_asked) defaults.check_beams_do_not_sample(flags);
+    if (flags.beams.num_beams < 2) defaults.set_sampling(flags);
+  }
+  defaults.set_history(flags);
+  defaults.set_ends(flags);
+}
+
+}  // namespace zoo

@@ -24,6 +24,7 @@ enum class Head {
   kTokenClassification,
   kQuestionAnswering,
   kNextSentence,
+  kPretraining,  // masked-lm and next-sentence (ALBERT: sentence order) together
 };
 
 /// "causal-lm", …: the names that flags use.

@@ -10,7 +10,7 @@
 #include <torch/nn/module.h>
 
 #include "models/heads/losses.h"
-#include "models/layers/attention/key_value_cache.h"
+#include "models/layers/attention/attention.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
@@ -23,9 +23,11 @@ struct ModelInputs {
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions
-  at::Tensor memory;   // [B, S, C], the encoder's earlier output for input_ids; undefined: it is computed
+  at::Tensor
+      memory;  // [B, S, C], an encoder's output for input_ids if it is known; undefined: it is computed
   at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
   at::Tensor targets;  // [B, T]: target of each position, already shifted; -100 is ignored
+  at::Tensor sentence_labels;  // [B] of a pretraining head, whose loss is the sum of both; -100 is ignored
   /// [N], which of the B T labels are not ignored, in ascending order: a masked-lm head then makes logits
   /// [N, V] of these alone, and a loss that is the same. Undefined: of all.
   at::Tensor label_positions;
@@ -35,6 +37,7 @@ struct ModelInputs {
   bool loss_only = false;         // a language model with labels may leave out its logits, which are large
   bool output_hidden_states = false;
   bool output_attentions = false;
+  bool output_heads = false;
 };
 
 /// Outputs of a model; fields that do not apply are undefined or empty.
@@ -42,6 +45,7 @@ struct ModelOutput {
   at::Tensor logits;                      // [B, T, V]; [B, labels] of a head that classifies sequences;
                                           // [N, V] where label_positions were given
   at::Tensor start_logits, end_logits;    // [B, T], of question answering
+  at::Tensor sentence_logits;             // [B, 2], of a pretraining head
   at::Tensor pooler_output;               // [B, C], of a bare encoder that has a pooler
   at::Tensor loss;                        // [], mean over the labels that are not ignored, in nats, float32
   at::Tensor last_hidden_state;           // [B, T, C]
@@ -52,6 +56,7 @@ struct ModelOutput {
   std::vector<at::Tensor> encoder_hidden_states;
   std::vector<at::Tensor> encoder_attentions;
   std::vector<at::Tensor> cross_attentions;  // num_decoder_layers of [B, H, T, S]
+  std::vector<HeadRecord> heads;             // of each self-attention, an encoder's before its decoder's
 };
 
 class EmbeddingsImpl;
@@ -79,6 +84,7 @@ struct ModelParts {
   std::shared_ptr<EmbeddingsImpl> embeddings;  // of all stacks
   std::shared_ptr<TransformerStackImpl> encoder, decoder;
   HeadParts head;
+  HeadParts sentence_head;  // beside it, of a pretraining head
 
   bool generates() const {
     return decoder && head.tokens == HeadParts::Tokens::kAll && head.weight.defined();

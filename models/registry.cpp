@@ -25,7 +25,8 @@ const std::vector<std::string> kHeadNames{"base",
                                           "sequence-classification",
                                           "token-classification",
                                           "question-answering",
-                                          "next-sentence"};
+                                          "next-sentence",
+                                          "pretraining"};
 
 }  // namespace
 

@@ -42,7 +42,7 @@ struct Method {
 };
 
 at::Tensor full(const Heads& h, bool explicit_weights) {
-  return scaled_dot_product_attention(h.q, h.k, h.v, {}, {.need_weights = explicit_weights}).output;
+  return ops::scaled_dot_product_attention(h.q, h.k, h.v, {}, {.need_weights = explicit_weights}).output;
 }
 
 at::Tensor sparse(const Heads& h, AttentionKind kind, std::int64_t window) {

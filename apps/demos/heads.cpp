@@ -34,11 +34,11 @@ HeadPattern pattern_of_map(const at::Tensor& map) {
 // Relative change of the output when this head's contribution is removed.
 double importance(SelfAttention& attention, const at::Tensor& x, std::int64_t head, std::int64_t heads) {
   const std::int64_t size = kWidth / heads;
-  const at::Tensor whole = attention(x, SelfAttentionContext{}).output;
+  const at::Tensor whole = attention(x, SelfAttentionContext{});
   at::Tensor part = attention->out->weight.slice(1, head * size, (head + 1) * size);
   const at::Tensor kept = part.clone();
   part.zero_();
-  const at::Tensor without = attention(x, SelfAttentionContext{}).output;
+  const at::Tensor without = attention(x, SelfAttentionContext{});
   part.copy_(kept);
   return ((whole - without).norm() / whole.norm()).item<double>();
 }
@@ -100,7 +100,8 @@ int demo_heads(const Arguments& arguments) {
   at::Tensor shown;
   for (const std::int64_t heads : {1, 8, 16}) {
     SelfAttention attention = attention_of(heads, seed);
-    const at::Tensor maps = attention(x, SelfAttentionContext{.need_weights = true}).weights;
+    at::Tensor maps;
+    attention(x, SelfAttentionContext{.weights = &maps});
     std::int64_t count = 0;
     for (const auto& parameter : attention->parameters()) count += parameter.numel();
     double entropy = 0;

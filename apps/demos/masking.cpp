@@ -31,7 +31,7 @@ AttentionOutput attend(const Heads& heads, const Case& what) {
   const at::Tensor keep = what.keep.empty() ? at::Tensor() : at::tensor(what.keep).unsqueeze(0);
   const AttentionMask mask = make_attention_mask(
       keep, {.queries = length, .keys = length, .causal = what.causal}, at::kFloat, at::kCPU);
-  return scaled_dot_product_attention(heads.q, heads.k, heads.v, mask, {.need_weights = true});
+  return ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, mask, {.need_weights = true});
 }
 
 void print(const std::string& title, const at::Tensor& weights, const std::vector<std::string>& words) {

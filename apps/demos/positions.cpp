@@ -45,9 +45,7 @@ void print_order(const at::Generator& generator) {
   const at::NoGradGuard no_grad;
   const at::Tensor words = at::randn({1, 6, kWidth}, generator), places = sinusoidal_positions(6, kWidth);
   const auto difference = [&](const at::Tensor& positions) {
-    const auto attend = [&](const at::Tensor& x) {
-      return attention(x + positions, SelfAttentionContext{}).output;
-    };
+    const auto attend = [&](const at::Tensor& x) { return attention(x + positions, SelfAttentionContext{}); };
     return (attend(words.flip(1)) - attend(words).flip(1)).abs().max().item<double>();
   };
   std::cout << "Words in reverse order: the outputs are the same in reverse order without positions (they "

@@ -25,7 +25,7 @@ struct Measured {
 Measured measure(const at::Tensor& q, const at::Tensor& k, double scale) {
   const at::Tensor scores = q.matmul(k.transpose(-2, -1)) * scale;
   const at::Tensor weights =
-      scaled_dot_product_attention(q, k, k, {}, {.scale = scale, .need_weights = true}).weights;
+      ops::scaled_dot_product_attention(q, k, k, {}, {.scale = scale, .need_weights = true}).weights;
   return {scores.var().item<double>(), std::get<0>(weights.max(-1)).mean().item<double>(),
           (weights * (1 - weights)).sum(-1).mean().item<double>()};
 }

@@ -38,10 +38,10 @@ class TwoQuestions : public torch::nn::Module {
   /// [B, T, 2, words], and the weights [B, H, T, T].
   std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& ids) {
     const at::Tensor x = words->forward(ids) + positions->weight;
-    SelfAttentionContext context{.need_weights = true};
-    context.mask.causal = true;
-    const AttentionOutput attended = attention(x, context);
-    return {answers(attended.output).unflatten(-1, {2, kWords}), attended.weights};
+    at::Tensor weights;
+    const at::Tensor attended =
+        attention(x, SelfAttentionContext{.mask = {.causal = true}, .weights = &weights});
+    return {answers(attended).unflatten(-1, {2, kWords}), weights};
   }
 
   Embedding words{nullptr}, positions{nullptr};

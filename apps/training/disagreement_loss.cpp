@@ -1,5 +1,6 @@
 #include "apps/training/disagreement_loss.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "data/base/error.h"
@@ -8,28 +9,11 @@
 namespace zoo {
 namespace {
 
-template <class Do>
-void for_each_attention(const Model& model, const Do& act) {
-  for (const auto& module : model.modules(/*include_self=*/false)) {
-    if (auto* attention = module->as<SelfAttentionImpl>()) act(*attention);
-  }
+bool has_self_attention(const Model& model) {
+  const auto modules = model.modules(/*include_self=*/false);
+  return std::any_of(modules.begin(), modules.end(),
+                     [](const auto& module) { return module->template as<SelfAttentionImpl>() != nullptr; });
 }
-
-// While in scope, the model's attentions record the outputs of their heads: one entry per layer.
-class Recording {
- public:
-  Recording(const Model& model, std::vector<HeadRecord>& records) : model_(model) {
-    for_each_attention(model_, [&](SelfAttentionImpl& attention) { attention.records = &records; });
-  }
-  ~Recording() {
-    for_each_attention(model_, [](SelfAttentionImpl& attention) { attention.records = nullptr; });
-  }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
- private:
-  const Model& model_;
-};
 
 }  // namespace
 
@@ -37,47 +21,42 @@ std::vector<std::string> disagreement_names() {
   return {"none", "positions", "subspaces", "outputs"};
 }
 
-Disagreement disagreement_named(const std::string& name) {
+std::optional<Disagreement> disagreement_named(const std::string& name) {
   const auto names = disagreement_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<Disagreement>(i);
+    if (names[i] == name) return i == 0 ? std::nullopt : std::optional(static_cast<Disagreement>(i - 1));
   }
   throw Error("--disagreement: expected none, positions, subspaces or outputs, got '", name, "'");
 }
 
-DisagreementLoss::DisagreementLoss(std::shared_ptr<Model> model, Disagreement kind, double weight)
-    : model_(std::move(model)), kind_(kind), weight_(weight) {
-  if (kind_ == Disagreement::kNone) return;
-  bool watches = false;
-  for_each_attention(*model_, [&](SelfAttentionImpl&) { watches = true; });
-  if (!watches) throw Error("--disagreement: the model has no attention whose heads could differ");
-  if (model_->config().num_heads < 2)
-    throw Error("--disagreement: the model's attentions have one head each");
+DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)
+    : kind_(kind), weight_(weight) {
+  if (!has_self_attention(model))
+    throw Error("--disagreement: the model has no attention whose heads could differ");
+  if (model.config().num_heads < 2) throw Error("--disagreement: the model's attentions have one head each");
 }
 
-ModelOutput DisagreementLoss::forward(ModelInputs inputs) const {
-  if (kind_ == Disagreement::kNone) return model_->forward(inputs);
-  inputs.output_attentions = inputs.output_attentions || kind_ == Disagreement::kPositions;
-  std::vector<HeadRecord> records;
-  std::optional<Recording> recording;
-  if (kind_ != Disagreement::kPositions) recording.emplace(*model_, records);
-  ModelOutput output = model_->forward(inputs);
-  output.loss = output.loss + weight_ * similarity(output, records);
+ModelOutput DisagreementLoss::forward(Model& model, ModelInputs inputs) const {
+  if (kind_ == Disagreement::kPositions) {
+    inputs.output_attentions = true;
+  } else {
+    inputs.output_heads = true;
+  }
+  ModelOutput output = model.forward(inputs);
+  output.loss = output.loss + weight_ * similarity(output);
   return output;
 }
 
-at::Tensor DisagreementLoss::similarity(const ModelOutput& output,
-                                        const std::vector<HeadRecord>& records) const {
+at::Tensor DisagreementLoss::similarity(const ModelOutput& output) const {
   std::vector<at::Tensor> layers;
   if (kind_ == Disagreement::kPositions) {
     for (const auto* weights : {&output.encoder_attentions, &output.attentions}) {
       for (const at::Tensor& each : *weights) layers.push_back(position_similarity(each.to(at::kFloat)));
     }
-  } else {
-    for (const HeadRecord& each : records) {
-      const at::Tensor& heads = kind_ == Disagreement::kSubspaces ? each.values : each.outputs;
-      layers.push_back(subspace_similarity(heads.to(at::kFloat)));
-    }
+  }
+  for (const HeadRecord& each : output.heads) {
+    const at::Tensor& heads = kind_ == Disagreement::kSubspaces ? each.values : each.outputs;
+    layers.push_back(subspace_similarity(heads.to(at::kFloat)));
   }
   at::Tensor sum = layers.front();
   for (std::size_t i = 1; i < layers.size(); ++i) sum = sum + layers[i];

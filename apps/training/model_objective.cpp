@@ -6,11 +6,7 @@ namespace zoo {
 
 ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter,
                                LossOptions loss)
-    : model_(std::move(model)),
-      batches_(batches),
-      meter_(std::move(meter)),
-      disagreement_(model_, Disagreement::kNone, 0.0),
-      loss_(std::move(loss)) {}
+    : model_(std::move(model)), batches_(batches), meter_(std::move(meter)), loss_(std::move(loss)) {}
 
 Batch ModelObjective::training(std::int64_t micro_step) {
   ModelBatch batch = batches_.training(micro_step);
@@ -23,7 +19,7 @@ Batch ModelObjective::training(std::int64_t micro_step) {
   }
   return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
             const LoraAdapters::Scope scope(adapters_.get());
-            return disagreement_.forward(inputs).loss;
+            return (disagreement_ ? disagreement_->forward(*model_, inputs) : model_->forward(inputs)).loss;
           }};
 }
 

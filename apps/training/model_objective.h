@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
@@ -19,7 +20,7 @@ class ModelObjective final : public Objective {
                  LossOptions loss = {});
 
   /// Adds a penalty on similar heads to the training loss. Throws Error as DisagreementLoss does.
-  void penalize(Disagreement kind, double weight) { disagreement_ = {model_, kind, weight}; }
+  void penalize(Disagreement kind, double weight) { disagreement_ = DisagreementLoss(*model_, kind, weight); }
 
   /// Forward passes use these adapters.
   void adapt(std::shared_ptr<LoraAdapters> adapters) { adapters_ = std::move(adapters); }
@@ -35,7 +36,7 @@ class ModelObjective final : public Objective {
   std::shared_ptr<Model> model_;
   Batches& batches_;
   std::unique_ptr<Meter> meter_;
-  DisagreementLoss disagreement_;
+  std::optional<DisagreementLoss> disagreement_;
   LossOptions loss_;
   std::shared_ptr<LoraAdapters> adapters_;
 };

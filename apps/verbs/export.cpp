@@ -92,6 +92,8 @@ void export_directory(const ExportFlags& values) {
   if (!values.verify) return;
   std::cout << "verified " << verify_huggingface(values.model, values.output)
             << " tensors: equal in every bit\n";
+  if (!written.unused.empty())
+    std::cout << "not verified: " << written.unused.size() << " tensors of the source that are left out\n";
 }
 
 }  // namespace

@@ -92,13 +92,15 @@ std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& 
   return decoding_model(std::move(loaded.model), compute, choice);
 }
 
-void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWeights& choice) {
+std::shared_ptr<Model> with_packed_encoder(std::shared_ptr<Model> model, const ComputeOptions& compute,
+                                           const PackedWeights& choice) {
   const std::optional<PackOptions> options = options_for(compute, choice);
-  if (options && device_of(compute).is_cpu() && can_pack_encoder(model)) {
+  if (options && device_of(compute).is_cpu() && can_pack_encoder(*model)) {
     give_back_idle_memory();
-    return pack_encoder(model, *options);
+    return pack_encoder(std::move(model), *options);
   }
   check_modules_fit(choice, " here");
+  return model;
 }
 
 }  // namespace zoo

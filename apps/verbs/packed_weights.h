@@ -33,7 +33,9 @@ std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& 
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice);
 
-/// Packs the model's encoder as `choice` says, if it has an encoder that supports packing.
-void pack_encoder_of(Model& model, const ComputeOptions& compute, const PackedWeights& choice);
+/// The model with its encoder packed as `choice` says, or itself if no packing was asked for or its encoder
+/// does not support it. Throws Error if `choice` names weights that only packing has.
+std::shared_ptr<Model> with_packed_encoder(std::shared_ptr<Model> model, const ComputeOptions& compute,
+                                           const PackedWeights& choice);
 
 }  // namespace zoo

@@ -19,7 +19,8 @@ void add_layers(NamedTensors& tensors, const std::string& name, const std::vecto
 
 NamedTensors tensors_of(const ModelOutput& output, Head head) {
   NamedTensors tensors;
-  add(tensors, "logits", output.logits);
+  add(tensors, head == Head::kPretraining ? "prediction_logits" : "logits", output.logits);
+  add(tensors, "seq_relationship_logits", output.sentence_logits);
   add(tensors, "start_logits", output.start_logits);
   add(tensors, "end_logits", output.end_logits);
   if (head == Head::kBase) {

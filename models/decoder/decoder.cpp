@@ -24,10 +24,12 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
                                          .positions = inputs.position_ids,
                                          .cache = inputs.cache,
                                          .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions});
+                                         .output_attentions = inputs.output_attentions,
+                                         .output_heads = inputs.output_heads});
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
+  output.heads = std::move(result.heads);
   output.last_hidden_state = std::move(result.hidden);
   apply_head(inputs, output);
   return output;

@@ -6,6 +6,7 @@
 #include "models/ops/dropout.h"
 
 namespace zoo::encoder {
+
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
 }
@@ -22,17 +23,29 @@ EncoderModel::EncoderModel(const TransformerConfig& config, bool with_pooler) : 
   if (with_pooler) pooler = register_module("pooler", Pooler(config.hidden_size));
 }
 
-ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
+StackOutput EncoderModel::encode(const ModelInputs& inputs) {
+  if (inputs.memory.defined()) {
+    TORCH_CHECK(!inputs.output_hidden_states && !inputs.output_attentions && !inputs.output_heads,
+                "an encoder's output without its layers was given: hidden states, attentions and heads are "
+                "unknown");
+    return {.hidden = inputs.memory};
+  }
   const at::Tensor embedded = embeddings(EmbeddingInputs{
       .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
-  StackOutput result = stack(StackInputs{.embeddings = embedded,
-                                         .attention_mask = inputs.attention_mask,
-                                         .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions});
+  return stack(StackInputs{.embeddings = embedded,
+                           .attention_mask = inputs.attention_mask,
+                           .output_hidden_states = inputs.output_hidden_states,
+                           .output_attentions = inputs.output_attentions,
+                           .output_heads = inputs.output_heads});
+}
+
+ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
+  StackOutput result = encode(inputs);
   ModelOutput output;
   output.last_hidden_state = std::move(result.hidden);
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
+  output.heads = std::move(result.heads);
   if (pooler) output.pooler_output = pooler(output.last_hidden_state);
   apply_head(inputs, output);
   return output;
@@ -42,8 +55,8 @@ void EncoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
   TORCH_CHECK(!inputs.labels.defined(), "a bare model has no loss: labels need a head");
 }
 
-at::Tensor EncoderModel::drop(const at::Tensor& x, double rate) const {
-  return zoo::dropout(x, rate, is_training());
+at::Tensor EncoderModel::dropout(const at::Tensor& x, double rate) const {
+  return ops::dropout(x, is_training() ? rate : 0.0);
 }
 
 ModelParts EncoderModel::parts() const {
@@ -58,6 +71,8 @@ std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const S
       return std::make_shared<MaskedLm>(config, style);
     case Head::kNextSentence:
       return std::make_shared<NextSentence>(config);
+    case Head::kPretraining:
+      return std::make_shared<Pretraining>(config, style);
     case Head::kSequenceClassification:
       return std::make_shared<SequenceClassifier>(config, style);
     case Head::kTokenClassification:

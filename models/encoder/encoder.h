@@ -41,7 +41,11 @@ class EncoderModel : public Model {
   /// Steps of apply_head() before the loss.
   virtual HeadParts head_parts() const { return {}; }
 
-  at::Tensor drop(const at::Tensor& x, double rate) const;
+  /// Dropout in training.
+  at::Tensor dropout(const at::Tensor& x, double rate) const;
+
+ private:
+  StackOutput encode(const ModelInputs& inputs);
 };
 
 /// Builds the encoder with the head. Throws c10::Error for a head that no encoder has.

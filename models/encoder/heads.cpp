@@ -7,9 +7,17 @@
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
+namespace {
 
-MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style)
-    : EncoderModel(config, /*with_pooler=*/false),
+void check_sentence_labels(const at::Tensor& labels, const at::Tensor& logits) {
+  TORCH_CHECK(labels.dim() == 1 && labels.size(0) == logits.size(0), "labels of next sentences must be [",
+              logits.size(0), "], got ", labels.sizes());
+}
+
+}  // namespace
+
+MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler)
+    : EncoderModel(config, with_pooler),
       activation_(style.prediction_activation.value_or(config.activation)) {
   const std::int64_t width = config.embedding_width();
   const bool tied = config.tie_word_embeddings;
@@ -64,11 +72,11 @@ void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& outp
   const double rate = config_.classifier_dropout;
   at::Tensor vector = pooler ? output.pooler_output : output.last_hidden_state.select(1, 0);
   if (sentence_vector_ == SentenceVector::kTanh) {
-    vector = at::tanh(sentence_dense(drop(vector, rate)));
+    vector = at::tanh(sentence_dense(dropout(vector, rate)));
   } else if (sentence_vector_ == SentenceVector::kRelu) {
     vector = at::relu(sentence_dense(vector));
   }
-  output.logits = sentence_classifier(drop(vector, rate));
+  output.logits = sentence_classifier(dropout(vector, rate));
   if (inputs.labels.defined())
     output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
 }
@@ -89,8 +97,7 @@ NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(confi
 void NextSentence::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   output.logits = next_sentence(output.pooler_output);
   if (!inputs.labels.defined()) return;
-  TORCH_CHECK(inputs.labels.dim() == 1 && inputs.labels.size(0) == output.logits.size(0),
-              "labels of next sentences must be [", output.logits.size(0), "], got ", inputs.labels.sizes());
+  check_sentence_labels(inputs.labels, output.logits);
   output.loss = cross_entropy(output.logits, inputs.labels);
 }
 
@@ -101,13 +108,37 @@ HeadParts NextSentence::head_parts() const {
           .bias = next_sentence->bias};
 }
 
+Pretraining::Pretraining(const TransformerConfig& config, const Style& style)
+    : MaskedLm(config, style, /*with_pooler=*/true),
+      sentence_dropout_(style.drops_sentence_order ? config.classifier_dropout : 0.0) {
+  next_sentence = register_module("next_sentence", Linear(config.hidden_size, 2));
+}
+
+void Pretraining::apply_head(const ModelInputs& inputs, ModelOutput& output) {
+  MaskedLm::apply_head(inputs, output);
+  output.sentence_logits = next_sentence(dropout(output.pooler_output, sentence_dropout_));
+  if (!inputs.sentence_labels.defined()) return;
+  check_sentence_labels(inputs.sentence_labels, output.sentence_logits);
+  const at::Tensor loss = cross_entropy(output.sentence_logits, inputs.sentence_labels);
+  output.loss = output.loss.defined() ? output.loss + loss : loss;
+}
+
+ModelParts Pretraining::parts() const {
+  ModelParts parts = MaskedLm::parts();
+  parts.sentence_head = {.tokens = HeadParts::Tokens::kFirst,
+                         .dense = pooler->dense.ptr(),
+                         .weight = next_sentence->weight,
+                         .bias = next_sentence->bias};
+  return parts;
+}
+
 TokenClassifier::TokenClassifier(const TransformerConfig& config)
     : EncoderModel(config, /*with_pooler=*/false) {
   token_classifier = register_module("token_classifier", Linear(config.hidden_size, config.num_labels));
 }
 
 void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  output.logits = token_classifier(drop(output.last_hidden_state, config_.token_dropout));
+  output.logits = token_classifier(dropout(output.last_hidden_state, config_.token_dropout));
   if (!inputs.labels.defined()) return;
   TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
               " as input_ids, got ", inputs.labels.sizes());
@@ -126,7 +157,7 @@ QuestionAnswering::QuestionAnswering(const TransformerConfig& config)
 }
 
 void QuestionAnswering::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  const auto logits = span(drop(output.last_hidden_state, config_.answer_dropout)).unbind(-1);
+  const auto logits = span(dropout(output.last_hidden_state, config_.answer_dropout)).unbind(-1);
   output.start_logits = logits[0];
   output.end_logits = logits[1];
   if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);

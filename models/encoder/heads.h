@@ -9,7 +9,7 @@ namespace zoo::encoder {
 /// labels [B, T].
 class MaskedLm : public EncoderModel {
  public:
-  MaskedLm(const TransformerConfig& config, const Style& style);
+  MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler = false);
 
   Linear prediction_dense{nullptr};
   Norm prediction_norm{nullptr};
@@ -53,6 +53,24 @@ class NextSentence : public EncoderModel {
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
+};
+
+/// The heads that BERT and ALBERT are pre-trained with: masked language modelling, and sentence_logits [B, 2]
+/// of next sentence prediction or of sentence order (Lan et al., 2020, section 3.1; 1: swapped). The loss is
+/// the sum of the losses whose labels are given.
+class Pretraining : public MaskedLm {
+ public:
+  Pretraining(const TransformerConfig& config, const Style& style);
+
+  ModelParts parts() const override;
+
+  Linear next_sentence{nullptr};
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+
+ private:
+  double sentence_dropout_;
 };
 
 /// Token classification: logits [B, T, num_labels]. labels [B, T], -100 is ignored.

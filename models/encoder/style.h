@@ -21,6 +21,7 @@ struct Style {
   /// Hugging Face's classes have an unused bias beside an untied output projection, which has its own bias;
   /// it is still one of their weights.
   bool keeps_spare_bias = true;
+  bool drops_sentence_order = false;  // dropout before the pretraining head's sentence logits (ALBERT)
 };
 
 }  // namespace zoo::encoder

@@ -26,7 +26,8 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
                                     .decoder_attention_mask = inputs.decoder_attention_mask,
                                     .cache = inputs.cache,
                                     .output_hidden_states = inputs.output_hidden_states,
-                                    .output_attentions = inputs.output_attentions};
+                                    .output_attentions = inputs.output_attentions,
+                                    .output_heads = inputs.output_heads};
   if (!inputs.memory.defined())
     stack_inputs.encoder_embeddings = embeddings(EmbeddingInputs{.ids = inputs.input_ids});
   stack_inputs.decoder_embeddings =
@@ -40,6 +41,8 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   output.hidden_states = std::move(result.decoder.hidden_states);
   output.attentions = std::move(result.decoder.attentions);
   output.cross_attentions = std::move(result.decoder.cross_attentions);
+  output.heads = std::move(result.encoder.heads);
+  output.heads.insert(output.heads.end(), result.decoder.heads.begin(), result.decoder.heads.end());
   if (head_ == Head::kSeq2SeqLm) apply_head(inputs, output);
   return output;
 }

@@ -64,8 +64,7 @@ WeightTable weights(const C& config) {
       {"sentence_classifier",               {"classifier"}},
       {"token_classifier",                  {"classifier"}},
       {"span",                              {"qa_outputs"}},
-      // Of AlbertForPreTraining, whose masked-lm head is read: no head of ours.
-      {"sentence_order",                    {"sop_classifier.classifier"}},
+      {"next_sentence",                     {"sop_classifier.classifier"}},
   });
   // clang-format on
   add_masked_lm_projection(table, config, "predictions.decoder", "predictions.bias");
@@ -77,7 +76,7 @@ WeightTable weights(const C& config) {
 }
 
 std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head, {});
+  return encoder::build(config, head, {.drops_sentence_order = true});
 }
 
 // Version 2 of the published models (table 1 of the paper).
@@ -103,7 +102,7 @@ Family albert() {
                 {Head::kSequenceClassification, "AlbertForSequenceClassification"},
                 {Head::kTokenClassification, "AlbertForTokenClassification"},
                 {Head::kQuestionAnswering, "AlbertForQuestionAnswering"},
-                {Head::kMaskedLm, "AlbertForPreTraining"}},
+                {Head::kPretraining, "AlbertForPreTraining"}},
       .base = base(),
       .keys = keys(),
       .presets = {{"albert-base-v2", "ALBERT base", sized(12, 12, 768)},

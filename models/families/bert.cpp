@@ -59,7 +59,7 @@ Family bert() {
                 {Head::kSequenceClassification, "BertForSequenceClassification"},
                 {Head::kTokenClassification, "BertForTokenClassification"},
                 {Head::kQuestionAnswering, "BertForQuestionAnswering"},
-                {Head::kMaskedLm, "BertForPreTraining"}},
+                {Head::kPretraining, "BertForPreTraining"}},
       .base = bert_base(),
       .keys = {"BERT", concatenated(bert_keys(), {classifier_dropout_key()})},
       .presets = {{"bert-base-uncased", "BERT base", sized(kUncased, 12, 12, 768)},

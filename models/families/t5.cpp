@@ -3,7 +3,7 @@
 // elsewhere, and unscaled attention, whose factor is in the initial weights. Version 1.1 has a gated
 // feed-forward and an output projection of its own, whose input is not scaled.
 
-#include <array>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -38,43 +38,31 @@ C base() {
   return config;
 }
 
-struct ActivationName {
-  const char* theirs;
-  Activation ours;
-};
-// The first name of each activation is the one that is written. "gated-gelu" is the tanh approximation, which
-// transformers says in no other way.
-constexpr std::array<ActivationName, 11> kActivations{{{"relu", Activation::kRelu},
-                                                       {"gated-gelu", Activation::kGeGluTanh},
-                                                       {"gated-silu", Activation::kSwiGlu},
-                                                       {"gated-relu", Activation::kReGlu},
-                                                       {"gelu", Activation::kGelu},
-                                                       {"gelu_new", Activation::kGeluTanh},
-                                                       {"silu", Activation::kSilu},
-                                                       {"swish", Activation::kSilu},
-                                                       {"gated-swish", Activation::kSwiGlu},
-                                                       {"gated-gelu_new", Activation::kGeGluTanh},
-                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh}}};
-
+// feed_forward_proj names the activation and whether it is the gate of a linear unit; the class keeps both in
+// dense_act_fn and is_gated_act, which are obeyed where a file has them. "gated-gelu" means the tanh
+// approximation.
 void read_feed_forward(const ConfigReader& reader, C& config) {
-  if (!reader.has("feed_forward_proj")) return;
-  const std::string name = reader.get_string("feed_forward_proj", "");
-  for (const ActivationName& entry : kActivations) {
-    if (name != entry.theirs) continue;
-    config.activation = entry.ours;
-    return;
-  }
-  reader.refuse("feed_forward_proj",
-                "expected relu, gated-gelu, gated-silu, gated-relu, gelu, gelu_new or silu");
+  const char *projection = "feed_forward_proj", *inner = "dense_act_fn", *gated = "is_gated_act";
+  const std::string said = reader.get_string(projection, "relu");
+  const bool says_gated = said.starts_with("gated-");
+  std::string name = says_gated ? said.substr(6) : said;
+  if (said == "gated-gelu") name = "gelu_new";
+  name = reader.is_null(inner) ? "null" : reader.get_string(inner, name);
+  const char* key = reader.has(inner) || reader.is_null(inner) ? inner : projection;
+  const std::optional<Activation> elementwise = activation_named(name);
+  if (!elementwise) reader.refuse(key, "expected one of " + activation_names());
+  config.activation = *elementwise;
+  if (reader.is_null(gated) || !reader.get_bool(gated, says_gated)) return;
+  const std::optional<Activation> unit = gated_unit(*elementwise);
+  if (!unit) reader.refuse(key, "gates have the activations silu, gelu, gelu_new and relu");
+  config.activation = *unit;
 }
 
 void write_feed_forward(const C& config, nlohmann::json& json) {
-  for (const ActivationName& entry : kActivations) {
-    if (config.activation != entry.ours) continue;
-    json["feed_forward_proj"] = entry.theirs;
-    return;
-  }
-  throw Error("T5's config.json cannot say an activation of ", name_of(config.activation));
+  const std::string name = activation_name(gate_of(config.activation));
+  json["feed_forward_proj"] = is_gated(config.activation) ? "gated-" + name : name;
+  if (config.activation == Activation::kGeGluTanh) json["feed_forward_proj"] = "gated-gelu";
+  if (config.activation == Activation::kGeGlu) json["dense_act_fn"] = name;
 }
 
 void read_shape(const ConfigReader& reader, C& config) {
@@ -108,10 +96,11 @@ void write_decoder_start(const C& config, nlohmann::json& json) {
 
 // transformers 4 says with tie_word_embeddings both whether the output projection is the embedding and
 // whether its input is scaled. transformers 5 always writes true, says the second with scale_decoder_outputs,
-// and leaves the first to the file (complete_config).
+// and leaves the first to the file (complete_config). There null means false.
 void read_output(const ConfigReader& reader, C& config) {
   config.tie_word_embeddings = reader.get_bool("tie_word_embeddings", true);
-  const bool scaled = reader.get_bool("scale_decoder_outputs", config.tie_word_embeddings);
+  const bool scaled = !reader.is_null("scale_decoder_outputs") &&
+                      reader.get_bool("scale_decoder_outputs", config.tie_word_embeddings);
   config.logits_scale = scaled ? 0.0 : 1.0;
 }
 

@@ -124,7 +124,7 @@ ModelOutput FirstWordClassifier::forward(const ModelInputs& inputs) {
   check_ids(inputs);
   const at::Tensor x = embed(inputs.input_ids);
   const auto parts = qkv(x).unsqueeze(1).chunk(3, -1);  // [B, 1, T, C] each
-  const AttentionOutput attended = scaled_dot_product_attention(
+  const AttentionOutput attended = ops::scaled_dot_product_attention(
       parts[0], parts[1], parts[2], mask_of(inputs, x), {.need_weights = inputs.output_attentions});
   ModelOutput output;
   output.last_hidden_state = attended.output.squeeze(1);
@@ -151,12 +151,12 @@ LastWordClassifier::LastWordClassifier(const TransformerConfig& config) : Model(
 ModelOutput LastWordClassifier::forward(const ModelInputs& inputs) {
   check_ids(inputs);
   const at::Tensor x = embed(inputs.input_ids);
-  const AttentionOutput attended = attention(
-      x, SelfAttentionContext{.mask = mask_of(inputs, x), .need_weights = inputs.output_attentions});
   ModelOutput output;
-  output.last_hidden_state = attended.output;
+  SelfAttentionContext context{.mask = mask_of(inputs, x)};
+  if (inputs.output_attentions) context.weights = &output.attentions.emplace_back();
+  if (inputs.output_heads) context.heads = &output.heads.emplace_back();
+  output.last_hidden_state = attention(x, context);
   if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
-  if (inputs.output_attentions) output.attentions = {attended.weights};
   output.logits = fc(output.last_hidden_state.select(1, -1));
   if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
   return output;

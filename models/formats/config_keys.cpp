@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -17,12 +18,27 @@ struct ActivationName {
   Activation ours;
 };
 // The first name of each activation is written.
-constexpr std::array<ActivationName, 6> kActivations{{{"gelu_new", Activation::kGeluTanh},
-                                                      {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                                                      {"gelu", Activation::kGelu},
-                                                      {"relu", Activation::kRelu},
-                                                      {"silu", Activation::kSilu},
-                                                      {"swish", Activation::kSilu}}};
+constexpr std::array<ActivationName, 21> kActivations{{{"gelu_new", Activation::kGeluTanh},
+                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                                       {"gelu_python_tanh", Activation::kGeluTanh},
+                                                       {"gelu_fast", Activation::kGeluTanh},
+                                                       {"gelu_accurate", Activation::kGeluTanh},
+                                                       {"gelu", Activation::kGelu},
+                                                       {"gelu_python", Activation::kGelu},
+                                                       {"gelu_10", Activation::kClippedGelu},
+                                                       {"quick_gelu", Activation::kQuickGelu},
+                                                       {"relu", Activation::kRelu},
+                                                       {"relu2", Activation::kReluSquared},
+                                                       {"relu6", Activation::kRelu6},
+                                                       {"leaky_relu", Activation::kLeakyRelu},
+                                                       {"silu", Activation::kSilu},
+                                                       {"swish", Activation::kSilu},
+                                                       {"hardswish", Activation::kHardSwish},
+                                                       {"mish", Activation::kMish},
+                                                       {"laplace", Activation::kLaplace},
+                                                       {"sigmoid", Activation::kSigmoid},
+                                                       {"tanh", Activation::kTanh},
+                                                       {"linear", Activation::kIdentity}}};
 
 struct ProblemName {
   const char* theirs;
@@ -31,29 +47,6 @@ struct ProblemName {
 constexpr std::array<ProblemName, 3> kProblems{{{"regression", ProblemType::kRegression},
                                                 {"single_label_classification", ProblemType::kSingleLabel},
                                                 {"multi_label_classification", ProblemType::kMultiLabel}}};
-
-Activation read_activation(const ConfigReader& reader, const char* key) {
-  const std::string name = reader.get_string(key, "");
-  for (const ActivationName& entry : kActivations) {
-    if (name == entry.theirs) return entry.ours;
-  }
-  reader.refuse(key, "expected gelu, gelu_new, relu or silu");
-}
-
-std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations) {
-    if (activation == entry.ours) return entry.theirs;
-  }
-  throw Error("config.json has no name for an activation of ", name_of(activation));
-}
-
-Activation gated(Activation gate) {
-  for (const Activation unit :
-       {Activation::kSwiGlu, Activation::kGeGlu, Activation::kGeGluTanh, Activation::kReGlu}) {
-    if (gate_of(unit) == gate) return unit;
-  }
-  return gate;
-}
 
 // "LABEL_0", …: labels of a model without label names.
 std::string plain_label(std::int64_t id) {
@@ -103,7 +96,10 @@ void read_field(const ConfigReader& reader, const char* key, bool& field) {
   field = reader.get_bool(key, field);
 }
 void read_field(const ConfigReader& reader, const char* key, Activation& field) {
-  if (reader.has(key)) field = read_activation(reader, key);
+  if (!reader.has(key)) return;
+  const std::optional<Activation> named = activation_named(reader.get_string(key, ""));
+  if (!named) reader.refuse(key, "expected " + activation_names());
+  field = *named;
 }
 
 json written(const TransformerConfig& config, const ConfigKey::Field& field) {
@@ -119,6 +115,26 @@ json written(const TransformerConfig& config, const ConfigKey::Field& field) {
 }
 
 }  // namespace
+
+std::optional<Activation> activation_named(const std::string& name) {
+  for (const ActivationName& entry : kActivations) {
+    if (name == entry.theirs) return entry.ours;
+  }
+  return std::nullopt;
+}
+
+std::string activation_name(Activation activation) {
+  for (const ActivationName& entry : kActivations) {
+    if (activation == entry.ours) return entry.theirs;
+  }
+  throw Error("config.json has no name for an activation of ", name_of(activation));
+}
+
+std::string activation_names() {
+  std::vector<std::string> names;
+  for (const ActivationName& entry : kActivations) names.emplace_back(entry.theirs);
+  return joined(names);
+}
 
 ConfigKey optional_key(const std::string& name, std::vector<ConfigKey::Field> fields) {
   const auto read = [name, fields](const ConfigReader& reader, TransformerConfig& config) {
@@ -160,7 +176,11 @@ ConfigKey activation_key(const std::string& name, ActivationUse use) {
   ConfigKey key = optional_key(name, &TransformerConfig::activation);
   if (use == ActivationUse::kElementwise) return key;
   key.read = [name](const ConfigReader& reader, TransformerConfig& config) {
-    if (reader.has(name.c_str())) config.activation = gated(read_activation(reader, name.c_str()));
+    if (!reader.has(name.c_str())) return;
+    read_field(reader, name.c_str(), config.activation);
+    const std::optional<Activation> unit = gated_unit(config.activation);
+    if (!unit) reader.refuse(name.c_str(), "gates have the activations silu, gelu, gelu_new and relu");
+    config.activation = *unit;
   };
   key.write = [name](const TransformerConfig& config, json& json) {
     json[name] = activation_name(gate_of(config.activation));

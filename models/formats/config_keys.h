@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,6 +38,13 @@ ConfigKey required_key(const std::string& name, std::int64_t TransformerConfig::
 
 /// Written only if the field differs from `absent`, since Hugging Face's class has no such key.
 ConfigKey own_key(const std::string& name, std::vector<ConfigKey::Field> fields, bool absent);
+
+/// Hugging Face's names of elementwise activations: "gelu", "gelu_new", "relu", "silu", …
+std::optional<Activation> activation_named(const std::string& name);
+/// The first of an activation's names. Throws Error if it has none.
+std::string activation_name(Activation activation);
+/// All names with commas between them, for messages.
+std::string activation_names();
 
 /// Name of an elementwise activation ("gelu", "gelu_new", "relu", "silu", …). kGate: for the gate of a gated
 /// linear unit.

@@ -84,7 +84,11 @@ std::vector<std::string> ConfigReader::get_names(const char* key) const {
 
 void ConfigReader::refuse(const char* key, const std::string& why) const {
   const nlohmann::json* value = find(key);
-  throw Error(source_, ": '", key, "' is ", value != nullptr ? value->dump() : "absent", ", ", why);
+  throw Error(source_, ": '", key, "' is ",
+              value != nullptr ? value->dump()
+              : is_null(key)   ? "null"
+                               : "absent",
+              ", ", why);
 }
 
 }  // namespace zoo

@@ -1,15 +1,12 @@
 #include "models/heads/vocabulary.h"
 
-#include <ATen/ops/linear.h>
-
-#include "models/kernels/linear.h"
-#include "models/kernels/vocabulary_loss.h"
+#include "models/ops/linear.h"
+#include "models/ops/vocabulary_loss.h"
 
 namespace zoo {
 
 at::Tensor VocabularyHead::logits(const at::Tensor& hidden) const {
-  return kernels::suits(hidden, weight) ? kernels::linear(hidden, weight, bias)
-                                        : at::linear(hidden, weight, bias);
+  return ops::linear(scaled(hidden), weight, bias);
 }
 
 at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labels,
@@ -21,9 +18,8 @@ at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labe
     rows = rows.index_select(0, positions);
     targets = targets.index_select(0, positions);
   }
-  if (options.class_weights.defined() || !kernels::suits(rows, weight))
-    return cross_entropy(logits(rows), targets, options);
-  return kernels::vocabulary_loss(rows, weight, bias, targets, options.label_smoothing);
+  if (options.class_weights.defined()) return cross_entropy(logits(rows), targets, options);
+  return ops::vocabulary_loss(scaled(rows), weight, bias, targets, options.label_smoothing);
 }
 
 }  // namespace zoo

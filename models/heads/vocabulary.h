@@ -6,16 +6,21 @@
 
 namespace zoo {
 
-/// A language model's output projection: hidden [*, C] to a vocabulary, weight [V, C], bias [V] or undefined.
+/// A language model's output projection of hidden [*, C] to a vocabulary: scale hidden W^T + b.
 struct VocabularyHead {
-  at::Tensor weight, bias;
+  at::Tensor weight;  // W [V, C]
+  at::Tensor bias;    // b [V], or undefined
+  double scale = 1.0;
 
   /// [*, V]
   at::Tensor logits(const at::Tensor& hidden) const;
 
-  /// cross_entropy(logits(hidden), labels) without the logits of all positions at once, where the CPU's
-  /// kernels can: labels [*], -100 is ignored.
+  /// cross_entropy(logits(hidden), labels) for labels [*], of which -100 is ignored; without the logits of
+  /// all positions at once where possible.
   at::Tensor loss(const at::Tensor& hidden, const at::Tensor& labels, const LossOptions& options) const;
+
+ private:
+  at::Tensor scaled(const at::Tensor& hidden) const { return scale == 1.0 ? hidden : hidden * scale; }
 };
 
 }  // namespace zoo

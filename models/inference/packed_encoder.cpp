@@ -12,11 +12,12 @@ namespace inference {
 namespace {
 
 // Runs the rows that a mask keeps, sequence by sequence.
-class PackedEncoder : public StackEngine {
+class PackedEncoder {
  public:
   PackedEncoder(TransformerStackImpl& stack, const PackOptions& options) : stack_(stack, options) {}
 
-  at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) override {
+  // Hidden states after the last norm; positions that the mask hides give zeros.
+  at::Tensor run(const at::Tensor& embeddings, const at::Tensor& attention_mask) {
     const at::Tensor given = embeddings.to(at::kFloat).contiguous();
     const std::int64_t batch = given.size(0), length = given.size(1), width = given.size(2);
     const std::vector<std::int64_t> kept = kept_places(attention_mask, batch, length);
@@ -61,6 +62,33 @@ class PackedEncoder : public StackEngine {
   Memory x_;
 };
 
+// The model's own embeddings and head around a packed stack.
+class PackedEncoderModel : public Model {
+ public:
+  PackedEncoderModel(std::shared_ptr<Model> model, const PackOptions& options)
+      : Model(model->config()),
+        model_(register_module("model", std::move(model))),
+        embeddings_(model_->parts().embeddings),
+        encoder_(*model_->parts().encoder, options) {
+    eval();
+  }
+
+  ModelOutput forward(const ModelInputs& given) override {
+    TORCH_CHECK(!is_training() && !at::GradMode::is_enabled(), "packed weights have no gradients");
+    ModelInputs inputs = given;
+    inputs.memory = encoder_.run(embeddings_->forward({.ids = inputs.input_ids,
+                                                       .position_ids = inputs.position_ids,
+                                                       .token_type_ids = inputs.token_type_ids}),
+                                 inputs.attention_mask);
+    return model_->forward(inputs);
+  }
+
+ private:
+  std::shared_ptr<Model> model_;
+  std::shared_ptr<EmbeddingsImpl> embeddings_;
+  PackedEncoder encoder_;
+};
+
 }  // namespace
 }  // namespace inference
 
@@ -69,10 +97,9 @@ bool can_pack_encoder(const Model& model) {
   return parts.encoder && !parts.decoder && inference::PackedStack::supports(*parts.encoder);
 }
 
-void pack_encoder(Model& model, const inference::PackOptions& options) {
-  TORCH_CHECK(can_pack_encoder(model), "there is no encoder of a kind that can be packed");
-  const auto stack = model.parts().encoder;
-  stack->set_engine(std::make_shared<inference::PackedEncoder>(*stack, options));
+std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options) {
+  TORCH_CHECK(can_pack_encoder(*model), "there is no encoder of a kind that can be packed");
+  return std::make_shared<inference::PackedEncoderModel>(std::move(model), options);
 }
 
 }  // namespace zoo

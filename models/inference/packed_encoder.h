@@ -8,9 +8,9 @@ namespace zoo {
 /// True for a BERT-like encoder or T5's, on the CPU, that the packed kernels support.
 bool can_pack_encoder(const Model& model);
 
-/// Makes the model's encoder run with packed weights and skip masked tokens; its embeddings and heads stay as
-/// they are. The modules still run if hidden states, attentions or gradients are asked for, which
-/// options.release rules out. Throws c10::Error unless can_pack_encoder(model).
-void pack_encoder(Model& model, const inference::PackOptions& options);
+/// The model with the embeddings and the head of `model` and packed encoder weights, which skip masked
+/// tokens. It refuses gradients, hidden states and attentions. With options.release the weights of `model`
+/// are gone. Throws c10::Error unless can_pack_encoder(*model).
+std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options);
 
 }  // namespace zoo

@@ -10,21 +10,6 @@
 namespace zoo::inference {
 namespace {
 
-kernels::Pointwise pointwise(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return kernels::Pointwise::kRelu;
-    case Activation::kGelu:
-      return kernels::Pointwise::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::Pointwise::kGeluTanh;
-    case Activation::kSilu:
-      return kernels::Pointwise::kSilu;
-    default:
-      TORCH_CHECK(false, "no kernel for the activation ", name_of(activation));
-  }
-}
-
 bool has_relative_bias(const TransformerConfig& config) {
   return config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
 }
@@ -34,6 +19,7 @@ bool has_relative_bias(const TransformerConfig& config) {
 bool PackedStack::supports(const TransformerStackImpl& stack) {
   const TransformerConfig& config = stack.config();
   return config.attention == AttentionKind::kFull && config.position != PositionKind::kShaw &&
+         pointwise(gate_of(config.activation)) != kernels::Pointwise::kNone &&
          stack.block(0).attention->qkv->weight.is_cpu();
 }
 
@@ -44,7 +30,8 @@ PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) {
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
     : config_(stack.config()), options_(options) {
   const TransformerConfig& config = config_;
-  TORCH_CHECK(supports(stack), "there are no packed kernels for this kind of attention");
+  TORCH_CHECK(supports(stack), "there are no packed kernels for ", name_of(config.attention),
+              " attention with ", name_of(config.position), " positions and ", name_of(config.activation));
   // An encoder has no cache to shrink.
   if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
     options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;

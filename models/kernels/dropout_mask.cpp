@@ -64,16 +64,16 @@ ZOO_INLINE FourWords philox(std::uint64_t seed, std::uint64_t first) {
 
 }  // namespace
 
-void drop(const Drop& drop, const float* x, float* to, std::size_t size, std::size_t first,
-          std::size_t last) {
+void apply(const DropoutMask& mask, const float* x, float* to, std::size_t size, std::size_t first,
+           std::size_t last) {
   for (std::size_t block = first; block < last; ++block) {
-    const FourWords random = philox(drop.seed, std::uint64_t{block} * kLanes);
+    const FourWords random = philox(mask.seed, std::uint64_t{block} * kLanes);
     for (std::size_t w = 0; w < 4; ++w) {
-      const std::size_t at = block * kDropBlock + w * kLanes;
+      const std::size_t at = block * kMaskBlock + w * kLanes;
       if (at >= size) break;
       const std::size_t count = size - at < kLanes ? size - at : kLanes;
       const Lanes value = count == kLanes ? load(x + at) : load_some(x + at, count);
-      const Lanes kept = random.word[w] >= drop.threshold ? value * drop.scale : Lanes{};
+      const Lanes kept = random.word[w] >= mask.threshold ? value * mask.scale : Lanes{};
       if (count == kLanes) {
         store(to + at, kept);
       } else {

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_unsafe_view.h>
 
 // Tensor helpers of this folder's autograd functions.
 namespace zoo::kernels {
@@ -18,11 +19,12 @@ inline at::Tensor as_matrix(const at::Tensor& x) {
   return x.contiguous().view({-1, x.size(-1)});
 }
 
-/// [rows, m] -> [*, m] of an input [*, n]
+/// [rows, m] -> [*, m] of an input [*, n]. Autograd does not see a view, so that the result is the base of
+/// its own views (ops/attention.cpp).
 inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_sizes) {
   auto sizes = input_sizes.vec();
   sizes.back() = matrix.size(1);
-  return matrix.view(sizes);
+  return at::_unsafe_view(matrix, sizes);
 }
 
 /// Wraps a bias or an addend: autograd functions take no undefined tensor.

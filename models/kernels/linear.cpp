@@ -128,7 +128,7 @@ bool is_mixed() {
          at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
 }
 
-bool suits(const at::Tensor& x, const at::Tensor& weight) {
+bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight) {
   const bool mixed = is_mixed();
   const bool known = x.scalar_type() == at::kFloat || (mixed && x.scalar_type() == at::kBFloat16);
   if (!x.is_cpu() || !known || !weight.is_cpu() || weight.scalar_type() != at::kFloat || x.dim() < 2 ||

@@ -9,7 +9,7 @@ namespace zoo::kernels {
 /// True if the functions below accept this input, [*, in]: float32 in the memory of a CPU that has the
 /// kernels, without autocast or with autocast to bfloat16, and enough rows for a matrix product (with few
 /// rows, reading the weights dominates).
-bool suits(const at::Tensor& x, const at::Tensor& weight);
+bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight);
 
 /// True if they multiply in bfloat16, as autocast says.
 bool is_mixed();

@@ -139,7 +139,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 
 }  // namespace
 
-bool suits_norm(const at::Tensor& x, const at::Tensor& weight) {
+bool has_fast_norm(const at::Tensor& x, const at::Tensor& weight) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && weight.is_cpu() &&
          weight.scalar_type() == at::kFloat && weight.is_contiguous() && x.dim() > 0 &&
          x.size(-1) == weight.numel() && has_training_kernels();

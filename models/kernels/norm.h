@@ -4,14 +4,14 @@
 
 namespace zoo::kernels {
 
-/// A LayerNorm or, if not centred, an RMSNorm (layers/norm.h) over the last dimension.
+/// A LayerNorm or, if not centred, an RMSNorm (ops/norm.h) over the last dimension.
 struct NormOptions {
   bool centred;
   double eps;
 };
 
 /// True if the functions below accept this input [*, C]: float32 in memory of a CPU that has the kernels.
-bool suits_norm(const at::Tensor& x, const at::Tensor& weight);
+bool has_fast_norm(const at::Tensor& x, const at::Tensor& weight);
 
 /// LayerNorm or RMSNorm with gradients: weight [C], bias [C] or undefined. Differentiable once.
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -4,7 +4,7 @@
 
 namespace zoo::kernels {
 
-/// Rows [columns] of a LayerNorm or an RMSNorm (layers/norm.h).
+/// Rows [columns] of a LayerNorm or an RMSNorm (ops/norm.h).
 struct NormRows {
   std::size_t columns;
   bool centred;  // LayerNorm; RMSNorm subtracts no mean

@@ -6,11 +6,6 @@
 
 namespace zoo {
 
-struct BlockOutput {
-  at::Tensor output;                  // [B, T, C]
-  at::Tensor weights, cross_weights;  // [B, H, T, S], when the contexts ask for them
-};
-
 /// One transformer layer: self-attention, cross-attention if config.cross_attention, and feed-forward, each
 /// with a residual connection and a norm before (NormPlacement::kPre) or after it (kPost). x [B, T, C] to
 /// [B, T, C].
@@ -18,8 +13,8 @@ class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const TransformerConfig& config);
 
-  BlockOutput forward(const at::Tensor& x, const SelfAttentionContext& context,
-                      const CrossAttentionContext& cross = {});
+  at::Tensor forward(at::Tensor x, const SelfAttentionContext& context,
+                     const CrossAttentionContext& cross = {});
 
   Norm attention_norm{nullptr}, cross_attention_norm{nullptr}, feed_forward_norm{nullptr};
   SelfAttention attention{nullptr};
@@ -27,12 +22,7 @@ class BlockImpl : public torch::nn::Module {
   FeedForward feed_forward{nullptr};
 
  private:
-  /// Sets x to x + sublayer(norm(x)) or norm(x + sublayer(x)). sublayer(y, residual) adds the residual.
-  template <class Sublayer>
-  void connect(at::Tensor& x, const NormImpl& norm, const Sublayer& sublayer) const;
-
   NormPlacement placement_;
-  double dropout_;
 };
 TORCH_MODULE(Block);
 

@@ -2,8 +2,8 @@
 
 #include <ATen/ops/embedding.h>
 
-#include "models/ops/dropout.h"
 #include "models/layers/attention/positions.h"
+#include "models/ops/dropout.h"
 
 namespace zoo {
 
@@ -42,7 +42,7 @@ at::Tensor EmbeddingsImpl::forward(const EmbeddingInputs& inputs) const {
   }
   if (config_.has_position_table()) x = x + positions(inputs);
   if (norm) x = norm->forward(x);
-  x = zoo::dropout(x, config_.embedding_dropout, is_training());
+  x = ops::dropout(x, is_training() ? config_.embedding_dropout : 0.0);
   return projection ? projection->forward(x) : x;
 }
 

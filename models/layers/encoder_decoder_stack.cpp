@@ -17,7 +17,8 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
     output.encoder = encoder(StackInputs{.embeddings = inputs.encoder_embeddings,
                                          .attention_mask = inputs.attention_mask,
                                          .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions});
+                                         .output_attentions = inputs.output_attentions,
+                                         .output_heads = inputs.output_heads});
   }
   output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
                                        .attention_mask = inputs.decoder_attention_mask,
@@ -25,7 +26,8 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
                                        .memory_mask = inputs.attention_mask,
                                        .cache = inputs.cache,
                                        .output_hidden_states = inputs.output_hidden_states,
-                                       .output_attentions = inputs.output_attentions});
+                                       .output_attentions = inputs.output_attentions,
+                                       .output_heads = inputs.output_heads});
   return output;
 }
 

@@ -14,6 +14,7 @@ struct EncoderDecoderInputs {
   KeyValueCache* cache = nullptr;     // the decoder's
   bool output_hidden_states = false;
   bool output_attentions = false;
+  bool output_heads = false;
 };
 
 struct EncoderDecoderOutput {

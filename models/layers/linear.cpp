@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/linear.h>
 #include <c10/util/Exception.h>
 
-#include "models/kernels/linear.h"
 #include "models/layers/parameter.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 
@@ -22,12 +21,8 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
   if (with_bias) bias.uniform_(-bound, bound);
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x, const at::Tensor& addend) const {
-  const bool adds = addend.defined();
-  if (kernels::suits(x, weight) && (!adds || addend.scalar_type() == at::kFloat))
-    return kernels::linear(x, weight, bias, addend);
-  const at::Tensor y = at::linear(x, weight, bias);
-  return adds ? addend + y : y;
+at::Tensor LinearImpl::forward(const at::Tensor& x, const ops::Residual& residual) const {
+  return ops::linear(x, weight, bias, residual);
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

@@ -1,18 +1,19 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include "models/ops/residual.h"
+
 namespace zoo {
 
-/// y = x W^T + b (+ addend): x [*, in] to [*, out]; weight [out, in], bias [out] or undefined, addend [*,
-/// out].
+/// x W^T + b, with a residual connection if it ends a sublayer: x [*, in] to [*, out]; weight [out, in], bias
+/// [out] or undefined.
 class LinearImpl : public torch::nn::Module {
  public:
   LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias = true);
 
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& addend = {}) const;
+  at::Tensor forward(const at::Tensor& x, const ops::Residual& residual = {}) const;
 
   at::Tensor weight, bias;
 };

@@ -1,14 +1,10 @@
 #include "models/layers/norm.h"
 
-#include <ATen/ops/layer_norm.h>
-#include <ATen/ops/rsqrt.h>
-
-#include "models/kernels/norm.h"
 #include "models/layers/parameter.h"
 
 namespace zoo {
 
-NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias) : kind_(kind), eps_(eps) {
+NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias) : options_{kind, eps} {
   const bool biased = with_bias && kind == NormKind::kLayerNorm;
   weight = register_parameter("weight", make_parameter({size}));
   bias = register_parameter("bias", biased ? make_parameter({size}) : at::Tensor(), biased);
@@ -19,18 +15,11 @@ NormImpl::NormImpl(const TransformerConfig& config)
     : NormImpl(config.norm, config.hidden_size, config.layer_norm_eps, config.norm_bias) {}
 
 at::Tensor NormImpl::forward(const at::Tensor& x) const {
-  if (kind_ == NormKind::kLayerNorm) return at::layer_norm(x, weight.sizes(), weight, bias, eps_);
-  if (kernels::suits_norm(x, weight)) return kernels::norm(x, weight, bias, {/*centred=*/false, eps_});
-  // The mean of squares needs float32: bfloat16 has 8 bits of precision.
-  const at::Tensor wide = x.to(at::kFloat);
-  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps_);
-  return weight * (wide * scale).to(x.scalar_type());
+  return ops::norm(x, weight, bias, options_);
 }
 
-NormImpl::Branches NormImpl::branch(const at::Tensor& x) const {
-  if (!kernels::suits_norm(x, weight)) return {x, forward(x)};
-  auto [residual, normed] = kernels::normed_residual(x, weight, bias, {kind_ == NormKind::kLayerNorm, eps_});
-  return {std::move(residual), std::move(normed)};
+at::Tensor NormImpl::branch(at::Tensor& x) const {
+  return ops::norm_beside_residual(x, weight, bias, options_);
 }
 
 void NormImpl::reset() {

@@ -18,12 +18,9 @@ class NormImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) const;
 
-  struct Branches {
-    at::Tensor residual, normed;
-  };
-  /// Returns x, for the residual connection, and its norm. On a CPU the backward pass sums both gradients of
-  /// x in one pass.
-  Branches branch(const at::Tensor& x) const;
+  /// The norm of an x that a residual connection reads too. Replaces `x` by an equal tensor, with which the
+  /// backward pass takes one pass less.
+  at::Tensor branch(at::Tensor& x) const;
 
   /// Sets the weight to one and the bias to zero.
   void reset();
@@ -31,8 +28,7 @@ class NormImpl : public torch::nn::Module {
   at::Tensor weight, bias;
 
  private:
-  NormKind kind_;
-  double eps_;
+  ops::NormOptions options_;
 };
 TORCH_MODULE(Norm);
 

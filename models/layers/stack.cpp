@@ -3,9 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 
-#include "models/ops/dropout.h"
-#include "models/layers/recompute.h"
 #include "models/layers/attention/relative_positions.h"
+#include "models/layers/recompute.h"
+#include "models/ops/dropout.h"
 
 namespace zoo {
 namespace {
@@ -81,11 +81,6 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
-bool TransformerStackImpl::engine_answers(const StackInputs& inputs) const {
-  return engine_ && !is_training() && !at::GradMode::is_enabled() && inputs.cache == nullptr &&
-         !inputs.output_hidden_states && !inputs.output_attentions && !inputs.positions.defined();
-}
-
 // The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts.
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
@@ -103,30 +98,26 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
     for (at::Tensor* tensor : {&self.mask.bias, &other.memory}) {
       if (tensor->defined()) *tensor = given[next++];
     }
-    return block(self.layer).forward(given[0], self, other).output;
+    return block(self.layer).forward(given[0], self, other);
   };
   return recompute(part, inputs, block(context.layer).parameters());
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
-  if (engine_answers(inputs)) return {.hidden = engine_->forward(inputs.embeddings, inputs.attention_mask)};
   at::Tensor x = inputs.embeddings;
   check_memory(inputs);
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   const std::optional<RotaryTable> rotary = rotary_table(inputs, past);
-  SelfAttentionContext context{.mask = self_mask(inputs, past),
-                               .rotary = rotary ? &*rotary : nullptr,
-                               .cache = inputs.cache,
-                               .need_weights = inputs.output_attentions};
-  CrossAttentionContext cross{
-      .memory = inputs.memory, .cache = inputs.cache, .need_weights = inputs.output_attentions};
+  SelfAttentionContext context{
+      .mask = self_mask(inputs, past), .rotary = rotary ? &*rotary : nullptr, .cache = inputs.cache};
+  CrossAttentionContext cross{.memory = inputs.memory, .cache = inputs.cache};
   if (config_.cross_attention) {
     const MaskShape shape{.queries = length, .keys = inputs.memory.size(1)};
     cross.mask = make_attention_mask(inputs.memory_mask, shape, x.scalar_type(), x.device());
   }
 
   const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
-                          inputs.cache == nullptr && !inputs.output_attentions;
+                          inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads;
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
@@ -135,14 +126,14 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
       x = run_recomputed(x, context, cross);
       continue;
     }
-    BlockOutput result = block(context.layer).forward(x, context, cross);
-    x = std::move(result.output);
-    if (inputs.output_attentions) output.attentions.push_back(std::move(result.weights));
+    if (inputs.output_attentions) context.weights = &output.attentions.emplace_back();
     if (inputs.output_attentions && config_.cross_attention)
-      output.cross_attentions.push_back(std::move(result.cross_weights));
+      cross.weights = &output.cross_attentions.emplace_back();
+    if (inputs.output_heads) context.heads = &output.heads.emplace_back();
+    x = block(context.layer).forward(std::move(x), context, cross);
   }
   if (final_norm) x = final_norm(x);
-  x = zoo::dropout(x, config_.final_dropout, is_training());
+  x = ops::dropout(x, is_training() ? config_.final_dropout : 0.0);
   if (inputs.output_hidden_states) output.hidden_states.push_back(x);
   if (inputs.cache != nullptr) inputs.cache->advance(length);
   output.hidden = std::move(x);

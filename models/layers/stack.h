@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +19,7 @@ struct StackInputs {
   KeyValueCache* cache = nullptr;
   bool output_hidden_states = false;
   bool output_attentions = false;
+  bool output_heads = false;
 };
 
 struct StackOutput {
@@ -28,16 +28,7 @@ struct StackOutput {
       hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
   std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
   std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M]; decoders with a memory only
-};
-
-/// Faster replacement for an encoder's modules (models/inference). It runs if neither gradients nor outputs
-/// of single layers are asked for.
-class StackEngine {
- public:
-  virtual ~StackEngine() = default;
-  /// Embeddings [B, T, C] to hidden states after the last norm; positions that the mask [B, T] hides give
-  /// zeros.
-  virtual at::Tensor forward(const at::Tensor& embeddings, const at::Tensor& attention_mask) = 0;
+  std::vector<HeadRecord> heads;             // num_layers, of self-attention
 };
 
 /// num_layers blocks, and a final norm for pre-LN (kPre). In an encoder all positions see one another; in a
@@ -59,9 +50,6 @@ class TransformerStackImpl : public torch::nn::Module {
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
-  /// Lets `engine` run the forward passes that it can; encoders only.
-  void set_engine(std::shared_ptr<StackEngine> engine) { engine_ = std::move(engine); }
-
   Embedding position_bias{nullptr};  // [buckets, H], T5's position bias, shared by all blocks
 
  private:
@@ -69,12 +57,10 @@ class TransformerStackImpl : public torch::nn::Module {
   AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
   std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
   void check_memory(const StackInputs& inputs) const;
-  bool engine_answers(const StackInputs& inputs) const;
   at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                             const CrossAttentionContext& cross) const;
 
   TransformerConfig config_;
-  std::shared_ptr<StackEngine> engine_;
   bool recomputes_blocks_ = false;
 };
 TORCH_MODULE(TransformerStack);

@@ -144,7 +144,6 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
-  faults.check(c.activation != Activation::kTanh, "a feed-forward has no activation of tanh");
   faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
   faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
@@ -299,11 +298,6 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
   };
 }
 
-std::string_view name_of(Activation activation) {
-  return named(activation,
-               {"relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "reglu", "geglu_tanh", "tanh"});
-}
-
 std::string_view name_of(PositionKind position) {
   return named(position, {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi"});
 }
@@ -314,26 +308,6 @@ std::string_view name_of(NormKind norm) {
 
 std::string_view name_of(AttentionKind attention) {
   return named(attention, {"full", "sliding_window", "strided_sparse", "linear", "linformer"});
-}
-
-bool is_gated(Activation activation) {
-  return activation == Activation::kSwiGlu || activation == Activation::kGeGlu ||
-         activation == Activation::kReGlu || activation == Activation::kGeGluTanh;
-}
-
-Activation gate_of(Activation activation) {
-  switch (activation) {
-    case Activation::kSwiGlu:
-      return Activation::kSilu;
-    case Activation::kGeGlu:
-      return Activation::kGelu;
-    case Activation::kGeGluTanh:
-      return Activation::kGeluTanh;
-    case Activation::kReGlu:
-      return Activation::kRelu;
-    default:
-      return activation;
-  }
 }
 
 }  // namespace zoo

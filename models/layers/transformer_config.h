@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "models/ops/activation.h"
+#include "models/ops/norm.h"
+
 namespace zoo {
 
 /// Stacks of Vaswani et al. (2017) that a model has.
 enum class Shape { kEncoder, kDecoder, kEncoderDecoder };
-
-/// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019).
-enum class NormKind { kLayerNorm, kRmsNorm };
 
 /// Position of the norm (terms of Xiong et al., 2020). kPre (pre-LN): x + f(norm(x)). kPost (post-LN): norm(x
 /// + f(x)).
@@ -37,10 +37,6 @@ struct RopeScaling {
   double high_frequency_factor = 4.0;
   std::int64_t original_max_positions = 8192;
 };
-
-/// kSwiGlu to kGeGluTanh are gated linear units (Shazeer, 2020): activation(x W) * (x V). Only poolers and
-/// classifiers use kTanh, feed-forward networks do not.
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh, kTanh };
 
 /// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
 /// (2020). kLinformer: Wang et al. (2020).
@@ -162,16 +158,9 @@ struct TransformerConfig {
 /// Name and value of every field of the resolved configuration: equal models have equal fields.
 std::vector<std::pair<std::string_view, std::string>> fields_of(const TransformerConfig& config);
 
-/// "relu", "gelu", "gelu_tanh", …: the names that flags and tables use.
-std::string_view name_of(Activation activation);
+/// "rotary", "rms_norm", "sliding_window", …: the names that messages and tables use.
 std::string_view name_of(PositionKind position);
 std::string_view name_of(NormKind norm);
 std::string_view name_of(AttentionKind attention);
-
-/// True for the gated linear units, whose up projection is twice as wide.
-bool is_gated(Activation activation);
-
-/// Elementwise activation of a gated unit's gate (SiLU for SwiGLU). Other activations are returned unchanged.
-Activation gate_of(Activation activation);
 
 }  // namespace zoo

@@ -92,19 +92,19 @@ std::string select_source(HeadParts::Tokens tokens, const TransformerConfig& con
   return fill(kSelectLast, {{"last", last}});
 }
 
-// Adds the head's children to `part`. The text turns x into the result and returns it.
-std::string add_head(ScriptPart& part, const ModelParts& parts, const TransformerConfig& config) {
-  const HeadParts& head = parts.head;
+// Adds a head's children to `part`, under names that begin with `name`. The text turns x into the logits.
+std::string add_steps(ScriptPart& part, const HeadParts& head, const std::string& name,
+                      const ModelParts& parts, const TransformerConfig& config) {
   std::string text = select_source(head.tokens, config);
   const auto step = [&](const std::string& line) { text += "\n    " + line; };
   if (head.dense) {
-    part.children.push_back({"dense", linear_part(*head.dense)});
-    step("x = self.dense.forward(x)");
+    part.children.push_back({name + "dense", linear_part(*head.dense)});
+    step("x = self." + name + "dense.forward(x)");
     step("x = " + activation_source(head.activation, "x"));
   }
   if (head.norm) {
-    part.children.push_back({"head_norm", norm_part(*head.norm, config)});
-    step("x = self.head_norm.forward(x)");
+    part.children.push_back({name + "head_norm", norm_part(*head.norm, config)});
+    step("x = self." + name + "head_norm.forward(x)");
   }
   if (head.scale != 1.0) step("x = x * " + literal(head.scale));
   if (head.weight.defined() && head.weight.is_same(parts.embeddings->token->weight)) {
@@ -112,11 +112,21 @@ std::string add_head(ScriptPart& part, const ModelParts& parts, const Transforme
     step(std::string("x = torch.linear(x, self.embeddings.token.weight, ") +
          (head.bias.defined() ? "self.output_bias)" : "None)"));
   } else if (head.weight.defined()) {
-    part.children.push_back({"output", linear_part(head.weight, head.bias)});
-    step("x = self.output.forward(x)");
+    part.children.push_back({name + "output", linear_part(head.weight, head.bias)});
+    step("x = self." + name + "output.forward(x)");
   }
-  step(head.is_span ? "return torch.select(x, -1, 0), torch.select(x, -1, 1)" : "return x");
   return text;
+}
+
+// Adds the children of the model's head to `part`. The text turns x into the result and returns it.
+std::string add_head(ScriptPart& part, const ModelParts& parts, const TransformerConfig& config) {
+  const std::string steps = add_steps(part, parts.head, "", parts, config);
+  if (parts.sentence_head.weight.defined()) {
+    return "hidden = x\n    " + steps + "\n    logits = x\n    x = hidden\n    " +
+           add_steps(part, parts.sentence_head, "sentence_", parts, config) + "\n    return logits, x";
+  }
+  return steps + (parts.head.is_span ? "\n    return torch.select(x, -1, 0), torch.select(x, -1, 1)"
+                                     : "\n    return x");
 }
 
 constexpr std::string_view kForward = R"(
@@ -147,7 +157,9 @@ ScriptPart one_stack(const ModelParts& parts, const TransformerConfig& config) {
   const bool segments = static_cast<bool>(parts.embeddings->token_type);
   part.source = fill(kForward, {{"segments", segments ? ", token_type_ids: Optional[Tensor] = None" : ""},
                                 {"token_type_ids", segments ? ", token_type_ids" : ""},
-                                {"result", parts.head.is_span ? "Tuple[Tensor, Tensor]" : "Tensor"},
+                                {"result", parts.head.is_span || parts.sentence_head.weight.defined()
+                                               ? "Tuple[Tensor, Tensor]"
+                                               : "Tensor"},
                                 {"head", head}});
   if (parts.generates()) part.source += fill(kSteps, {{"head", head}}) + generate_source(config);
   return part;

@@ -54,6 +54,7 @@ std::vector<at::Tensor> tensors_of(const c10::IValue& result) {
 
 std::vector<at::Tensor> tensors_of(const ModelOutput& output) {
   if (output.start_logits.defined()) return {output.start_logits, output.end_logits};
+  if (output.sentence_logits.defined()) return {output.logits, output.sentence_logits};
   return {output.logits.defined() ? output.logits : output.last_hidden_state};
 }
 

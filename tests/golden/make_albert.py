@@ -31,6 +31,7 @@ CASES = {
     "sequence-classification": ("sequence-classification", transformers.AlbertForSequenceClassification, {"num_labels": 3}),
     "token-classification": ("token-classification", transformers.AlbertForTokenClassification, {"num_labels": 5}),
     "question-answering": ("question-answering", transformers.AlbertForQuestionAnswering, {}),
+    "pretraining": ("pretraining", transformers.AlbertForPreTraining, {}),
 }
 
 

@@ -33,6 +33,7 @@ CASES = {
     "multi-label": ("sequence-classification", transformers.BertForSequenceClassification, {"num_labels": 4, "problem_type": "multi_label_classification"}),
     "token-classification": ("token-classification", transformers.BertForTokenClassification, {"num_labels": 5, "hidden_act": "silu"}),
     "question-answering": ("question-answering", transformers.BertForQuestionAnswering, {"layer_norm_eps": 1e-3}),
+    "pretraining": ("pretraining", transformers.BertForPreTraining, {}),
 }
 
 

@@ -14,6 +14,7 @@ class AlbertTest(ForwardParity, unittest.TestCase):
         "sequence-classification": transformers.AlbertForSequenceClassification,
         "token-classification": transformers.AlbertForTokenClassification,
         "question-answering": transformers.AlbertForQuestionAnswering,
+        "pretraining": transformers.AlbertForPreTraining,
     }
 
     @staticmethod

@@ -47,6 +47,9 @@ MODEL_FLOORS = [
     ["models/inference/", "models/script/"],
 ]
 
+# The parts of models/ that call kernels.
+CALL_KERNELS = ["models/kernels", "models/ops", "models/inference"]
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 # Preceded by nothing of a path: behind "models" or "$HOME" it is no absolute one.
 HOME_PATH = re.compile(r"(?<![\w.~})-])/(?:home|root|work|workspace|Users)/\w")
@@ -72,6 +75,8 @@ def own_include_problem(path, included):
         return f"{folder}/ may include only {', '.join(f if f.endswith('.h') else f + '/' for f in allowed)}"
     if within(included, "models/families") and not within(path, "models/families"):
         return "families are reached through models/registry.h"
+    if within(included, "models/kernels") and within(path, "models") and not any(within(path, f) for f in CALL_KERNELS):
+        return "models/ops chooses between kernels and LibTorch's operators; the mathematics calls models/ops"
     if within(path, "models"):
         (floor, part), (lower, other) = model_floor(path), model_floor(included)
         if within(included, "models") and (floor is None or lower is None):

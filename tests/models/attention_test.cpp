@@ -39,7 +39,7 @@ const at::Tensor& values() {
 // Both ways must give the same: the kernel, and the weights multiplied out.
 at::Tensor attend(const AttentionMask& mask, bool need_weights, double scale = 1.0) {
   const AttentionOptions options{.scale = scale, .need_weights = need_weights};
-  return scaled_dot_product_attention(queries(), keys(), values(), mask, options).output;
+  return ops::scaled_dot_product_attention(queries(), keys(), values(), mask, options).output;
 }
 
 }  // namespace
@@ -89,17 +89,19 @@ TEST_CASE("a configuration's scale takes the place of 1 / sqrt(D) in self- and c
   unscaled_cross->q->weight.copy_(cross->q->weight / std::sqrt(6.0));
   unscaled_cross->q->bias.copy_(cross->q->bias / std::sqrt(6.0));
   const at::Tensor x = at::randn({2, 4, 12}), memory = at::randn({2, 3, 12});
-  const SelfAttentionContext context{.mask = {.causal = true}, .need_weights = GENERATE(false, true)};
-  CHECK(largest_difference(unscaled_self(x, context).output, self(x, context).output) < 1e-6);
-  const CrossAttentionContext to_memory{.memory = memory, .need_weights = context.need_weights};
-  CHECK(largest_difference(unscaled_cross(x, to_memory).output, cross(x, to_memory).output) < 1e-6);
+  at::Tensor weights;
+  at::Tensor* const wanted = GENERATE(false, true) ? &weights : nullptr;
+  const SelfAttentionContext context{.mask = {.causal = true}, .weights = wanted};
+  CHECK(largest_difference(unscaled_self(x, context), self(x, context)) < 1e-6);
+  const CrossAttentionContext to_memory{.memory = memory, .weights = wanted};
+  CHECK(largest_difference(unscaled_cross(x, to_memory), cross(x, to_memory)) < 1e-6);
 }
 
 TEST_CASE("the weights come only when asked for, and each row of them sums to one") {
-  const auto plain = scaled_dot_product_attention(queries(), keys(), values(), {}, {.scale = 1.0});
+  const auto plain = ops::scaled_dot_product_attention(queries(), keys(), values(), {}, {.scale = 1.0});
   CHECK(!plain.weights.defined());
-  const auto explained =
-      scaled_dot_product_attention(queries(), keys(), values(), {}, {.scale = 1.0, .need_weights = true});
+  const auto explained = ops::scaled_dot_product_attention(queries(), keys(), values(), {},
+                                                           {.scale = 1.0, .need_weights = true});
   CHECK(largest_difference(explained.weights, heads({{0.75, 0.25}, {1.0 / 3, 2.0 / 3}})) < 1e-6);
 }
 
@@ -109,7 +111,7 @@ TEST_CASE("a row whose keys are all hidden gives zeros, and zero gradients") {
   const at::Tensor kept = at::tensor({0, 1}, at::kLong).unsqueeze(0);
   const AttentionMask mask =
       make_attention_mask(kept, {.queries = 2, .keys = 2, .causal = true}, at::kFloat, at::kCPU);
-  const auto result = scaled_dot_product_attention(q, k, values(), mask, {.need_weights = need_weights});
+  const auto result = ops::scaled_dot_product_attention(q, k, values(), mask, {.need_weights = need_weights});
   // Query 0 may see key 0 alone, which is padding; query 1 sees key 1.
   CHECK(at::equal(result.output, heads({{0, 0}, {12, -4}})));
   if (need_weights) CHECK(at::equal(result.weights, heads({{0, 0}, {0, 1}})));
@@ -122,7 +124,8 @@ TEST_CASE("each group of query heads shares its key and value head") {
   const bool need_weights = GENERATE(false, true);
   at::manual_seed(5);
   const at::Tensor q = at::randn({2, 6, 4, 8}), k = at::randn({2, 2, 5, 8}), v = at::randn({2, 2, 5, 8});
-  const at::Tensor grouped = scaled_dot_product_attention(q, k, v, {}, {.need_weights = need_weights}).output;
+  const at::Tensor grouped =
+      ops::scaled_dot_product_attention(q, k, v, {}, {.need_weights = need_weights}).output;
   for (std::int64_t head = 0; head < 6; ++head) {
     const std::int64_t group = head / 3;  // heads 0, 1, 2 and 3, 4, 5
     const at::Tensor scores = q.select(1, head).matmul(k.select(1, group).transpose(1, 2)) / std::sqrt(8.0);
@@ -149,7 +152,7 @@ TEST_CASE("self-attention is queries, keys and values of one projection, in this
     merged.slice(2, head * 3, head * 3 + 3).copy_(weights.matmul(v));
   }
   const at::Tensor expected = merged.matmul(attention->out->weight.t()) + attention->out->bias;
-  CHECK(largest_difference(attention(x, SelfAttentionContext{}).output, expected) < 1e-5);
+  CHECK(largest_difference(attention(x, SelfAttentionContext{}), expected) < 1e-5);
 }
 
 TEST_CASE("cross-attention takes queries from x and keys and values from memory") {
@@ -160,19 +163,20 @@ TEST_CASE("cross-attention takes queries from x and keys and values from memory"
   const AttentionMask mask =
       make_attention_mask(at::tensor({1, 1, 0, 1, 1, 1, 1, 1, 0, 0}, at::kLong).view({2, 5}),
                           {.queries = 3, .keys = 5}, at::kFloat, at::kCPU);
-  const AttentionOutput result =
-      attention(x, CrossAttentionContext{.memory = memory, .mask = mask, .need_weights = true});
-  CHECK(result.output.sizes() == at::IntArrayRef({2, 3, 12}));
-  CHECK(result.weights.sizes() == at::IntArrayRef({2, 2, 3, 5}));
-  CHECK(result.weights[0].select(-1, 2).abs().max().item<double>() == 0);
+  at::Tensor weights;
+  const at::Tensor output =
+      attention(x, CrossAttentionContext{.memory = memory, .mask = mask, .weights = &weights});
+  CHECK(output.sizes() == at::IntArrayRef({2, 3, 12}));
+  CHECK(weights.sizes() == at::IntArrayRef({2, 2, 3, 5}));
+  CHECK(weights[0].select(-1, 2).abs().max().item<double>() == 0);
   // What memory holds where it is hidden cannot matter, what it holds elsewhere does.
   at::Tensor other = memory.clone();
   other[0][2].fill_(100.0);
-  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}).output,
-                           result.output) < 1e-6);
+  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}), output) <
+        1e-6);
   other[0][1].add_(1.0);
-  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}).output,
-                           result.output) > 1e-4);
+  CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}), output) >
+        1e-4);
 }
 
 TEST_CASE("dropout on the attention weights acts in training only and keeps their mean") {
@@ -182,18 +186,18 @@ TEST_CASE("dropout on the attention weights acts in training only and keeps thei
   SelfAttention attention(config);
   const at::Tensor x = at::randn({1, 6, 12});
   attention->eval();
-  CHECK(at::equal(attention(x, SelfAttentionContext{}).output, attention(x, SelfAttentionContext{}).output));
+  CHECK(at::equal(attention(x, SelfAttentionContext{}), attention(x, SelfAttentionContext{})));
   attention->train();
   const at::NoGradGuard no_grad;
-  CHECK_FALSE(
-      at::equal(attention(x, SelfAttentionContext{}).output, attention(x, SelfAttentionContext{}).output));
-  for (const bool need_weights : {false, true}) {
-    const SelfAttentionContext context{.need_weights = need_weights};
+  CHECK_FALSE(at::equal(attention(x, SelfAttentionContext{}), attention(x, SelfAttentionContext{})));
+  at::Tensor weights;
+  for (at::Tensor* wanted : {static_cast<at::Tensor*>(nullptr), &weights}) {
+    const SelfAttentionContext context{.weights = wanted};
     at::Tensor sum = at::zeros_like(x);
     constexpr int kRuns = 4000;
-    for (int i = 0; i < kRuns; ++i) sum += attention(x, context).output;
+    for (int i = 0; i < kRuns; ++i) sum += attention(x, context);
     attention->eval();
-    CHECK(largest_difference(sum / kRuns, attention(x, SelfAttentionContext{}).output) < 0.05);
+    CHECK(largest_difference(sum / kRuns, attention(x, SelfAttentionContext{})) < 0.05);
     attention->train();
   }
 }

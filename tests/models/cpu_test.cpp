@@ -46,7 +46,7 @@ TEST_CASE("Training kernels run only with the instruction sets that they need") 
   CHECK(has_training_kernels() == (set >= InstructionSet::kAvx512));
   CHECK(has_bfloat16_products() == (set == InstructionSet::kAvx512Bf16));
   const at::Tensor x = at::randn({16, 12}), weight = at::randn({3, 12});
-  CHECK(suits(x, weight) == has_training_kernels());
-  CHECK(suits_norm(x, weight[0]) == has_training_kernels());
-  CHECK(zoo::has_short_attention(at::randn({1, 16, 12})) == has_training_kernels());
+  CHECK(has_fast_linear(x, weight) == has_training_kernels());
+  CHECK(has_fast_norm(x, weight[0]) == has_training_kernels());
+  CHECK(zoo::kernels::has_short_attention(at::randn({1, 16, 12})) == has_training_kernels());
 }

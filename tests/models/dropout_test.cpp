@@ -19,8 +19,8 @@ TEST_CASE("Dropout's words are Philox4x32-10's") {
   for (std::size_t i = 0; i < 4; ++i) {
     for (const bool keeps : {true, false}) {
       std::vector<float> to(64);
-      zoo::kernels::drop({.seed = 0, .threshold = words[i] + (keeps ? 0U : 1U), .scale = 3}, x.data(),
-                         to.data(), 64, 0, 1);
+      zoo::kernels::apply({.seed = 0, .threshold = words[i] + (keeps ? 0U : 1U), .scale = 3}, x.data(),
+                          to.data(), 64, 0, 1);
       CHECK(to[16 * i] == (keeps ? 3.0F : 0.0F));
     }
   }
@@ -30,7 +30,7 @@ TEST_CASE("Dropout keeps its share, divides by it, and drops the gradient at the
   at::manual_seed(1);
   for (const double rate : {0.1, 0.5, 0.9}) {
     const at::Tensor x = at::ones({333, 301}).requires_grad_();
-    const at::Tensor y = zoo::dropout(x, rate, true);
+    const at::Tensor y = zoo::ops::dropout(x, rate);
     const at::Tensor kept = y.ne(0);
     const auto n = static_cast<double>(x.numel());
     // Five standard deviations of a binomial count.
@@ -52,20 +52,19 @@ TEST_CASE("Dropout keeps its share, divides by it, and drops the gradient at the
 TEST_CASE("Dropout goes on from the generator's state, and draws anew each time") {
   at::manual_seed(2);
   const at::Tensor x = at::ones({100, 70});
-  const at::Tensor first = zoo::dropout(x, 0.3, true), second = zoo::dropout(x, 0.3, true);
+  const at::Tensor first = zoo::ops::dropout(x, 0.3), second = zoo::ops::dropout(x, 0.3);
   CHECK_FALSE(first.equal(second));
   at::manual_seed(2);
-  CHECK(first.equal(zoo::dropout(x, 0.3, true)));
-  CHECK(second.equal(zoo::dropout(x, 0.3, true)));
+  CHECK(first.equal(zoo::ops::dropout(x, 0.3)));
+  CHECK(second.equal(zoo::ops::dropout(x, 0.3)));
 }
 
 TEST_CASE("Dropout takes tensors of any strides and both ends of its range") {
   at::manual_seed(3);
   const at::Tensor x = at::ones({40, 30}).t();
-  const at::Tensor y = zoo::dropout(x, 0.5, true);
+  const at::Tensor y = zoo::ops::dropout(x, 0.5);
   REQUIRE(y.sizes() == x.sizes());
   CHECK(y.eq(0).logical_or(y.eq(2)).all().item<bool>());
-  CHECK(zoo::dropout(x, 0, true).equal(x));
-  CHECK(zoo::dropout(x, 0.5, /*training=*/false).equal(x));
-  CHECK(zoo::dropout(x, 1, true).eq(0).all().item<bool>());
+  CHECK(zoo::ops::dropout(x, 0).equal(x));
+  CHECK(zoo::ops::dropout(x, 1).eq(0).all().item<bool>());
 }

@@ -20,7 +20,7 @@ Heads draw(std::int64_t length, std::int64_t size = 6) {
 }
 
 at::Tensor full(const Heads& h, bool causal) {
-  return scaled_dot_product_attention(h.q, h.k, h.v, {.causal = causal}, {}).output;
+  return ops::scaled_dot_product_attention(h.q, h.k, h.v, {.causal = causal}, {}).output;
 }
 
 // The weights by the definition: softmax over the visible keys alone, in double precision.

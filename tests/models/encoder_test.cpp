@@ -185,6 +185,24 @@ TEST_CASE("each head has outputs of its own shape") {
              Contains("2 labels") && Contains("got 3"));
 }
 
+TEST_CASE("a pretraining head has both heads' logits, and the sum of the losses whose labels are given") {
+  const TransformerConfig config = test::small_encoder_config();
+  const auto model = test::random_model("bert", config, Head::kPretraining, 19);
+  const at::NoGradGuard no_grad;
+  const at::Tensor ids = words(config, 2, 5, 20), labels = words(config, 2, 5, 21);
+  const at::Tensor order = at::tensor({1, 0}, at::kLong);
+  const ModelOutput both = model->forward({.input_ids = ids, .labels = labels, .sentence_labels = order});
+  CHECK(both.logits.sizes() == at::IntArrayRef({2, 5, 13}));
+  CHECK(both.sentence_logits.sizes() == at::IntArrayRef({2, 2}));
+  const at::Tensor words_alone = model->forward({.input_ids = ids, .labels = labels}).loss;
+  const at::Tensor order_alone = model->forward({.input_ids = ids, .sentence_labels = order}).loss;
+  CHECK(at::equal(words_alone, cross_entropy(both.logits, labels)));
+  CHECK(at::equal(order_alone, cross_entropy(both.sentence_logits, order)));
+  CHECK(at::equal(both.loss, words_alone + order_alone));
+  CHECK_THAT(fault_of(*model, {.input_ids = ids, .sentence_labels = ids}),
+             Contains("must be [2], got [2, 5]"));
+}
+
 TEST_CASE("a tied masked-lm head projects with the word embedding") {
   TransformerConfig config = test::small_encoder_config();
   const auto model = test::random_model("bert", config, Head::kMaskedLm, 10);
@@ -208,22 +226,26 @@ TEST_CASE("an encoder with any head learns one batch by heart") {
     model->train();
     const at::Tensor ids = words(config, 2, 5, 13);
     at::Tensor labels = at::tensor({1, 0}, at::kLong);
-    if (head == Head::kMaskedLm) labels = words(config, 2, 5, 14);
+    ModelInputs inputs{.input_ids = ids};
+    if (head == Head::kPretraining) inputs.sentence_labels = labels;
+    if (head == Head::kMaskedLm || head == Head::kPretraining) labels = words(config, 2, 5, 14);
     if (head == Head::kTokenClassification) labels = ids.remainder(2);
     if (head == Head::kQuestionAnswering) labels = at::tensor({1, 2, 0, 4}, at::kLong).view({2, 2});
+    inputs.labels = labels;
     torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(1e-2).weight_decay(0.0));
     std::vector<double> losses;
     for (int step = 0; step < 40; ++step) {
       optimizer.zero_grad();
-      const at::Tensor loss = model->forward({.input_ids = ids, .labels = labels}).loss;
+      const at::Tensor loss = model->forward(inputs).loss;
       loss.backward();
       optimizer.step();
       losses.push_back(loss.item<double>());
     }
     CHECK(losses.back() < losses.front() / 4);
   };
-  for (const Head head : {Head::kMaskedLm, Head::kNextSentence, Head::kSequenceClassification,
-                          Head::kTokenClassification, Head::kQuestionAnswering}) {
+  for (const Head head :
+       {Head::kMaskedLm, Head::kNextSentence, Head::kPretraining, Head::kSequenceClassification,
+        Head::kTokenClassification, Head::kQuestionAnswering}) {
     learns("bert", head);
   }
   for (const char* family : {"roberta", "distilbert", "albert"})

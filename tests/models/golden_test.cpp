@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::set<std::string> kInputs{"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids",
-                                    "labels"};
+const std::set<std::string> kInputs{"input_ids",         "attention_mask", "token_type_ids",
+                                    "decoder_input_ids", "labels",         "next_sentence_label"};
 
 fs::path golden_folder() {
   return fs::path(ZOO_SOURCE_DIR) / "tests/golden";
@@ -41,6 +41,7 @@ struct Case {
             .token_type_ids = given("token_type_ids"),
             .decoder_input_ids = given("decoder_input_ids"),
             .labels = given("labels"),
+            .sentence_labels = given("next_sentence_label"),
             .output_hidden_states = show_all,
             .output_attentions = show_all};
   }

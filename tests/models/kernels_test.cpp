@@ -161,10 +161,10 @@ TEST_CASE("A second derivative through the CPU kernels is refused") {
 
 TEST_CASE("The CPU kernels are not used for few rows, other types and autocast") {
   const at::Tensor x = at::randn({16, 4}), w = at::randn({3, 4});
-  CHECK(zoo::kernels::suits(x, w) == zoo::kernels::has_training_kernels());
-  CHECK_FALSE(zoo::kernels::suits(x.slice(0, 0, 15), w));
-  CHECK_FALSE(zoo::kernels::suits(x.to(at::kBFloat16), w.to(at::kBFloat16)));
-  CHECK_FALSE(zoo::kernels::suits(x, at::randn({4, 3})));
+  CHECK(zoo::kernels::has_fast_linear(x, w) == zoo::kernels::has_training_kernels());
+  CHECK_FALSE(zoo::kernels::has_fast_linear(x.slice(0, 0, 15), w));
+  CHECK_FALSE(zoo::kernels::has_fast_linear(x.to(at::kBFloat16), w.to(at::kBFloat16)));
+  CHECK_FALSE(zoo::kernels::has_fast_linear(x, at::randn({4, 3})));
 }
 
 TEST_CASE("parallel_for works on several threads and visits each index once") {

@@ -8,6 +8,7 @@
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo;
+using kernels::causal_self_attention;
 
 namespace {
 

@@ -87,15 +87,15 @@ TEST_CASE("relative keys add to the scores and relative values to what is summed
   options.relative_keys = at::tensor({0.0, 7.0, -1.0, 9.0, 3.0, -5.0, 2.0, 0.0}, at::kFloat).view({2, 2, 2});
   options.relative_values = at::tensor({4.0, 0.0, 0.0, 4.0, 3.0, 3.0, 0.0, -3.0}, at::kFloat).view({2, 2, 2});
   // 3/4 [8 8] + 1/4 [12 0] = [9 6];  1/3 [7 11] + 2/3 [12 -7] = [31/3 -1]
-  AttentionOutput result = scaled_dot_product_attention(q, k, v, {}, options);
+  AttentionOutput result = ops::scaled_dot_product_attention(q, k, v, {}, options);
   CHECK(largest_difference(result.output, one_head({9, 6, 31.0 / 3, -1}, 2)) < 1e-5);
   CHECK(!result.weights.defined());
   options.need_weights = true;
-  result = scaled_dot_product_attention(q, k, v, {}, options);
+  result = ops::scaled_dot_product_attention(q, k, v, {}, options);
   CHECK(largest_difference(result.weights, one_head({0.75, 0.25, 1.0 / 3, 2.0 / 3}, 2)) < 1e-6);
   // Scaled: weights by the half of both parts.
   options.scale = 0.5;
-  result = scaled_dot_product_attention(q, k, v, {}, options);
+  result = ops::scaled_dot_product_attention(q, k, v, {}, options);
   CHECK(result.weights[0][0][0][0].item<double>() == Approx(std::sqrt(3.0) / (1 + std::sqrt(3.0))));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("Shaw's positions take the row of the clipped distance, the same for a
     }
   }
   const at::Tensor expected = merged.matmul(attention->out->weight.t()) + attention->out->bias;
-  CHECK(largest_difference(attention(x, SelfAttentionContext{}).output[0], expected) < 1e-5);
+  CHECK(largest_difference(attention(x, SelfAttentionContext{})[0], expected) < 1e-5);
 }
 
 TEST_CASE("gradients reach the tables of Shaw's positions") {
@@ -136,7 +136,7 @@ TEST_CASE("gradients reach the tables of Shaw's positions") {
   config.relative_max_distance = 1;
   at::manual_seed(12);
   SelfAttention attention(config);
-  attention(at::randn({1, 4, 12}), SelfAttentionContext{}).output.square().sum().backward();
+  attention(at::randn({1, 4, 12}), SelfAttentionContext{}).square().sum().backward();
   CHECK(attention->relative_keys->weight.grad().abs().sum(1).gt(0).all().item<bool>());
   CHECK(attention->relative_values->weight.grad().abs().sum(1).gt(0).all().item<bool>());
 }

@@ -1,10 +1,16 @@
 #include "models/kernels/attention/short_attention.h"
 
+#include <torch/csrc/autograd/function.h>
+
+#include "models/layers/attention/attention.h"
+#include "models/ops/attention.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
 using namespace zoo;
+using kernels::causal_self_attention;
+using kernels::has_short_attention;
 
 namespace {
 
@@ -26,6 +32,21 @@ Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& ou
   const at::Tensor output = at::matmul(weights, v).transpose(1, 2).flatten(2);
   output.backward(output_gradient.to(at::kDouble));
   return {output.detach(), wide.grad()};
+}
+
+// Names of the graph's functions between the tensor and its inputs.
+std::string graph_of(const at::Tensor& output) {
+  std::string names;
+  std::vector<decltype(torch::autograd::Edge::function)> left{output.grad_fn()};
+  while (!left.empty()) {
+    const auto node = left.back();
+    left.pop_back();
+    names += node->name() + "\n";
+    for (const auto& edge : node->next_edges()) {
+      if (edge.function) left.push_back(edge.function);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -55,4 +76,24 @@ TEST_CASE("scores as large as float32 allows overflow nothing") {
   const at::Tensor qkv = at::full({1, 20, 3 * 16}, 1e4F);
   REQUIRE(has_short_attention(qkv));
   CHECK(test::relative_error(causal_self_attention(qkv, 1), at::full({1, 20, 16}, 1e4, at::kDouble)) < 1e-6);
+}
+
+TEST_CASE("attention to thirds of one projection runs this kernel, and to other tensors it does not") {
+  ZOO_NEEDS_TRAINING_KERNELS;
+  const at::Tensor qkv = at::randn({2, 16, 36}).requires_grad_();
+  const auto parts = qkv.split(12, -1);
+  const auto heads = [&](std::size_t i) { return parts[i].unflatten(-1, {3, 4}).transpose(1, 2); };
+  const AttentionMask causal{.causal = true};
+  const auto runs_kernel = [](const at::Tensor& output) {
+    return graph_of(output).find("CausalSelfAttention") != std::string::npos;
+  };
+  CHECK(runs_kernel(ops::scaled_dot_product_attention(heads(0), heads(1), heads(2), causal, {}).output));
+  CHECK_FALSE(runs_kernel(
+      ops::scaled_dot_product_attention(heads(0), heads(1).clone(), heads(2), causal, {}).output));
+  CHECK_FALSE(
+      runs_kernel(ops::scaled_dot_product_attention(heads(0), heads(2), heads(1), causal, {}).output));
+  CHECK_FALSE(runs_kernel(ops::scaled_dot_product_attention(heads(0), heads(1), heads(2), {}, {}).output));
+  TransformerConfig config = test::small_config();
+  SelfAttention attention(config);
+  CHECK(runs_kernel(attention(at::randn({2, 16, 12}), SelfAttentionContext{.mask = causal})));
 }

@@ -37,17 +37,17 @@ TEST_CASE(
   at::manual_seed(1);
   Block block(config);
   randomize(*block);
-  const at::Tensor x = at::randn({2, 4, 12});
-  const auto attend = [&](const at::Tensor& y) { return block->attention->forward(y, {}).output; };
+  at::Tensor x = at::randn({2, 4, 12});
+  const auto attend = [&](const at::Tensor& y) { return block->attention->forward(y, {}); };
   at::Tensor expected;
   if (config.norm_placement == NormPlacement::kPre) {
-    const at::Tensor middle = x + attend(block->attention_norm->branch(x).normed);
-    expected = middle + block->feed_forward(block->feed_forward_norm->branch(middle).normed);
+    at::Tensor middle = x + attend(block->attention_norm->branch(x));
+    expected = middle + block->feed_forward(block->feed_forward_norm->branch(middle));
   } else {
     const at::Tensor middle = block->attention_norm(x + attend(x));
     expected = block->feed_forward_norm(middle + block->feed_forward(middle));
   }
-  CHECK(at::equal(block(x, SelfAttentionContext{}).output, expected));
+  CHECK(at::equal(block(x, SelfAttentionContext{}), expected));
 }
 
 TEST_CASE("a stack ends in a norm only if its norms stand before the sublayers") {
@@ -71,7 +71,7 @@ TEST_CASE("hidden states: the embeddings first, the last after the final norm, e
   CHECK(at::equal(output.hidden_states[3], output.hidden));
   SelfAttentionContext context;
   context.mask = make_attention_mask({}, {.queries = 5, .keys = 5, .causal = true}, at::kFloat, at::kCPU);
-  const auto first = stack->blocks[0]->as<BlockImpl>()->forward(x, context).output;
+  const auto first = stack->blocks[0]->as<BlockImpl>()->forward(x, context);
   CHECK(largest_difference(output.hidden_states[1], first) < 1e-5);
   // Asking for more must not change the result.
   const StackOutput plain = stack->forward({.embeddings = x});

@@ -205,10 +205,24 @@ TEST_CASE("what a T5's config.json asks for and the zoo does not have is refused
   const auto refused = [](const nlohmann::json& changes) { return test::error_of([&] { read(changes); }); };
   CHECK_THAT(refused({{"feed_forward_proj", "gated-mish"}}),
              Contains("'feed_forward_proj' is \"gated-mish\""));
+  CHECK_THAT(refused({{"feed_forward_proj", "prelu"}}), Contains("'feed_forward_proj' is \"prelu\""));
+  CHECK_THAT(refused({{"dense_act_fn", "xielu"}}), Contains("'dense_act_fn' is \"xielu\""));
+  CHECK_THAT(refused({{"dense_act_fn", nullptr}}), Contains("'dense_act_fn' is null"));
   CHECK_THAT(refused({{"num_decoder_layers", 1.5}}), Contains("num_decoder_layers"));
   CHECK(read({{"feed_forward_proj", "gated-gelu"}}).activation == Activation::kGeGluTanh);
   CHECK(read({{"feed_forward_proj", "gated-silu"}}).activation == Activation::kSwiGlu);
   CHECK(read({}).activation == Activation::kRelu);
+  CHECK(read({{"feed_forward_proj", "mish"}}).activation == Activation::kMish);
+  // transformers obeys these where they contradict feed_forward_proj.
+  CHECK(read({{"dense_act_fn", "gelu"}}).activation == Activation::kGelu);
+  CHECK(read({{"feed_forward_proj", "gated-gelu"}, {"dense_act_fn", "gelu"}}).activation ==
+        Activation::kGeGlu);
+  CHECK(read({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", false}}).activation == Activation::kSilu);
+  CHECK(read({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", nullptr}}).activation ==
+        Activation::kSilu);
+  CHECK(read({{"dense_act_fn", "silu"}, {"is_gated_act", true}}).activation == Activation::kSwiGlu);
+  CHECK(read({}).logits_scale == 0.0);
+  CHECK(read({{"scale_decoder_outputs", nullptr}}).logits_scale == 1.0);
   CHECK(read({}).decoder_layers() == 2);
   CHECK(read({{"num_decoder_layers", nullptr}}).decoder_layers() == 2);
   CHECK(read({{"num_decoder_layers", 5}}).decoder_layers() == 5);

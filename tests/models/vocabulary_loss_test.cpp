@@ -39,7 +39,7 @@ TEST_CASE("The loss over a vocabulary equals LibTorch's in double precision, gra
   // The last is made in several parts; 1 class leaves nothing to learn.
   const Inputs cases[] = {{16, 3, 5}, {17, 40, 65}, {100, 16, 4097}, {18, 8, 1}, {500, 4, 30011}};
   for (const Inputs& in : cases) {
-    REQUIRE(zoo::kernels::suits(in.x, in.weight));
+    REQUIRE(zoo::kernels::has_fast_linear(in.x, in.weight));
     for (const double smoothing : {0.0, 0.1}) {
       INFO(in.x.sizes() << " onto " << in.weight.size(0) << ", smoothing " << smoothing);
       const at::Tensor actual =
@@ -81,7 +81,7 @@ TEST_CASE("A loss over a vocabulary is not a number where a logit is none") {
   ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(3);
   const Inputs in(20, 6, 50);
-  REQUIRE(zoo::kernels::suits(in.x, in.weight));
+  REQUIRE(zoo::kernels::has_fast_linear(in.x, in.weight));
   const auto loss_at = [&](float value) {
     const at::Tensor x = in.x.detach().clone();
     x[3][2] = value;

@@ -179,7 +179,7 @@ TEST_CASE("config.json: what the zoo does not have is refused by name") {
              Contains("scale_attn_by_inverse_layer_idx"));
   CHECK_THAT(fault_with("scale_attn_weights", false), Contains("scale_attn_weights"));
   CHECK_THAT(fault_with("add_cross_attention", true), Contains("add_cross_attention"));
-  CHECK_THAT(fault_with("activation_function", "mish"), Contains("\"mish\"") && Contains("gelu_new"));
+  CHECK_THAT(fault_with("activation_function", "prelu"), Contains("\"prelu\"") && Contains("gelu_new"));
   CHECK_THAT(fault_with("architectures", {"GPT2DoubleHeadsModel"}),
              Contains("GPT2DoubleHeadsModel") && Contains("GPT2LMHeadModel"));
   CHECK_THAT(fault_with("architectures", "GPT2LMHeadModel"), Contains("'architectures' must be a list"));

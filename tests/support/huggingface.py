@@ -110,6 +110,8 @@ def random_inputs(model, head, length, left, right):
     labels = labels_of(model, head, ids, mask)
     if labels is not None:
         inputs["labels"] = labels
+    if head == "pretraining":
+        inputs["next_sentence_label"] = torch.randint(2, (len(ids),))
     return inputs
 
 
@@ -118,13 +120,18 @@ def call(model, head, inputs, **options):
     if head == QUESTION_ANSWERING and "labels" in inputs:
         labels = inputs.pop("labels")
         inputs["start_positions"], inputs["end_positions"] = labels[:, 0], labels[:, 1]
+    if model.config.model_type == "albert" and "next_sentence_label" in inputs:
+        inputs["sentence_order_label"] = inputs.pop("next_sentence_label")
     return model(**inputs, **options)
 
 
 def expected_tensors(model, head, inputs):
     """All that `tzoo forward --gradients` writes; without labels no loss and no gradients."""
     output = call(model, head, inputs, output_hidden_states=True, output_attentions=True)
-    names = {"base": ["last_hidden_state", "pooler_output"], QUESTION_ANSWERING: ["start_logits", "end_logits"]}
+    names = {"base": ["last_hidden_state", "pooler_output"], QUESTION_ANSWERING: ["start_logits", "end_logits"],
+             "pretraining": ["prediction_logits", "seq_relationship_logits"]}
+    if "sop_logits" in output:  # ALBERT's name
+        output["seq_relationship_logits"] = output["sop_logits"]
     tensors = {name: output[name] for name in names.get(head, ["logits"]) if name in output}
     for name in LISTS:
         tensors.update({f"{name}.{i}": tensor for i, tensor in enumerate(output.get(name) or ())})

@@ -35,12 +35,12 @@ std::vector<std::string> head_names() {
 }
 
 bool read_flags(const Arguments& arguments, ForwardFlags& values) {
-  Flags flags(
-      arguments.command,
-      "Runs a model on token ids and saves everything that it computes, to compare it with another "
-      "implementation: logits (or start_logits and end_logits, or last_hidden_state and pooler_output), "
-      "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
-      "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
+  Flags flags(arguments.command,
+              "Runs a model on token ids and saves everything that it computes, to compare it with another "
+              "implementation: logits (or start_logits and end_logits, or prediction_logits and "
+              "seq_relationship_logits, or last_hidden_state and pooler_output), "
+              "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
+              "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   flags
       .add("input_ids", values.texts.input_ids,
@@ -63,6 +63,12 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
       .add("labels", values.texts.labels,
            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
            "classification; '[[START, END], [START, END]]' for question answering")
+      .placeholder("JSON");
+  flags
+      .add("next_sentence_label", values.texts.next_sentence_label,
+           "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
+           "the "
+           "first (0; for ALBERT: is in order)")
       .placeholder("JSON");
   flags.add("head", values.head, "head of the model; default: the one in config.json")
       .placeholder("NAME")

@@ -98,6 +98,12 @@ void check_sizes(const char* flag, const at::Tensor& found, at::IntArrayRef expe
     throw Error("--", flag, ": must be ", expected, why, ", got ", found.sizes());
 }
 
+at::Tensor read_sentence_labels(const char* flag, const std::string& text, std::int64_t batch) {
+  const at::Tensor labels = read_classes(flag, text, 2);
+  check_sizes(flag, labels, {batch}, " as there are rows of --input_ids");
+  return labels;
+}
+
 at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at::IntArrayRef sizes) {
   const TransformerConfig& config = loaded.model->config();
   const std::int64_t batch = sizes[0];
@@ -115,11 +121,8 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
       if (labels.dim() == 2) check_sizes("labels", labels, {batch, config.num_labels}, ", a number a label");
       return labels;
     }
-    case Head::kNextSentence: {
-      const at::Tensor labels = read_classes("labels", text, 2);
-      check_sizes("labels", labels, {batch}, " as there are rows of --input_ids");
-      return labels;
-    }
+    case Head::kNextSentence:
+      return read_sentence_labels("labels", text, batch);
     case Head::kQuestionAnswering: {
       const at::Tensor labels = read_ids("labels", text, {INT32_MIN, INT32_MAX, std::nullopt});
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
@@ -179,6 +182,12 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
       read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
   read_decoder_ids(texts, loaded, inputs);
   if (texts.labels) inputs.labels = read_labels_of(loaded, *texts.labels, sizes).to(device);
+  if (texts.next_sentence_label) {
+    if (loaded.head != Head::kPretraining)
+      throw Error("--next_sentence_label: only a pretraining head has two losses");
+    inputs.sentence_labels =
+        read_sentence_labels("next_sentence_label", *texts.next_sentence_label, sizes[0]).to(device);
+  }
   return inputs;
 }
 

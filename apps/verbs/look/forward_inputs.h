@@ -10,7 +10,7 @@ namespace zoo {
 /// Inputs of `tzoo forward`: the JSON text of each flag.
 struct ForwardTexts {
   std::string input_ids;
-  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels;
+  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels, next_sentence_label;
 };
 
 /// Input tensors on `device`; requests every output that the model can return. Labels depend on the head:

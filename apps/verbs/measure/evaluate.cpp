@@ -74,6 +74,7 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
                           Task::kTokenClassification, Task::kQuestionAnswering}) {
     if (head_of(task) == checkpoint.head) return task;
   }
+  if (checkpoint.head == Head::kPretraining) return Task::kMlm;  // its data has no pairs of sentences
   throw Error("--model: ", model, " has a ", name_of(checkpoint.head), " head, which no task evaluates");
 }
 
@@ -138,8 +139,8 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
     const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *meter, exact, on_step);
   }
-  if (packs) pack_encoder_of(*loaded.model, flags.compute, flags.weights);
-  ModelObjective objective(loaded.model, batches, std::move(meter));
+  const auto model = packs ? with_packed_encoder(loaded.model, flags.compute, flags.weights) : loaded.model;
+  ModelObjective objective(model, batches, std::move(meter));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
                         on_step);
 }

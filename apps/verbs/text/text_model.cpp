@@ -29,7 +29,7 @@ TextModel load_text_model(const std::filesystem::path& directory, const ComputeO
   }
   text_model.model = std::move(loaded.model);
   if (text_model.model->config().shape == Shape::kEncoder)
-    pack_encoder_of(*text_model.model, compute, weights);
+    text_model.model = with_packed_encoder(std::move(text_model.model), compute, weights);
   text_model.head = loaded.head;
   return text_model;
 }

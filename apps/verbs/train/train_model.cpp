@@ -48,7 +48,7 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   }
   if (flags.activation) {
     const ConfigKey* key = family.keys.find(&C::activation);
-    if (key == nullptr) throw Error("--activation: ", family.name, " has no choice of activations");
+    if (key == nullptr) throw Error("--activation: ", family.model_type, " has no choice of activations");
     const json name{{key->name, *flags.activation}};
     key->read(ConfigReader(name, "--activation"), config);
   }

@@ -37,7 +37,8 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
   if (loss.class_weights.defined()) loss.class_weights = loss.class_weights.to(device_of(flags.compute));
   auto objective = std::make_unique<ModelObjective>(
       loaded.model, batches, make_meter(flags.data.kind(), data.label_names), std::move(loss));
-  objective->penalize(disagreement_named(flags.disagreement), flags.disagreement_weight);
+  if (const auto kind = disagreement_named(flags.disagreement))
+    objective->penalize(*kind, flags.disagreement_weight);
   objective->adapt(std::move(adapters));
   return objective;
 }

@@ -12,7 +12,7 @@
 #include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
 
-namespace zoo {
+namespace zoo::kernels {
 namespace {
 
 // A head's weights of 256 x 256 floats take a quarter of a core's L2 cache.
@@ -135,15 +135,14 @@ class CausalSelfAttention : public torch::autograd::Function<CausalSelfAttention
 
 bool has_short_attention(const at::Tensor& qkv) {
   return qkv.is_cpu() && qkv.scalar_type() == at::kFloat && qkv.dim() == 3 && qkv.size(1) <= kLongest &&
-         kernels::has_training_kernels();
+         has_training_kernels();
 }
 
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads) {
   TORCH_CHECK(qkv.size(-1) % (3 * num_heads) == 0, "qkv must be 3 * ", num_heads, " heads wide, got ",
               qkv.size(-1));
-  if (kernels::is_mixed() && kernels::has_bfloat16_products())
-    return CausalSelfAttention<MixedKernel>::apply(qkv, num_heads);
+  if (is_mixed() && has_bfloat16_products()) return CausalSelfAttention<MixedKernel>::apply(qkv, num_heads);
   return CausalSelfAttention<FloatKernel>::apply(qkv, num_heads);
 }
 
-}  // namespace zoo
+}  // namespace zoo::kernels

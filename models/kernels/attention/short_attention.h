@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace zoo {
+namespace zoo::kernels {
 
 /// True if causal_self_attention can take this [B, T, 3C] projection: float32 in the memory of a CPU with
 /// AVX-512, and a sequence so short that a head's whole score matrix stays in the cache.
@@ -14,4 +14,4 @@ bool has_short_attention(const at::Tensor& qkv);
 /// Under autocast to bfloat16 its products round their factors to bfloat16 if the CPU can multiply them.
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads);
 
-}  // namespace zoo
+}  // namespace zoo::kernels

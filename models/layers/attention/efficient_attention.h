@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/layers/attention/attention_output.h"
 #include "models/layers/transformer_config.h"
+#include "models/ops/attention.h"
 
 namespace zoo {
 

@@ -1,22 +1,8 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include "models/ops/attention.h"
 
 namespace zoo {
-
-/// Attention mask of one forward pass, shared by its layers.
-struct AttentionMask {
-  /// Query t sees only keys 0 … t and `bias` adds nothing: the kernel's causal path runs without a tensor.
-  bool causal = false;
-  /// [B or 1, H or 1, T, S], ADDED to the scores: 0 keeps, -inf hides. Undefined: nothing to add.
-  at::Tensor bias;
-  /// [B or 1, 1, T, 1], true where a query sees no key; its output is zero. Undefined: no such row.
-  /// In those rows `bias` hides nothing, so that no softmax gets a row of only -inf.
-  at::Tensor hidden_rows;
-  /// [B, S] bool, true where a key is visible, for attentions that add no bias (AttentionKind other than
-  /// kFull). When `causal`, the queries are the last positions of the keys. Undefined: every key.
-  at::Tensor key_mask;
-};
 
 /// Lengths of one attention: `queries` (T) are the last of `keys` (S) positions when a cache holds the
 /// others.

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo::kernels {
+
+/// True if dropout() below accepts this: float32 in memory of a CPU that has the kernels, a rate in (0, 1).
+bool has_fast_dropout(const at::Tensor& x, double rate);
+
+/// Dropout with gradients. A counter-based generator on all threads draws the mask, seeded by one number of
+/// LibTorch's generator.
+at::Tensor dropout(const at::Tensor& x, double rate);
+
+}  // namespace zoo::kernels

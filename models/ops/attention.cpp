@@ -1,0 +1,101 @@
+#include "models/ops/attention.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <ATen/ops/einsum.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
+
+#include "models/kernels/attention/short_attention.h"
+#include "models/ops/dropout.h"
+
+namespace zoo::ops {
+namespace {
+
+at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
+                            const AttentionOptions& options) {
+  at::Tensor scores = at::matmul(q, k.transpose(-2, -1));  // [B, H, T, S]
+  if (options.relative_keys.defined())
+    scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
+  scores = scores * options.scale;
+  if (mask.causal) {
+    const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
+    scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  }
+  if (mask.bias.defined()) scores = scores + mask.bias;
+  return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
+}
+
+// Computes the weights explicitly, to return them.
+AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                   const AttentionMask& mask, const AttentionOptions& options) {
+  AttentionOutput result;
+  const std::int64_t group = q.size(1) / k.size(1);
+  const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
+  result.weights = explicit_weights(q, repeated(k), mask, options);
+  if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
+  const at::Tensor dropped = ops::dropout(result.weights, options.dropout);
+  result.output = at::matmul(dropped, repeated(v));
+  if (options.relative_values.defined())
+    result.output = result.output + at::einsum("bhts,tsd->bhtd", {dropped, options.relative_values});
+  return result;
+}
+
+// The projection [B, T, 3 H D] whose thirds q, k and v [B, H, T, D] are views of, for a kernel that writes
+// the gradient of all three at once. Undefined if they are not, or if the graph does not reach them by it.
+at::Tensor joint_projection(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  if (!q.is_view() || !k.is_view() || !v.is_view() || q.sizes() != k.sizes()) return {};
+  const at::Tensor joint(q._base());
+  if (!joint.is_same(k._base()) || !joint.is_same(v._base()) || !joint.is_contiguous()) return {};
+  const std::int64_t batch = q.size(0), heads = q.size(1), length = q.size(2), head_dim = q.size(3);
+  const std::int64_t width = heads * head_dim;
+  if (joint.sizes() != at::IntArrayRef{batch, length, 3 * width}) return {};
+  std::int64_t offset = joint.storage_offset();
+  for (const at::Tensor* part : {&q, &k, &v}) {
+    const std::array<std::int64_t, 4> strides{3 * width * length, head_dim, 3 * width, 1};
+    if (part->storage_offset() != offset || part->strides() != at::IntArrayRef(strides) ||
+        part->requires_grad() != joint.requires_grad())
+      return {};
+    offset += width;
+  }
+  return joint;
+}
+
+bool is_only_causal(const AttentionMask& mask, const AttentionOptions& options) {
+  return mask.causal && !mask.hidden_rows.defined() && options.dropout == 0 && options.scale == 0 &&
+         !options.need_weights && !options.relative_keys.defined();
+}
+
+}  // namespace
+
+AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                             const AttentionMask& mask, const AttentionOptions& given) {
+  if (is_only_causal(mask, given)) {
+    const at::Tensor joint = joint_projection(q, k, v);
+    if (joint.defined() && kernels::has_short_attention(joint)) {
+      const at::Tensor merged = kernels::causal_self_attention(joint, q.size(1));  // [B, T, H D]
+      return {merged.unflatten(-1, {q.size(1), q.size(3)}).transpose(1, 2), at::Tensor()};
+    }
+  }
+  AttentionOptions options = given;
+  if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  AttentionOutput result;
+  // LibTorch's attention draws dropout on a single CPU thread.
+  const bool drops = options.dropout > 0 && q.is_cpu();
+  if (options.need_weights || options.relative_keys.defined() || drops) {
+    result = explicit_attention(q, k, v, mask, options);
+    if (!options.need_weights) result.weights = at::Tensor();
+  } else {
+    const auto bias = mask.bias.defined() ? std::optional<at::Tensor>(mask.bias) : std::nullopt;
+    result.output = at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal,
+                                                     options.scale, /*enable_gqa=*/q.size(1) != k.size(1));
+  }
+  if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
+  return result;
+}
+
+}  // namespace zoo::ops

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo {
+
+/// Attention mask of one forward pass, shared by its layers.
+struct AttentionMask {
+  /// Query t sees only keys 0 … t and `bias` adds nothing: the kernel's causal path runs without a tensor.
+  bool causal = false;
+  /// [B or 1, H or 1, T, S], ADDED to the scores: 0 keeps, -inf hides. Undefined: nothing to add.
+  at::Tensor bias;
+  /// [B or 1, 1, T, 1], true where a query sees no key; its output is zero. Undefined: no such row.
+  /// In those rows `bias` hides nothing, so that no softmax gets a row of only -inf.
+  at::Tensor hidden_rows;
+  /// [B, S] bool, true where a key is visible, for attentions that add no bias (AttentionKind other than
+  /// kFull). When `causal`, the queries are the last positions of the keys. Undefined: every key.
+  at::Tensor key_mask;
+};
+
+struct AttentionOptions {
+  double dropout = 0.0;  // on the attention weights, in [0, 1)
+  double scale = 0.0;    // factor of the scores; 0: 1 / sqrt(D)
+  bool need_weights = false;
+  /// Added to key s and value s for query t (Shaw et al., 2018): [T, S, D], both or none.
+  at::Tensor relative_keys, relative_values;
+};
+
+struct AttentionOutput {
+  at::Tensor output;   // [B, H, T, D]
+  at::Tensor weights;  // [B, H, T, S], only when asked for
+};
+
+namespace ops {
+
+/// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
+/// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
+/// kernel runs unless weights are asked for, keys are relative or dropout runs on a CPU.
+AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                             const AttentionMask& mask, const AttentionOptions& options);
+
+}  // namespace ops
+}  // namespace zoo

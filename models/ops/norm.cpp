@@ -1,0 +1,33 @@
+#include "models/ops/norm.h"
+
+#include <utility>
+
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/rsqrt.h>
+
+#include "models/kernels/norm.h"
+
+namespace zoo::ops {
+
+at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                const NormOptions& options) {
+  if (options.kind == NormKind::kLayerNorm)
+    return at::layer_norm(x, weight.sizes(), weight, bias, options.eps);
+  if (kernels::has_fast_norm(x, weight))
+    return kernels::norm(x, weight, bias, {/*centred=*/false, options.eps});
+  // The mean of squares needs float32: bfloat16 has 8 bits of precision.
+  const at::Tensor wide = x.to(at::kFloat);
+  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + options.eps);
+  return weight * (wide * scale).to(x.scalar_type());
+}
+
+at::Tensor norm_beside_residual(at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                const NormOptions& options) {
+  if (!kernels::has_fast_norm(x, weight)) return norm(x, weight, bias, options);
+  auto [residual, normed] =
+      kernels::normed_residual(x, weight, bias, {options.kind == NormKind::kLayerNorm, options.eps});
+  x = std::move(residual);
+  return std::move(normed);
+}
+
+}  // namespace zoo::ops

@@ -9,7 +9,7 @@ import random
 import torch
 import transformers
 
-from text_models import LETTERS, TEXTS, WORDS, byte_level, lines, shaken, sizes, tzoo, wordpiece
+from text_models import LETTERS, TEXTS, WORDS, byte_level, configure, lines, shaken, sizes, tzoo, wordpiece
 
 
 def softmax(logits):
@@ -120,8 +120,7 @@ class AnswerTest(unittest.TestCase):
         for most, length, stride in [(None, 384, 128), (100, 100, 50)]:
             tokenizer, model = self.bert()
             if most:
-                tokenizer.model_max_length = most
-                tokenizer.save_pretrained(self.directory)
+                configure(self.directory, tokenizer, model_max_length=most)
             context = " ".join(TEXTS) * 20
             expected = pipeline(model, tokenizer, "Who?", context, length=length, stride=stride, top_k=9)
             self.assertEqual([(line["start"], line["end"]) for line in self.answer("Who?", context, "--top_k", "9")],
@@ -130,8 +129,7 @@ class AnswerTest(unittest.TestCase):
     def test_truncation_side(self):
         """The first window is then the last one: the answers are the same, but others windows are cut."""
         tokenizer, model = self.bert(seed=3)
-        tokenizer.truncation_side = "left"
-        tokenizer.save_pretrained(self.directory)
+        configure(self.directory, tokenizer, truncation_side="left")
         context = " ".join(TEXTS) * 5
         expected = pipeline(model, tokenizer, "Who?", context, length=90, stride=10, top_k=9)
         found = self.answer("Who?", context, "--top_k", "9", "--max_length", "90", "--stride", "10")
@@ -147,8 +145,7 @@ class AnswerTest(unittest.TestCase):
             done = tzoo(*words, *flags)
             self.assertEqual((done.returncode, done.stderr.count("error:"), "exception" in done.stderr), (1, 1, False))
             self.assertIn(said, done.stderr)
-        tokenizer.padding_side = "left"
-        tokenizer.save_pretrained(self.directory)
+        configure(self.directory, tokenizer, padding_side="left")
         self.assertIn("padding_side", tzoo(*words).stderr)
 
 

@@ -12,7 +12,7 @@ import tokenizers
 import torch
 import transformers
 
-from text_models import TEXTS, byte_level, lines, shaken, sizes, tzoo, wordpiece
+from text_models import TEXTS, byte_level, configure, lines, shaken, sizes, tzoo, wordpiece
 
 LEGACY = {"cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens", "mean": "pooling_mode_mean_tokens",
           "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
@@ -159,9 +159,7 @@ class SentenceModulesTest(unittest.TestCase):
         for limit, file_limit, side in [(7, None, "right"), (9, None, "left"), (12, 12, "right")]:
             self.modules = []
             tokenizer, model = self.bert()
-            tokenizer.model_max_length = limit if file_limit is None else 5
-            tokenizer.truncation_side = side
-            tokenizer.save_pretrained(self.directory)
+            configure(self.directory, tokenizer, model_max_length=limit if file_limit is None else 5, truncation_side=side)
             self.write("sentence_bert_config.json", {"max_seq_length": file_limit, "do_lower_case": False})
             self.pooling(["mean"])
             self.check(self.reference(tokenizer, model, TEXTS, ["mean"], limit=limit))

@@ -2,11 +2,14 @@
 
 import json
 import os
+import pathlib
 import subprocess
 
 import tokenizers
 import torch
 import transformers
+
+transformers.utils.logging.disable_progress_bar()
 
 TEXTS = ["In the beginning God created the heaven and the earth.", "And God said, Let there be light!",
          "Ünïcode café in PARIS, 北京 🙂", "word", "and the earth was without form, and void; " * 3]
@@ -48,6 +51,14 @@ def byte_level(**tokens):
                                                                         add_prefix_space=False)
     return transformers.PreTrainedTokenizerFast(tokenizer_object=engine, model_input_names=["input_ids", "attention_mask"],
                                                 **tokens)
+
+
+def configure(directory, tokenizer, **settings):
+    """Sets attributes of a saved tokenizer, some of which save_pretrained leaves out of its file."""
+    file = pathlib.Path(directory, "tokenizer_config.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+    for name, value in settings.items():
+        setattr(tokenizer, name, value)
 
 
 def shaken(model, scale=0.4):

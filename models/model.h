@@ -104,6 +104,9 @@ class Model : public torch::nn::Module {
 
   virtual ModelParts parts() const { return {}; }
 
+  /// Leaves out the pooler of a bare encoder, for checkpoints of models without one.
+  virtual void remove_pooler() {}
+
   const TransformerConfig& config() const { return config_; }
 
   /// Rows of a table of parameter counts: name and number of parameters, tied weights once.

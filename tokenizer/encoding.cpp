@@ -15,36 +15,46 @@ std::size_t num_special_tokens(std::span<const Piece> pieces) {
   return count;
 }
 
-void cut(Encoding& encoding, std::size_t size) {
-  const auto shorten = [size](auto& values) {
-    if (values.size() > size) values.resize(size);
+// Tokens begin ... end - 1 of a text.
+Encoding part_of(const Encoding& text, std::size_t begin, std::size_t end) {
+  const auto part = [begin, end](const auto& values) {
+    using Values = std::decay_t<decltype(values)>;
+    const auto first = values.begin();
+    return values.empty()
+               ? Values()
+               : Values(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end));
   };
-  shorten(encoding.ids);
-  shorten(encoding.offsets);
-  shorten(encoding.words);
+  return {.ids = part(text.ids), .offsets = part(text.offsets), .words = part(text.words)};
+}
+
+void cut(Encoding& encoding, std::size_t size, bool left) {
+  if (size >= encoding.size()) return;
+  encoding = left ? part_of(encoding, encoding.size() - size, encoding.size()) : part_of(encoding, 0, size);
 }
 
 // Cuts the longer text first, until both have `room` tokens together. If both are cut, the longer one keeps
 // the odd token.
-void cut_longest(Encoding& first, Encoding& second, std::size_t room) {
+void cut_longest(Encoding& first, Encoding& second, std::size_t room, bool left) {
   const bool swapped = first.size() > second.size();
   Encoding& shorter = swapped ? second : first;
   Encoding& longer = swapped ? first : second;
   const std::size_t kept = std::min(shorter.size(), room / 2);
-  cut(shorter, kept);
-  cut(longer, room - kept);
+  cut(shorter, kept, left);
+  cut(longer, room - kept, left);
 }
 
-void truncate(Encoding& first, Encoding* second, std::size_t room, Truncation how) {
+void truncate(Encoding& first, Encoding* second, std::size_t room, const EncodeOptions& options) {
+  const Truncation how = options.truncation;
+  const bool left = options.truncates_left;
   const std::size_t size = first.size() + (second != nullptr ? second->size() : 0);
   if (size <= room) return;
   if (second == nullptr) {
     if (how == Truncation::only_second) throw Error("there is no second text to truncate");
-    cut(first, room);
+    cut(first, room, left);
     return;
   }
   if (how == Truncation::longest_first) {
-    cut_longest(first, *second, room);
+    cut_longest(first, *second, room, left);
     return;
   }
   Encoding& cut_one = how == Truncation::only_first ? first : *second;
@@ -53,7 +63,7 @@ void truncate(Encoding& first, Encoding* second, std::size_t room, Truncation ho
     throw Error("a text of ", cut_one.size(), " tokens cannot be cut by ", excess,
                 " so that the pair fits max_length");
   }
-  cut(cut_one, cut_one.size() - excess);
+  cut(cut_one, cut_one.size() - excess, left);
 }
 
 void append(Encoding& whole, const Encoding& part, std::int32_t type_id, std::int8_t text) {
@@ -103,7 +113,7 @@ Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* secon
     if (*options.max_length < added) {
       throw Error("max_length ", *options.max_length, " has no room for the ", added, " special tokens");
     }
-    truncate(first, second, *options.max_length - added, options.truncation);
+    truncate(first, second, *options.max_length - added, options);
   }
   const bool has_offsets = first.offsets.size() == first.size() && options.with_offsets;
   Encoding whole;
@@ -115,6 +125,35 @@ Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* secon
     }
   }
   return whole;
+}
+
+std::vector<Encoding> assemble_windows(std::span<const Piece> pieces, const Encoding& first,
+                                       const Encoding& second, std::size_t stride,
+                                       const EncodeOptions& options) {
+  const std::size_t taken = first.size() + (options.add_special_tokens ? num_special_tokens(pieces) : 0);
+  const std::size_t size = second.size(), most = options.max_length.value_or(taken + size);
+  const EncodeOptions whole{.add_special_tokens = options.add_special_tokens,
+                            .with_offsets = options.with_offsets};
+  std::vector<Encoding> windows;
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    Encoding part = part_of(second, begin, end);
+    windows.push_back(assemble(pieces, first, &part, whole));
+  };
+  if (taken + size <= most) {
+    add(0, size);
+    return windows;
+  }
+  if (most <= taken + stride) {
+    throw Error("windows of ", most, " tokens, of which ", stride,
+                " are shared, have no room for more beside a text of ", first.size(), " tokens and ",
+                taken - first.size(), " special tokens");
+  }
+  const std::size_t room = most - taken;
+  for (std::size_t done = 0;; done += room - stride) {
+    const std::size_t begin = done, end = std::min(done + room, size);
+    options.truncates_left ? add(size - end, size - begin) : add(begin, end);
+    if (end == size) return windows;
+  }
 }
 
 }  // namespace zoo

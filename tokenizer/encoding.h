@@ -23,7 +23,7 @@ struct Encoding {
   std::size_t size() const { return ids.size(); }
 };
 
-/// The text that is truncated if the whole is too long. Tokens are removed at its end.
+/// The text that is truncated if the whole is too long.
 enum class Truncation {
   longest_first,  // the longer text of a pair, until both have the same length
   only_first,
@@ -37,6 +37,8 @@ struct EncodeOptions {
   /// Maximum number of tokens, added special tokens included.
   std::optional<std::size_t> max_length;
   Truncation truncation = Truncation::longest_first;
+  /// Truncation removes tokens at the beginning of a text instead of its end.
+  bool truncates_left = false;
   /// Encoding is faster without offsets.
   bool with_offsets = true;
 };
@@ -64,5 +66,12 @@ EncodingTemplate roberta_template(TokenId cls, TokenId sep);
 /// Error if max_length has no room for the special tokens.
 Encoding assemble(std::span<const EncodingTemplate::Piece> pieces, Encoding first, Encoding* second,
                   const EncodeOptions& options);
+
+/// Puts `first` together with each part of `second` that fits beside it; neighbouring parts share `stride`
+/// tokens. With options.truncates_left, the first part is the last of the text. Throws Error if no token of
+/// `second` fits, or not more than `stride`.
+std::vector<Encoding> assemble_windows(std::span<const EncodingTemplate::Piece> pieces, const Encoding& first,
+                                       const Encoding& second, std::size_t stride,
+                                       const EncodeOptions& options);
 
 }  // namespace zoo

@@ -4,6 +4,7 @@
 #include "tokenizer/files/classic_files.h"
 #include "tokenizer/files/sentencepiece_families.h"
 #include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -48,7 +49,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
                 "vocab.json with merges.txt");
   }
-  return format->read(directory / format->file);
+  auto tokenizer = format->read(directory / format->file);
+  tokenizer->set_limits(read_text_limits(directory));
+  return tokenizer;
 }
 
 }  // namespace zoo

@@ -16,7 +16,15 @@ namespace zoo {
 /// Role of a special token.
 enum class SpecialToken { bos, eos, unk, sep, pad, cls, mask };
 
-/// Text to ids and back. Ids lie in [0, vocab_size()). Immutable; safe to share between threads.
+/// Settings of tokenizer_config.json for callers that truncate and pad.
+struct TextLimits {
+  std::optional<std::size_t> max_length;  // "model_max_length"; none: no limit
+  bool truncates_left = false;            // "truncation_side"
+  bool pads_left = false;                 // "padding_side"
+};
+
+/// Text to ids and back. Ids lie in [0, vocab_size()). Safe to share between threads, once it is
+/// set up.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -34,6 +42,11 @@ class Tokenizer {
   Encoding encode(std::string_view text, const EncodeOptions& options) const;
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const;
 
+  /// Pairs of `first` with each part of `second` that fits options.max_length; neighbouring parts share
+  /// `stride` tokens. Each text is tokenized once. Throws Error if a part has no room for more than `stride`.
+  std::vector<Encoding> encode_windows(std::string_view first, std::string_view second, std::size_t stride,
+                                       const EncodeOptions& options) const;
+
   /// The text of the ids; special tokens are skipped. Throws Error naming an id outside the vocabulary. The
   /// result may end inside a UTF-8 character (see StreamDecoder).
   virtual std::string decode(std::span<const TokenId> ids) const = 0;
@@ -50,6 +63,17 @@ class Tokenizer {
   /// The id that ends a text, if the vocabulary has one.
   std::optional<TokenId> eos_id() const { return special_id(SpecialToken::eos); }
 
+  /// True if tokens inside a word are written with a prefix, like "##ing".
+  virtual bool marks_subwords() const { return false; }
+
+  const TextLimits& limits() const { return limits_; }
+  void set_limits(const TextLimits& limits) { limits_ = limits; }
+
+  /// Lowercases each text before its normalization, unless that has such a step: "do_lower_case" of
+  /// Sentence-Transformers. Special tokens in the text keep their case. Throws Error if the kind of tokenizer
+  /// has no normalization.
+  virtual void lowercase_texts();
+
   /// Writes the files that load_tokenizer and Hugging Face read into an existing directory.
   virtual void save(const std::filesystem::path& directory) const = 0;
 
@@ -58,6 +82,11 @@ class Tokenizer {
   virtual Encoding tokenize(std::string_view text, bool with_offsets) const;
 
   virtual const EncodingTemplate& encoding_template() const { return plain_template(); }
+
+ private:
+  EncodeOptions with_side(EncodeOptions options) const;
+
+  TextLimits limits_;
 };
 
 /// True if the directory holds a tokenizer file that load_tokenizer knows.

@@ -47,6 +47,8 @@ bool accepted(const FlagData& flag, const std::string& value) {
 template <class T>
 bool accepted(const FlagData& flag, const T& value) {
   if constexpr (IsOptional<T>::value) return accepted(flag, *value);
+  if constexpr (kind_of<T>() == FlagKind::list)
+    return std::ranges::all_of(value, [&](const auto& item) { return accepted(flag, item); });
   if constexpr (std::is_same_v<T, std::int64_t>) return accepted(flag, static_cast<double>(value));
   return true;
 }

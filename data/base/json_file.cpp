@@ -10,12 +10,12 @@
 
 namespace zoo {
 
-nlohmann::json read_json(const std::filesystem::path& path) {
+namespace {
+
+nlohmann::json parse_file(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   try {
-    nlohmann::json value = nlohmann::json::parse(text);
-    if (!value.is_object()) throw Error(path, ": expected a JSON object, found ", value.type_name());
-    return value;
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
     const auto begin = text.begin(), fault = begin + static_cast<std::ptrdiff_t>(at);
@@ -23,9 +23,23 @@ nlohmann::json read_json(const std::filesystem::path& path) {
     const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
     const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
     throw Error(path, ": not valid JSON at line ", line, ", column ", column);
-  } catch (const nlohmann::json::exception& error) {  // a number too large for a double
-    throw Error(path, ": ", error.what());
+  } catch (const nlohmann::json::exception&) {
+    throw Error(path, ": holds a number that is too large");
   }
+}
+
+}  // namespace
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  nlohmann::json value = parse_file(path);
+  if (!value.is_object()) throw Error(path, ": expected a JSON object, found ", value.type_name());
+  return value;
+}
+
+nlohmann::json read_json_array(const std::filesystem::path& path) {
+  nlohmann::json value = parse_file(path);
+  if (!value.is_array()) throw Error(path, ": expected a JSON array, found ", value.type_name());
+  return value;
 }
 
 void write_json(const std::filesystem::path& path, const nlohmann::json& value) {

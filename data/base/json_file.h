@@ -9,6 +9,9 @@ namespace zoo {
 /// Reads a JSON object from a file. Throws Error naming the file, and the line and column of a syntax error.
 nlohmann::json read_json(const std::filesystem::path& path);
 
+/// Reads a JSON array from a file. Throws as read_json does.
+nlohmann::json read_json_array(const std::filesystem::path& path);
+
 /// Writes `value` atomically, indented by two and with a final newline.
 void write_json(const std::filesystem::path& path, const nlohmann::json& value);
 

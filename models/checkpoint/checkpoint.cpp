@@ -1,5 +1,7 @@
 #include "models/checkpoint/checkpoint.h"
 
+#include <algorithm>
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +45,17 @@ const char* dtype_name(at::ScalarType dtype) {
     default:
       throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
   }
+}
+
+// Files of a masked language model, for example, have no pooler; last_hidden_state needs none.
+void fit_pooler(Model& model, const CheckpointConfig& checkpoint, const WeightFiles& files) {
+  if (checkpoint.head != Head::kBase) return;
+  const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
+  const StoredNames names(table, files);
+  const bool found = std::any_of(table.names.begin(), table.names.end(), [&](const WeightName& name) {
+    return name.ours.starts_with("pooler.") && files.contains(names.stored(name.theirs.front()));
+  });
+  if (!found) model.remove_pooler();
 }
 
 }  // namespace
@@ -101,6 +114,7 @@ LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
   } catch (const c10::Error& error) {
     throw Error(directory / kConfigFile, ": ", error.what_without_backtrace());
   }
+  fit_pooler(*model, checkpoint, files);
   LoadReport report;
   try {
     report = load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,
@@ -118,6 +132,7 @@ LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
 LoadReport inspect_weights(const fs::path& directory, const CheckpointConfig& checkpoint) {
   const WeightFiles files(directory);
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
+  fit_pooler(*model, checkpoint, files);
   return match_weights(*model, checkpoint.family->weight_table(checkpoint.config), files);
 }
 

@@ -63,6 +63,11 @@ ModelParts EncoderModel::parts() const {
   return {.embeddings = embeddings.ptr(), .encoder = stack.ptr(), .head = head_parts()};
 }
 
+void EncoderModel::remove_pooler() {
+  if (pooler) unregister_module("pooler");
+  pooler = nullptr;
+}
+
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style) {
   switch (head) {
     case Head::kBase:

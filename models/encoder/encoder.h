@@ -30,6 +30,8 @@ class EncoderModel : public Model {
 
   ModelParts parts() const override;
 
+  void remove_pooler() final;
+
   Embeddings embeddings{nullptr};
   TransformerStack stack{nullptr};
   Pooler pooler{nullptr};  // empty without one

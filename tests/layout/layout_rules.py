@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
     "models": ["models"],
+    "models/embedding": ["models", "tokenizer"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
     "apps": ["apps", "data", "models", "tokenizer"],
 }
@@ -44,7 +45,7 @@ MODEL_FLOORS = [
     ["models/registry."],
     ["models/checkpoint/"],
     ["models/generation/"],
-    ["models/inference/", "models/script/"],
+    ["models/inference/", "models/script/", "models/embedding/"],
 ]
 
 # The parts of models/ that call kernels.

@@ -80,6 +80,7 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
   settings.use_class("BertTokenizer");
   Pipeline pipeline;
   pipeline.kind = "wordpiece";
+  pipeline.marks_subwords = true;
   const std::string text = read_text_file(path);
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number)});

@@ -53,6 +53,7 @@ void read_bpe(const JsonSection& model, Pipeline& pipeline) {
   BpeOptions options;
   if (model.find("unk_token") != nullptr) options.unk_token = model.text("unk_token");
   options.continuing_subword_prefix = model.text("continuing_subword_prefix", "");
+  pipeline.marks_subwords = !options.continuing_subword_prefix.empty();
   options.end_of_word_suffix = model.text("end_of_word_suffix", "");
   options.fuse_unk = model.flag("fuse_unk", false);
   options.byte_fallback = model.flag("byte_fallback", false);
@@ -73,6 +74,7 @@ void read_word_piece(const JsonSection& model, Pipeline& pipeline) {
   options.unk_token = model.text("unk_token", options.unk_token);
   options.continuing_subword_prefix =
       model.text("continuing_subword_prefix", options.continuing_subword_prefix);
+  pipeline.marks_subwords = !options.continuing_subword_prefix.empty();
   options.max_input_chars_per_word = static_cast<std::size_t>(model.count("max_input_chars_per_word", 100));
   pipeline.vocabulary = read_vocabulary(model);
   pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);

@@ -94,6 +94,11 @@ void read_normalizer(const JsonSection& root, Pipeline& pipeline) {
   if (root.find("normalizer") == nullptr) return;
   const JsonSection section = root.section("normalizer");
   pipeline.normalizer = read(section);
+  pipeline.lowercases = section.text("type") == "Lowercase";
+  if (section.text("type") == "Sequence") {
+    for (const JsonSection& part : section.sections("normalizers"))
+      pipeline.lowercases = pipeline.lowercases || part.text("type") == "Lowercase";
+  }
   if (is_bert(section.text("type"))) pipeline.bert = read_bert(section);
 }
 

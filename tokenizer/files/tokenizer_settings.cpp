@@ -152,9 +152,15 @@ void read_if_there(const fs::path& file, Read read) {
   try {
     const json root = read_json(file);
     read(JsonSection(file, "", root));
-  } catch (const json::exception& error) {
-    throw Error(file, ": ", error.what());
+  } catch (const json::exception&) {
+    throw Error(file, ": holds a value of another type than transformers writes");
   }
+}
+
+bool is_left(const JsonSection& section, const char* key) {
+  const std::string side = section.text(key, "right");
+  if (side != "left" && side != "right") section.fail(key, "is '", side, "': expected left or right");
+  return side == "left";
 }
 
 using Piece = EncodingTemplate::Piece;
@@ -224,6 +230,22 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory) {
   return settings;
 }
 
+TextLimits read_text_limits(const fs::path& directory) {
+  TextLimits limits;
+  read_if_there(directory / "tokenizer_config.json", [&](const JsonSection& section) {
+    // transformers writes 1e30 for "no limit".
+    constexpr double kNoLimit = 1e9;
+    if (const json* length = section.find("model_max_length")) {
+      if (!length->is_number() || length->get<double>() < 1)
+        section.fail("model_max_length", "is ", length->dump(), ": expected a number of tokens");
+      if (length->get<double>() < kNoLimit) limits.max_length = length->get<std::size_t>();
+    }
+    limits.truncates_left = is_left(section, "truncation_side");
+    limits.pads_left = is_left(section, "padding_side");
+  });
+  return limits;
+}
+
 void TokenizerSettings::use_class(std::string name) {
   tokenizer_class = std::move(name);
   for (const ClassDefault& known : kDefaults) {
@@ -285,6 +307,7 @@ void apply_class(TokenizerSettings& settings, Pipeline& pipeline) {
   if (name == "BertTokenizer" && pipeline.bert) {
     pipeline.bert = settings.bert_cleaning();
     pipeline.normalizer = bert_normalizer(*pipeline.bert);
+    pipeline.lowercases = false;
   }
   if ((name == "GPT2Tokenizer" || name == "RobertaTokenizer") && pipeline.model_reads_bytes) {
     const bool prefix = settings.add_prefix_space.value_or(false);

@@ -39,6 +39,10 @@ struct TokenizerSettings {
   void add_sentinels();
 };
 
+/// Reads "model_max_length", "truncation_side" and "padding_side" of tokenizer_config.json. Throws Error
+/// naming the file and a key with another value than transformers knows.
+TextLimits read_text_limits(const std::filesystem::path& directory);
+
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 

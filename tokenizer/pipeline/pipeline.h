@@ -38,8 +38,12 @@ struct Pipeline {
   bool cleans_up_spaces = false;
   Roles roles;
 
+  /// The model's continuing_subword_prefix is not empty.
+  bool marks_subwords = false;
   /// The model takes the bytes of a word instead of their characters in GPT-2's alphabet.
   bool model_reads_bytes = false;
+  /// `normalizer` is, or has as one of its steps, tokenizers' Lowercase.
+  bool lowercases = false;
   /// The pre-tokenizer needs the position of a word in the original text.
   bool needs_source = false;
   /// Set if normalizer and pre_tokenizer are exactly BERT's: BertWords replaces both.

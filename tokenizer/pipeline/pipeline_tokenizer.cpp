@@ -77,6 +77,17 @@ PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
 
 PipelineTokenizer::~PipelineTokenizer() = default;
 
+void PipelineTokenizer::lowercase_texts() {
+  if (pipeline_.lowercases) return;
+  std::vector<Normalizer> steps{lowercase_normalizer()};
+  if (pipeline_.normalizer) steps.push_back(pipeline_.normalizer);
+  pipeline_.normalizer = normalizer_sequence(std::move(steps));
+  pipeline_.lowercases = true;
+  // Both replace a normalizer that is no longer theirs.
+  pipeline_.only_splits = std::nullopt;
+  bert_words_.reset();
+}
+
 void PipelineTokenizer::fill_texts() {
   const auto set = [this](TokenId id, const std::string& text) {
     const auto place = static_cast<std::size_t>(id);

@@ -28,6 +28,8 @@ class PipelineTokenizer final : public Tokenizer {
   }
   std::string token_text(TokenId id) const override;
   std::optional<TokenId> special_id(SpecialToken role) const override;
+  bool marks_subwords() const override { return pipeline_.marks_subwords; }
+  void lowercase_texts() override;
   void save(const std::filesystem::path& directory) const override;
 
  protected:

@@ -2,11 +2,10 @@
 #include <iostream>
 #include <iterator>
 
-#include <ATen/ops/softmax.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
-#include "apps/command/output.h"
+#include "apps/verbs/text/answer_spans.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/text_spans.h"
 #include "apps/verbs/verbs.h"
@@ -22,8 +21,8 @@ using Json = nlohmann::ordered_json;
 struct AnswerFlags {
   std::filesystem::path model;
   std::string question, context;
-  std::int64_t max_answer_length = 15, stride = 128, top_k = 1;
-  std::optional<std::int64_t> max_length;
+  AnswerRules rules;
+  std::optional<std::int64_t> max_length, stride;
   bool json = false;
   PackedWeights weights;
   ComputeOptions compute;
@@ -39,13 +38,19 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
            "text that holds the answer; - reads it from standard input, FILE:PATH from a file")
       .placeholder("TEXT|-|FILE:PATH")
       .required();
-  flags.add("top_k", values.top_k, "number of answers, best first").at_least(1);
-  flags.add("max_answer_length", values.max_answer_length, "most tokens in an answer").at_least(1);
+  flags.add("top_k", values.rules.top_k, "number of answers, best first").at_least(1);
+  flags.add("max_answer_length", values.rules.max_answer_length, "most tokens in an answer").at_least(1);
+  flags.add("impossible", values.rules.impossible,
+            "count \"no answer\" among the answers: an empty text with the probability of [CLS]");
+  flags.add("align_to_words", values.rules.align_to_words, "extend an answer to whole words");
   flags
       .add("max_length", values.max_length,
-           "tokens of question and text per window; default: the model's limit")
+           "tokens of question and text per window; default: the model's limit, at most 384")
       .at_least(8);
-  flags.add("stride", values.stride, "tokens that neighbouring windows of a long text share").at_least(0);
+  flags
+      .add("stride", values.stride,
+           "tokens that neighbouring windows of a long text share; default: half of a window, at most 128")
+      .at_least(0);
   flags.add("json", values.json, "print one JSON object per answer");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
@@ -62,78 +67,20 @@ std::string read_context(const std::string& context) {
   return text;
 }
 
-struct Answer {
-  ByteRange range;  // in the context
-  double score;     // product of the probabilities of first and last token
-};
-
-// The question with a part of the context, as one model input.
-struct Window {
-  Encoding encoding;
-  std::uint32_t begin;  // start of the part in the context, in bytes
-};
-
-// Windows over the context, each starting `stride` tokens before the end of the previous one.
-std::vector<Window> windows_of(const TextModel& model, const AnswerFlags& flags, const std::string& context) {
-  EncodeOptions options{.max_length = model.max_length(), .truncation = Truncation::only_second};
-  if (flags.max_length)
-    options.max_length = std::min(*options.max_length, static_cast<std::size_t>(*flags.max_length));
-  std::vector<Window> windows;
-  std::uint32_t begin = 0;
-  while (true) {
-    Window window{model.tokenizer->encode_pair(flags.question, context.substr(begin), options), begin};
-    std::vector<ByteRange> tokens;
-    for (std::size_t i = 0; i < window.encoding.size(); ++i) {
-      if (window.encoding.texts[i] == 1) tokens.push_back(window.encoding.offsets[i]);
-    }
-    windows.push_back(std::move(window));
-    if (tokens.empty()) return windows;
-    const std::string_view rest = std::string_view(context).substr(begin + tokens.back().end);
-    if (rest.find_first_not_of(" \t\r\n") == std::string_view::npos) return windows;
-    const auto shared = std::min(static_cast<std::size_t>(flags.stride), tokens.size() - 1);
-    const std::uint32_t next = begin + tokens[tokens.size() - shared - (shared > 0 ? 0 : 1)].begin;
-    begin = next > begin ? next : begin + tokens.back().end;
+// Windows over the context, of tokens of one encoding.
+std::vector<Encoding> windows_of(const TextModel& model, const AnswerFlags& flags,
+                                 const std::string& context) {
+  if (model.tokenizer->limits().pads_left) {
+    throw Error(flags.model,
+                ": tokenizer_config.json says padding_side 'left': transformers then puts the context ",
+                "before the question, which tzoo does not");
   }
-}
-
-// Probabilities of the context's positions.
-std::vector<double> probabilities(const at::Tensor& logits, const Encoding& encoding) {
-  at::Tensor scores = logits.to(at::kDouble).cpu().clone();
-  for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] != 1) scores[static_cast<std::int64_t>(i)].fill_(-1e30);
-  }
-  scores = at::softmax(scores, 0).contiguous();
-  return {scores.const_data_ptr<double>(), scores.const_data_ptr<double>() + encoding.size()};
-}
-
-void add_answers(const TextModel& model, const Window& window, std::int64_t longest,
-                 std::vector<Answer>& answers) {
-  const Encoding* const batch[] = {&window.encoding};
-  const ModelOutput output = model.model->forward(batch_of(model, batch));
-  const auto start = probabilities(output.start_logits[0], window.encoding);
-  const auto end = probabilities(output.end_logits[0], window.encoding);
-  for (std::size_t i = 0; i < start.size(); ++i) {
-    for (std::size_t j = i; j < std::min(end.size(), i + static_cast<std::size_t>(longest)); ++j) {
-      if (window.encoding.texts[i] != 1 || window.encoding.texts[j] != 1) continue;
-      const ByteRange range{window.begin + window.encoding.offsets[i].begin,
-                            window.begin + window.encoding.offsets[j].end};
-      answers.push_back({range, start[i] * end[j]});
-    }
-  }
-}
-
-// The best answers, with each range only once.
-std::vector<Answer> best_of(std::vector<Answer> answers, std::size_t most) {
-  std::stable_sort(answers.begin(), answers.end(),
-                   [](const Answer& a, const Answer& b) { return a.score > b.score; });
-  std::vector<Answer> best;
-  for (const Answer& answer : answers) {
-    const bool known =
-        std::any_of(best.begin(), best.end(), [&](const Answer& b) { return b.range == answer.range; });
-    if (!known) best.push_back(answer);
-    if (best.size() == most) break;
-  }
-  return best;
+  constexpr std::size_t kUsualLength = 384, kUsualStride = 128;  // of transformers' pipeline
+  const std::size_t limit = model.max_length();
+  const auto length = static_cast<std::size_t>(flags.max_length.value_or(std::min(limit, kUsualLength)));
+  if (length > limit) throw Error("--max_length: ", length, " is more than the model's limit of ", limit);
+  const auto stride = static_cast<std::size_t>(flags.stride.value_or(std::min(length / 2, kUsualStride)));
+  return model.tokenizer->encode_windows(flags.question, context, stride, {.max_length = length});
 }
 
 }  // namespace
@@ -143,15 +90,19 @@ int run_answer(const Arguments& arguments) {
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
   require_utf8(flags.question, "--question");
+  if (flags.question.empty()) throw Error("--question: the text is empty");
   const std::string context = read_context(flags.context);
+  if (context.empty()) throw Error("--context: the text is empty");
   const TextModel model =
       load_text_model(flags.model, flags.compute, flags.weights, Head::kQuestionAnswering);
-  std::vector<Answer> answers;
-  for (const Window& window : windows_of(model, flags, context)) {
-    add_answers(model, window, flags.max_answer_length, answers);
+  AnswerCollector collector(flags.rules, model.tokenizer->special_id(SpecialToken::cls));
+  for (const Encoding& window : windows_of(model, flags, context)) {
+    require_offsets(window);
+    const Encoding* const batch[] = {&window};
+    const ModelOutput output = model.model->forward(batch_of(model, batch));
+    collector.add(window, {output.start_logits[0], output.end_logits[0]});
   }
-  if (answers.empty()) throw Error("--context: the text is empty");
-  for (const Answer& answer : best_of(std::move(answers), static_cast<std::size_t>(flags.top_k))) {
+  for (const Answer& answer : collector.best()) {
     Json json;
     add_span(json, context, answer.range);
     json["score"] = answer.score;

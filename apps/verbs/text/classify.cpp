@@ -8,6 +8,7 @@
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/text_spans.h"
+#include "apps/verbs/text/token_entities.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 
@@ -22,6 +23,7 @@ struct ClassifyFlags {
   std::filesystem::path model;
   TextFlags text;
   std::int64_t batch_size = 32;
+  std::string aggregation = "first";
   PackedWeights weights;
   ComputeOptions compute;
 };
@@ -32,6 +34,10 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
               "model. Prints one JSON object per text.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   add_text_flags(flags, values.text);
+  flags.choice(
+      "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},
+      "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
+      "their first token, their tokens' average or the surest token");
   flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
@@ -39,9 +45,11 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   return flags.parse(arguments);
 }
 
-std::string label_name(const TransformerConfig& config, std::int64_t label) {
-  if (config.label_names.empty()) return "LABEL_" + std::to_string(label);
-  return config.label_names[static_cast<std::size_t>(label)];
+Aggregation aggregation_named(const std::string& name) {
+  if (name == "none") return Aggregation::kNone;
+  if (name == "simple") return Aggregation::kSimple;
+  if (name == "first") return Aggregation::kFirst;
+  return name == "average" ? Aggregation::kAverage : Aggregation::kMax;
 }
 
 // Describes logits [num_labels] of one text by the model's problem type.
@@ -51,6 +59,9 @@ void describe_sequence(const TransformerConfig& config, const at::Tensor& logits
   if (regression) {
     json["value"] =
         std::vector<float>(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    // A single label may also be a yes or no; only problem_type tells.
+    if (config.problem_type == ProblemType::kByLabels)
+      json["scores"][label_name(config, 0)] = at::sigmoid(logits)[0].item<float>();
     return;
   }
   const bool several = config.problem_type == ProblemType::kMultiLabel;
@@ -64,78 +75,37 @@ void describe_sequence(const TransformerConfig& config, const at::Tensor& logits
     json["scores"][label_name(config, i)] = scores[i].item<float>();
 }
 
-// "B-PER" and "I-PER" are of kind "PER"; a label without a prefix is its own kind.
-std::string kind_of(const std::string& label) {
-  return label.starts_with("B-") || label.starts_with("I-") ? label.substr(2) : label;
-}
-
-struct Word {
-  ByteRange range;
-  std::int64_t label;
-  float score;
-};
-
-// A word has the label of its first token.
-std::vector<Word> words_of(const Encoding& encoding, const at::Tensor& scores) {
-  std::vector<Word> words;
-  std::int32_t last = -1;
-  for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] != 0) continue;
-    const std::int32_t word = encoding.words.empty() ? static_cast<std::int32_t>(i) : encoding.words[i];
-    if (word == last && !words.empty()) {
-      words.back().range.end = encoding.offsets[i].end;
-      continue;
-    }
-    last = word;
-    const at::Tensor row = scores[static_cast<std::int64_t>(i)];
-    const auto best = row.argmax().item<std::int64_t>();
-    words.push_back({encoding.offsets[i], best, row[best].item<float>()});
-  }
-  return words;
-}
-
-// Consecutive words of one kind form an entity, unless the next word begins a new one; "O" is none.
-Json entities_of(const TransformerConfig& config, const std::string& text, const std::vector<Word>& words) {
-  struct Entity {
-    std::string kind;
-    ByteRange range;
-    float score;
-    int words;
-  };
-  std::vector<Entity> entities;
-  std::string before;
-  for (const Word& word : words) {
-    const std::string label = label_name(config, word.label), kind = kind_of(label);
-    if (label != "O") {
-      if (kind == before && !label.starts_with("B-")) {
-        entities.back().range.end = word.range.end;
-        entities.back().score += word.score;
-        ++entities.back().words;
-      } else {
-        entities.push_back({kind, word.range, word.score, 1});
-      }
-    }
-    before = label == "O" ? "" : kind;
-  }
+Json described(const std::string& text, const std::vector<LabelledSpan>& entities) {
   Json list = Json::array();
-  for (const Entity& entity : entities) {
+  for (const LabelledSpan& entity : entities) {
     Json json;
-    json["label"] = entity.kind;
-    json["score"] = entity.score / static_cast<float>(entity.words);
+    json["label"] = entity.label;
+    json["score"] = entity.score;
     add_span(json, text, entity.range);
     list.push_back(json);
   }
   return list;
 }
 
-std::vector<Json> classify(const TextModel& model, const std::vector<std::string>& texts,
-                           std::size_t batch_size) {
+// A decoder finds the last token of each row by pad_token_id; where padding cannot be told by it, rows go one
+// by one.
+std::size_t rows_at_once(const TextModel& model, std::int64_t batch_size) {
+  const TransformerConfig& config = model.model->config();
+  const bool finds_padding = config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size;
+  return config.shape == Shape::kDecoder && !finds_padding ? 1 : static_cast<std::size_t>(batch_size);
+}
+
+std::vector<Json> classify(const TextModel& model, const ClassifyFlags& flags,
+                           const std::vector<std::string>& texts) {
+  const std::size_t batch_size = rows_at_once(model, flags.batch_size);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
   std::vector<Encoding> encodings;
   for (const std::string& text : texts) {
     encodings.push_back(
         model.tokenizer->encode(text, {.max_length = model.max_length(), .with_offsets = tokens}));
+    if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no label");
+    if (tokens) require_offsets(encodings.back());
   }
   const std::vector<std::size_t> order = by_length(encodings);
   std::vector<Json> results(texts.size());
@@ -152,7 +122,8 @@ std::vector<Json> classify(const TextModel& model, const std::vector<std::string
       results[text]["text"] = texts[text];
       if (tokens) {
         results[text]["entities"] =
-            entities_of(config, texts[text], words_of(encodings[text], at::softmax(row, -1)));
+            described(texts[text], entities_of(config, *model.tokenizer, texts[text], encodings[text],
+                                               at::softmax(row, -1), aggregation_named(flags.aggregation)));
       } else {
         describe_sequence(config, row, results[text]);
       }
@@ -174,7 +145,7 @@ int run_classify(const Arguments& arguments) {
   }
   TextInput input(flags.text);
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
-    for (const Json& json : classify(model, texts, static_cast<std::size_t>(flags.batch_size))) {
+    for (const Json& json : classify(model, flags, texts)) {
       std::cout << json.dump() << "\n";
     }
   }

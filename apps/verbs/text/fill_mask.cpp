@@ -62,7 +62,7 @@ std::vector<std::vector<Guess>> guesses_of(const TextModel& model, const Encodin
   return all;
 }
 
-// The text with one mask replaced by `guess`, without special tokens.
+// The text with one mask replaced by `guess`. Special tokens are left out if there is no other mask to show.
 std::string filled(const TextModel& model, const Encoding& encoding, std::size_t which, TokenId mask,
                    TokenId guess) {
   std::vector<TokenId> ids = encoding.ids;
@@ -70,7 +70,7 @@ std::string filled(const TextModel& model, const Encoding& encoding, std::size_t
   for (TokenId& id : ids) {
     if (id == mask && seen++ == which) id = guess;
   }
-  return model.tokenizer->decode(ids);
+  return seen > 1 ? model.tokenizer->decode_with_special_tokens(ids) : model.tokenizer->decode(ids);
 }
 
 void print_table(const TextModel& model, const Encoding& encoding, TokenId mask,

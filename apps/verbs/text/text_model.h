@@ -9,6 +9,7 @@
 #include "apps/command/compute_options.h"
 #include "apps/verbs/packed_weights.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/embedding/encoding_batch.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -30,10 +31,6 @@ TextModel load_text_model(const std::filesystem::path& directory, const ComputeO
                           const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);
 
-/// Pads the encodings at the end to one batch; no mask if all have the same length.
 ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> encodings);
-
-/// Order by length, longest first, so that batches need little padding.
-std::vector<std::size_t> by_length(std::span<const Encoding> encodings);
 
 }  // namespace zoo

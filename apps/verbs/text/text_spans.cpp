@@ -1,24 +1,23 @@
 #include "apps/verbs/text/text_spans.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
+#include "data/base/error.h"
+#include "tokenizer/text/utf8.h"
+
 namespace zoo {
-namespace {
-
-// Number of characters in the first `bytes` bytes: counts bytes that are not UTF-8 continuations.
-std::int64_t characters_before(const std::string& text, std::uint32_t bytes) {
-  return std::count_if(text.begin(), text.begin() + bytes,
-                       [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
-}
-
-}  // namespace
 
 void add_span(nlohmann::ordered_json& json, const std::string& text, const ByteRange& range) {
-  json["text"] = text.substr(range.begin, range.end - range.begin);
-  json["start"] = characters_before(text, range.begin);
-  json["end"] = characters_before(text, range.end);
+  const std::string_view all = text;
+  json["text"] = replace_invalid_utf8(all.substr(range.begin, range.end - range.begin));
+  json["start"] = count_characters(all.substr(0, range.begin));
+  json["end"] = count_characters(all.substr(0, range.end));
+}
+
+void require_offsets(const Encoding& encoding) {
+  if (encoding.offsets.size() == encoding.size()) return;
+  throw Error(
+      "--model: its tokenizer does not tell where its tokens lie in a text, so that no words can be named");
 }
 
 }  // namespace zoo

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "models/model.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// Pads the encodings at the end to one batch, with the model's pad_token_id if it has one, else the
+/// tokenizer's; no mask if all have the same length.
+ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device device,
+                     std::span<const Encoding* const> encodings);
+
+/// Order by length, longest first, so that batches need little padding.
+std::vector<std::size_t> by_length(std::span<const Encoding> encodings);
+
+}  // namespace zoo

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zoo {
+
+/// What the files of a Sentence-Transformers directory say (versions 2 to 6). A directory without
+/// modules.json is a model alone.
+struct SentenceConfig {
+  /// A module that modules.json lists after the transformer.
+  struct Module {
+    std::string type;  // "Pooling"
+    std::filesystem::path directory;
+  };
+
+  std::filesystem::path transformer;      // directory of the model and its tokenizer
+  std::vector<Module> modules;            // in the order in which they run; empty without modules.json
+  std::optional<std::size_t> max_length;  // "max_seq_length"
+  bool lowercase = false;                 // "do_lower_case"
+  std::map<std::string, std::string> prompts;
+  std::string default_prompt;               // text before each text
+  std::optional<std::size_t> truncate_dim;  // leading numbers of a vector that are kept
+
+  /// Throws Error naming the file and the key or type that the zoo does not know.
+  static SentenceConfig read(const std::filesystem::path& directory);
+
+  /// Throws Error listing the names if there is no such prompt.
+  const std::string& prompt_named(const std::string& name) const;
+};
+
+}  // namespace zoo

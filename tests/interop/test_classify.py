@@ -1,0 +1,91 @@
+"""tzoo classify beside transformers: decoders with every kind of padding, and the pipelines' labels of words."""
+
+import itertools
+import tempfile
+import unittest
+
+import torch
+import transformers
+
+from text_models import TEXTS, byte_level, lines, shaken, sizes, wordpiece
+
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+class ClassifyTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = folder.name
+
+    def classify(self, texts, *flags):
+        return lines("classify", "--model", self.directory, "--input", "-", *flags, stdin="\n".join(texts))
+
+    def decoder(self, kind, tokenizer, pad_token_id):
+        torch.manual_seed(1)
+        if kind == "gpt2":
+            config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=2, n_head=2, n_positions=128,
+                                             num_labels=3, pad_token_id=pad_token_id)
+            return shaken(transformers.GPT2ForSequenceClassification(config))
+        config = transformers.LlamaConfig(**sizes(tokenizer), num_labels=3, pad_token_id=pad_token_id)
+        return shaken(transformers.LlamaForSequenceClassification(config))
+
+    @torch.no_grad()
+    def test_decoders_find_the_last_token(self):
+        """Each text as transformers alone: config.json's pad id none, a pad token's, or one that texts hold."""
+        texts = [*TEXTS, "the end!", "!", "a!!"]
+        wrong = 0
+        for kind, pad, side, config_pad in itertools.product(["gpt2", "llama"], [None, "<pad>"], ["left", "right"],
+                                                             [None, 1, "!", "e"]):
+            tokenizer = byte_level(eos_token="</s>", padding_side=side, **({"pad_token": pad} if pad else {}))
+            config_pad = tokenizer.convert_tokens_to_ids(config_pad) if isinstance(config_pad, str) else config_pad
+            model = self.decoder(kind, tokenizer, config_pad)
+            model.save_pretrained(self.directory)
+            tokenizer.save_pretrained(self.directory)
+            for size in "2", "32":
+                for text, line in zip(texts, self.classify(texts, "--batch_size", size), strict=True):
+                    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+                    scores = model(ids).logits[0].softmax(0)
+                    for i, score in enumerate(line["scores"].values()):
+                        wrong += abs(score - float(scores[i])) > 1e-5
+        self.assertEqual(wrong, 0)
+
+    def tagger(self, tokenizer, seed):
+        torch.manual_seed(seed)
+        names = {"id2label": dict(enumerate(LABELS)), "label2id": {name: i for i, name in enumerate(LABELS)}}
+        if tokenizer.cls_token == "[CLS]":
+            config = transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=256, **names)
+            model = transformers.BertForTokenClassification(config)
+        else:
+            config = transformers.RobertaConfig(**sizes(tokenizer), max_position_embeddings=258, type_vocab_size=1, **names)
+            model = transformers.RobertaForTokenClassification(config)
+        model = shaken(model)
+        model.save_pretrained(self.directory)
+        tokenizer.save_pretrained(self.directory)
+        return model
+
+    def test_every_aggregation(self):
+        texts, kinds = [*TEXTS, "  two  spaces ", "unbeginning's end-of-line"], set()
+        roberta = byte_level(cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>", pad_token="<pad>",
+                             unk_token="<unk>", mask_token="<mask>", model_max_length=200)
+        for tokenizer, seed in itertools.product([wordpiece(), roberta], range(3)):
+            model = self.tagger(tokenizer, seed)
+            for strategy in "none", "simple", "first", "average", "max":
+                pipeline = transformers.pipeline("token-classification", model=model, tokenizer=tokenizer,
+                                                 aggregation_strategy=strategy)
+                found = self.classify(texts, "--aggregation", strategy, "--batch_size", "3")
+                for text, line in zip(texts, found, strict=True):
+                    expected = pipeline(text)
+                    key = "entity" if strategy == "none" else "entity_group"
+                    self.assertEqual([(e["label"], e["start"], e["end"]) for e in line["entities"]],
+                                     [(e[key], e["start"], e["end"]) for e in expected], (text, strategy))
+                    for ours, theirs in zip(line["entities"], expected, strict=True):
+                        self.assertAlmostEqual(ours["score"], float(theirs["score"]), places=5)
+                        kinds.add(ours["label"])
+            if tokenizer.cls_token == "[CLS]":
+                self.assertEqual(self.classify(texts), self.classify(texts, "--aggregation", "first"))
+        self.assertEqual(kinds, {"PER", "LOC", *LABELS[1:]})
+
+
+if __name__ == "__main__":
+    unittest.main()

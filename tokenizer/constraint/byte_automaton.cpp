@@ -10,6 +10,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
+constexpr std::size_t kMostVisits = 400'000'000;  // of nodes, in all closures: seconds
 
 [[noreturn]] void refuse_size() {
   throw Error("the constraint's automaton is too large: lower its counts or simplify it");
@@ -190,6 +191,7 @@ class Closure {
       const std::int32_t number = open.back();
       const auto place = static_cast<std::size_t>(number);
       open.pop_back();
+      if (++visits_ > kMostVisits) refuse_size();
       if (seen_[place] == round_ || !leads_[place]) continue;
       seen_[place] = round_;
       const Node& node = nodes_[place];
@@ -206,6 +208,7 @@ class Closure {
   std::vector<bool> leads_;
   std::vector<std::int64_t> seen_;  // the round in which each node was seen
   std::int64_t round_ = 0;
+  std::size_t visits_ = 0;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "tokenizer/constraint/json_values.h"
 #include "tokenizer/constraint/schema_branches.h"
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/constraint/json_pointer.h"
 #include "tokenizer/constraint/json_values.h"

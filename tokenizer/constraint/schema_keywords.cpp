@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "data/base/error.h"
 
 namespace zoo {

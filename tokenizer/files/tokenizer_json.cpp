@@ -135,8 +135,8 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path
   try {
     const json root = read_json(path);
     return read_any(JsonSection(path, "", root));
-  } catch (const json::exception& error) {
-    throw Error(path, ": ", error.what());
+  } catch (const json::exception&) {
+    throw Error(path, ": a value is of an unexpected kind");
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/command/flags.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -240,7 +241,7 @@ std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& 
   const auto refuse = [&]() -> Error {
     return Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
   };
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = parse_json(text);
   if (!json.is_array() || json.empty()) throw refuse();
   std::vector<TokenIds> rows;
   for (const nlohmann::json& row : json) {

@@ -10,6 +10,7 @@
 #include "apps/verbs/text/text_spans.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -175,7 +176,7 @@ int run_classify(const Arguments& arguments) {
   TextInput input(flags.text);
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
     for (const Json& json : classify(model, texts, static_cast<std::size_t>(flags.batch_size))) {
-      std::cout << json.dump() << "\n";
+      std::cout << json_text(json) << "\n";
     }
   }
   return 0;

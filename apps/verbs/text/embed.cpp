@@ -13,6 +13,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -136,7 +137,7 @@ void print_vector(const std::string& text, const at::Tensor& vector) {
   nlohmann::ordered_json json;
   json["text"] = text;
   json["embedding"] = std::vector<float>(data, data + row.numel());
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 void print_similarity(const std::vector<std::string>& texts, const std::vector<at::Tensor>& vectors) {

@@ -264,8 +264,11 @@ ESCAPES = list("wWdDsShH")
 CLASSES = ([f"\\p{{{name}}}" for name in PROPERTIES] + [f"[[:{name}:]]" for name in POSIX] + [f"\\{e}" for e in ESCAPES]
            + [f"[\\{e}]" for e in ESCAPES] + [r"\P{L}", r"\p{^L}", r"[^\p{L}\s]", r"[\p{L}&&[^\p{Han}]]", r"[[:^alpha:]]", ".",
               r"\N", r"\O", r"(?i:[sdmtk])", r"[^\w]"])
-# Without the end of a line and surrogates.
-ALL_CHARACTERS = [chr(c) for c in range(0x110000) if c != 10 and not 0xD800 <= c <= 0xDFFF]
+# Without the end of a line, surrogates and the inside of large blocks of one class, whose ends are there.
+BLOCKS = [(0x0, 0x3500), (0x4DB0, 0x4E10), (0x9FF0, 0xAC10), (0xD790, 0xD800), (0xE000, 0xE010), (0xF8F0, 0x17010),
+          (0x187F0, 0x20010), (0x2A6D0, 0x2A7A0), (0x2B730, 0x2B830), (0x2CE90, 0x2CEC0), (0x2EBD0, 0x2FA30), (0x2FFF0, 0x30010),
+          (0x31340, 0x31360), (0x323A0, 0x323C0), (0xE0000, 0xE0200), (0xEFFF0, 0xF0010), (0xFFFF0, 0x100010), (0x10FFF0, 0x110000)]
+ALL_CHARACTERS = [chr(c) for first, end in BLOCKS for c in range(first, end) if c != 10]
 SPLIT_POOL = (list("aabbccsskktffil  ..,,'--__0099AZzSKF\t\r!$+<=>^|~`@#&/") + list(
     "\u00e9\u00df\u4e2d\u3042\u30ab\u00b2\u00bc\u017f\u212a\u0301\u200d\u24b6\u0345\u2160\u00a0\u2028\u0085\u3000\u200b\ufeff"
     "\U0001F8B5\U0002EBF0\u1c89\ua7cb\U00010D40\U0001F600\ue000\u0378\u01c5\u02b0\u0903\u20dd\u203f\ufb01\u1e9e\u0130\u0131"))

@@ -331,7 +331,8 @@ class ExpressionTest(TokenizerTest):
                     self.compare_encodings(tokenizer, lines)
                     compared += 1
                 except AssertionError as error:
-                    if not re.match(r"error: .*pre_tokenizer\.pattern\.Regex is not a regular expression that is supported", str(error)):
+                    named = "Regex is not a regular expression that is supported|cannot be matched: the text takes too many steps"
+                    if not re.match(f"error: .*({named})", str(error)):
                         raise
         self.assertGreater(compared, count // 3)
 

@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <c10/util/Exception.h>
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "apps/command/standard_output.h"
@@ -76,6 +79,12 @@ int report(std::exception_ptr thrown) {
     return fail(1, first_line(error.what_without_backtrace()));
   } catch (const std::bad_alloc&) {
     return fail(1, "out of memory");
+  } catch (const nlohmann::json::exception&) {
+    return fail(1, "a JSON file has a value of an unexpected kind");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(1, error.path1().string() + ": " + error.code().message());
+  } catch (const std::logic_error&) {
+    return fail(1, "a value in the input is out of range");
   } catch (const std::exception& error) {
     return fail(1, error.what());
   } catch (...) {

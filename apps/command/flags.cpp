@@ -11,6 +11,7 @@
 #include "apps/command/flag_help.h"
 #include "apps/command/words.h"
 #include "data/base/json_file.h"
+#include "data/base/json_text.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 
@@ -214,7 +215,7 @@ bool Flags::parse(const Arguments& arguments) {
   }
   impl_->apply_layers(words);
   if (impl_->dump_config) {
-    std::cout << resolved().dump(2) << "\n";
+    std::cout << json_text(resolved(), 2) << "\n";
     return false;
   }
   impl_->check_required();

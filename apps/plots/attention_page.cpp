@@ -72,7 +72,7 @@ Json json_of(const AttentionMaps& maps) {
 // In a script element, "</script" ends it and "<!--" begins a comment, even inside quotes.
 std::string inside_script(const Json& json) {
   std::string text;
-  for (const char letter : json.dump(-1, ' ', /*ensure_ascii=*/true)) {
+  for (const char letter : json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace)) {
     if (letter == '<') {
       text += "\\u003c";
     } else {

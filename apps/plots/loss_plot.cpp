@@ -8,6 +8,7 @@
 #include "apps/plots/gnuplot.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -21,7 +22,7 @@ Curves read_curves(const std::filesystem::path& metrics) {
   Curves curves;
   std::istringstream lines(read_file(metrics));
   for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto object = parse_json(line);
     if (!object.is_object() || !object.contains("iter")) continue;
     const auto point = [&](const char* key) {
       return object["iter"].dump() + " " + object[key].dump() + "\n";

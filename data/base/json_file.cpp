@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 
@@ -14,6 +16,7 @@ namespace {
 
 nlohmann::json parse_file(const std::filesystem::path& path) {
   const std::string text = read_file(path);
+  if (is_nested_too_deeply(text)) throw Error(path, ": arrays and objects are nested too deeply");
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
@@ -23,8 +26,11 @@ nlohmann::json parse_file(const std::filesystem::path& path) {
     const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
     const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
     throw Error(path, ": not valid JSON at line ", line, ", column ", column);
-  } catch (const nlohmann::json::exception&) {
-    throw Error(path, ": holds a number that is too large");
+  } catch (const nlohmann::json::exception& error) {
+    // The library's message quotes the number.
+    const std::string_view message = error.what();
+    const std::string_view number = message.substr(std::min(message.find('\''), message.size()));
+    throw Error(path, ": the number ", number, " is too large for a double");
   }
 }
 
@@ -43,7 +49,7 @@ nlohmann::json read_json_array(const std::filesystem::path& path) {
 }
 
 void write_json(const std::filesystem::path& path, const nlohmann::json& value) {
-  write_file(path, value.dump(2) + "\n");
+  write_file(path, json_text(value, 2) + "\n");
 }
 
 }  // namespace zoo

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 
@@ -38,7 +39,7 @@ std::string joined(std::span<const std::string> parts, std::string_view separato
 }
 
 nlohmann::json parse_object(const Line& line, const std::string& name) {
-  nlohmann::json object = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json object = parse_json(line.text);
   if (!object.is_object()) throw Error(name, ", line ", line.number, ": expected a JSON object");
   return object;
 }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -49,6 +50,7 @@ std::optional<at::ScalarType> type_named(std::string_view name) {
 json parse_header(std::string_view text, const std::filesystem::path& path) {
   std::vector<std::set<std::string>> keys;
   std::string twice;
+  if (is_nested_too_deeply(text)) throw Error(path, ": the safetensors header is nested too deeply");
   const auto watch = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();

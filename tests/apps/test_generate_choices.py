@@ -151,7 +151,7 @@ class Constrained(Generated):
         self.fails(1, [*begin, *self.schema({"items": {"uniqueItems": True}, "type": "array"})], "uniqueItems", "#/items")
         self.fails(1, [*begin, *self.schema({"$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}},
                                              "$ref": "#/$defs/a"})], "leads back")
-        self.fails(1, [*begin, *self.schema({"type": "integer", "minimum": 5, "maximum": 4})], "bounds")
+        self.fails(1, [*begin, *self.schema({"type": "integer", "minimum": 5, "maximum": 4})], "no value")
         self.fails(1, ["--model", write_checkpoint(self.path("ids")), "--input_ids", "[[1]]", "--regex", "a"],
                    "--regex", "tokenizer")
 

@@ -127,6 +127,14 @@ class Encode(TokenizerTest):
         self.assertEqual(self.encode("", "--json"), "")
         self.assertEqual(self.encode("\n", "--json"), "[]\n")
 
+    def test_offsets_count_characters(self):
+        record = json.loads(self.encode("wör", "--json", "--offsets"))
+        order = sorted(set(TEXT))
+        self.assertEqual(record, {"ids": [order.index(c) for c in "wör"], "tokens": list("wör"), "offsets": [[0, 1], [1, 2], [2, 3]],
+                                  "word_ids": [0, 0, 0], "special_tokens_mask": [0, 0, 0]})
+        self.assertEqual(list(record), ["ids", "tokens", "offsets", "word_ids", "special_tokens_mask"])
+        self.assert_one_error(run("tokenizer", "encode", "--model", self.char, "--offsets"), 2, "--offsets", "--json")
+
     def test_other_line_separators_are_characters(self):
         with open(self.path("odd.txt"), "w", encoding="utf-8", newline="") as file:
             file.write("a\r\v\u2028")

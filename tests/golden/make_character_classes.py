@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tokenizer/character_class_ranges.h: the Unicode categories as the engine behind `tokenizers` knows them.
+"""Makes tokenizer/text/character_class_ranges.h: the Unicode tables as the engine behind `tokenizers` knows them.
 
     python tests/golden/make_character_classes.py      (needs tokenizers)
 
-The pre-tokenizers of the library ask a regular expression for \\p{L}, \\p{N} and \\s, and its engine holds the tables of
+The pre-tokenizers of the library ask a regular expression for \\p{L}, \\w and the like, and its engine holds the tables of
 one version of Unicode (tiktoken's the same). Another version would cut the newest scripts elsewhere.
 """
 
@@ -13,15 +13,17 @@ import textwrap
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "character_class_ranges.h"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "text" / "character_class_ranges.h"
 
-CLASSES = {
+CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
+              "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"]
+SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Thai"]
+# What a property has beside the categories it is made of.
+CLASSES = {name: rf"\p{{{name}}}" for name in CATEGORIES + SCRIPTS} | {
     "Space": r"\s",
-    "Number": r"\p{N}",
-    "Upper": r"\p{Lu}|\p{Lt}",
-    "Lower": r"\p{Ll}",
-    "Caseless": r"\p{Lm}|\p{Lo}",
-    "Mark": r"\p{M}",
+    "OtherAlphabetic": r"[\p{Alphabetic}&&[^\p{L}\p{Nl}]]",
+    "OtherUppercase": r"[\p{Uppercase}&&[^\p{Lu}]]",
+    "OtherLowercase": r"[\p{Lowercase}&&[^\p{Ll}]]",
 }
 
 CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
@@ -60,11 +62,8 @@ def main():
         "namespace zoo {\n",
         "// clang-format off",
     ]
-    seen = set()
     for name, pattern in CLASSES.items():
         codes = members(pattern)
-        assert not seen & set(codes), name
-        seen.update(codes)
         rows = ",".join(f"{{0x{first:X},0x{last:X},{step}}}" for first, last, step in ranges(codes))
         rows = textwrap.fill(rows.replace("},{", "}, {"), 118, initial_indent="  ", subsequent_indent="  ")
         parts.append(f"inline constexpr CharacterRange k{name}Ranges[] = {{\n{rows}}};")

@@ -91,6 +91,36 @@ class TextVerbsTest(unittest.TestCase):
         self.assertIn("probability", table.stdout)
 
     @torch.no_grad()
+    def test_fill_mask_with_half_characters(self):
+        """Of a vocabulary of bytes most tokens are half a character: JSON and table show U+FFFD, as the library does."""
+        alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+        vocabulary = {token: id for id, token in enumerate(["<s>", "<pad>", "</s>", "<unk>", "<mask>", *alphabet])}
+        backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+        backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.decoder = tokenizers.decoders.ByteLevel()
+        backend.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="<mask>", pad_token="<pad>")
+        tokenizer.save_pretrained(self.directory)
+        torch.manual_seed(1)
+        config = transformers.RobertaConfig(vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=1, pad_token_id=1,
+                                            num_attention_heads=2, intermediate_size=32, max_position_embeddings=40)
+        transformers.RobertaForMaskedLM(config).save_pretrained(self.directory)
+        text = "caf<mask> 世"
+        count = len(vocabulary)
+        done = subprocess.run([os.environ["TZOO"], "fill-mask", "--model", self.directory, "--text", text, "--top_k",
+                               str(count), "--json"], capture_output=True, timeout=300, check=True)
+        ids = tokenizer(text).input_ids
+        mask = ids.index(tokenizer.mask_token_id)
+        guesses = json.loads(done.stdout.decode())["masks"][0]
+        self.assertEqual(len(guesses), count)
+        for guess in guesses:
+            filled = ids[:mask] + [guess["id"]] + ids[mask + 1:]
+            self.assertEqual(guess["text"], tokenizer.decode(filled, skip_special_tokens=True))
+        table = subprocess.run([os.environ["TZOO"], "fill-mask", "--model", self.directory, "--text", text, "--top_k",
+                                str(count)], capture_output=True, timeout=300, check=True)
+        self.assertIn("caf\ufffd 世", table.stdout.decode())
+
+    @torch.no_grad()
     def test_translate(self):
         torch.manual_seed(5)
         model = transformers.T5ForConditionalGeneration(transformers.T5Config(

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import tempfile
 import unittest
@@ -89,12 +90,24 @@ class TokenizerTest(unittest.TestCase):
             texts = "\n".join(tzoo("decode", self.folder, arrays, "--keep_special_tokens"))
             self.assertEqual(texts, "\n".join(decode(ids, False) for ids in expected))
 
+    def compare_encodings(self, tokenizer, lines=LINES):
+        """Tokens, offsets in characters, word ids and the mask of added special tokens."""
+        records = tzoo("encode", self.folder, lines, "--json", "--offsets")
+        self.assertEqual(len(records), len(lines))
+        for line, record in zip(lines, records):
+            encoding = tokenizer.encode(line)
+            self.assertEqual(json.loads(record), {
+                "ids": encoding.ids, "tokens": encoding.tokens, "offsets": [list(pair) for pair in encoding.offsets],
+                "word_ids": encoding.word_ids, "special_tokens_mask": encoding.special_tokens_mask}, ascii(line))
+
     def compare_tokenizers(self, tokenizer):
         tokenizer.save(str(self.folder / "tokenizer.json"))
+        self.compare_encodings(tokenizer)
         self.compare(lambda line, special: tokenizer.encode(line, add_special_tokens=special).ids,
                      lambda ids, skip: tokenizer.decode(ids, skip_special_tokens=skip))
 
     def compare_transformers(self, tokenizer):
+        self.compare_encodings(tokenizer.backend_tokenizer)
         self.compare(lambda line, special: tokenizer(line, add_special_tokens=special).input_ids,
                      lambda ids, skip: tokenizer.decode(ids, skip_special_tokens=skip))
 
@@ -199,6 +212,27 @@ class SentencePieceTest(TokenizerTest):
         self.compare_transformers(transformers.LlamaTokenizer(vocab=vocabulary, merges=generate_merges(vocabulary),
                                                               add_bos_token=True))
 
+    def test_llama_class_beside_a_tokenizer_json(self):
+        """transformers replaces the normalizer, pre-tokenizer and decoder of the file by those of the class."""
+        processor = train_pieces(self.folder / "tokenizer.model", **LLAMA)
+        (self.folder / "tokenizer.model").unlink()
+        vocabulary = {piece: id for id, (piece, _) in enumerate(pieces_of(processor))}
+        tokenizer = Tokenizer(models.BPE(vocabulary, generate_merges(vocabulary), unk_token="<unk>", fuse_unk=True,
+                                         byte_fallback=True))
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                               decoders.Strip(" ", 1, 0)])
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", vocabulary["<s>"])])
+        tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        for settings in ({"tokenizer_class": "LlamaTokenizer"}, {"tokenizer_class": "LlamaTokenizerFast", "legacy": True},
+                         {"tokenizer_class": "LlamaTokenizer", "add_prefix_space": False},
+                         {"tokenizer_class": "PreTrainedTokenizerFast"}):
+            with self.subTest(settings):
+                (self.folder / "tokenizer_config.json").write_text(json.dumps(settings))
+                self.compare_transformers(transformers.AutoTokenizer.from_pretrained(self.folder))
+
     def test_models_by_themselves(self):
         for name, options in (("spiece.model", T5), ("tokenizer.model", LLAMA)):
             with self.subTest(name):
@@ -217,6 +251,100 @@ class UnigramTest(TokenizerTest):
         tokenizer.train_from_iterator(CORPUS, trainers.UnigramTrainer(
             vocab_size=1500, special_tokens=["<s>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False))
         self.compare_tokenizers(tokenizer)
+
+
+# Every class of an expression, by itself and inside of brackets, where the engine differs for \\w.
+PROPERTIES = ["L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe", "Pi",
+              "Pf", "Po", "S", "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "C", "Cc", "Cf", "Cn", "Co", "Alphabetic",
+              "Uppercase", "Lowercase", "Word", "Punct", "Space", "Han", "Hiragana", "Katakana", "Hangul", "Latin", "Greek",
+              "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Thai", "Any", "ASCII"]
+POSIX = ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit", "word",
+         "ascii"]
+ESCAPES = list("wWdDsShH")
+CLASSES = ([f"\\p{{{name}}}" for name in PROPERTIES] + [f"[[:{name}:]]" for name in POSIX] + [f"\\{e}" for e in ESCAPES]
+           + [f"[\\{e}]" for e in ESCAPES] + [r"\P{L}", r"\p{^L}", r"[^\p{L}\s]", r"[\p{L}&&[^\p{Han}]]", r"[[:^alpha:]]", ".",
+              r"\N", r"\O", r"(?i:[sdmtk])", r"[^\w]"])
+# Without the end of a line, surrogates and the inside of large blocks of one class, whose ends are there.
+BLOCKS = [(0x0, 0x3500), (0x4DB0, 0x4E10), (0x9FF0, 0xAC10), (0xD790, 0xD800), (0xE000, 0xE010), (0xF8F0, 0x17010),
+          (0x187F0, 0x20010), (0x2A6D0, 0x2A7A0), (0x2B730, 0x2B830), (0x2CE90, 0x2CEC0), (0x2EBD0, 0x2FA30), (0x2FFF0, 0x30010),
+          (0x31340, 0x31360), (0x323A0, 0x323C0), (0xE0000, 0xE0200), (0xEFFF0, 0xF0010), (0xFFFF0, 0x100010), (0x10FFF0, 0x110000)]
+ALL_CHARACTERS = [chr(c) for first, end in BLOCKS for c in range(first, end) if c != 10]
+SPLIT_POOL = (list("aabbccsskktffil  ..,,'--__0099AZzSKF\t\r!$+<=>^|~`@#&/") + list(
+    "\u00e9\u00df\u4e2d\u3042\u30ab\u00b2\u00bc\u017f\u212a\u0301\u200d\u24b6\u0345\u2160\u00a0\u2028\u0085\u3000\u200b\ufeff"
+    "\U0001F8B5\U0002EBF0\u1c89\ua7cb\U00010D40\U0001F600\ue000\u0378\u01c5\u02b0\u0903\u20dd\u203f\ufb01\u1e9e\u0130\u0131"))
+
+
+def drawn_expression(chance, depth=0):
+    def brackets(depth):
+        members = [lambda: chance.choice(CLASSES[:60]) if chance.random() < 0.7 else "\\s",
+                   lambda: chance.choice(["a-f", "0-9", r"\u4e00-\u9fff", r"\x{e0}-\x{ff}", "!-/"]),
+                   lambda: brackets(depth + 1) if depth < 2 else "x", lambda: "&&" + brackets(depth + 1) if depth < 2 else "y",
+                   lambda: chance.choice("abcsk.,'_09é中")]
+        inside = "".join(chance.choice(members)() for _ in range(chance.randint(1, 4)))
+        return f"[{'^' if chance.random() < 0.3 else ''}{inside}]"
+
+    def atom():
+        kind = chance.random()
+        if kind < 0.3:
+            return chance.choice(CLASSES)
+        if kind < 0.45:
+            return brackets(0)
+        if kind < 0.6:
+            return chance.choice(["^", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"])
+        if kind < 0.8 and depth < 3:
+            begin = chance.choice(["(", "(?:", "(", "(?:", "(?-i:", "(?=", "(?!", "(?<=", "(?<!", "(?>"])
+            return begin + drawn_expression(chance, depth + 1) + ")"
+        return chance.choice([*"absktfil .,'-_09é中{}]/#", r"\t", r"\.", r"\x41", r"\x{4e2d}", r"\u00e9"])
+
+    counts = [""] * 12 + ["*", "+", "?", "*?", "+?", "??", "*+", "++", "?+", "{2}", "{1,3}", "{,2}", "{2,}", "{1,2}?"]
+    return "|".join("".join(atom() + chance.choice(counts) for _ in range(chance.randint(1, 3)))
+                    for _ in range(chance.randint(1, 2)))
+
+
+class ExpressionTest(TokenizerTest):
+    """Split patterns outside of the published ones, as the engine of `tokenizers` (Oniguruma) matches them."""
+
+    def split_by(self, expression, behavior):
+        tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(expression), behavior)
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        return tokenizer
+
+    def test_every_class_over_all_characters(self):
+        lines = ["".join(ALL_CHARACTERS[i:i + 65536]) for i in range(0, len(ALL_CHARACTERS), 65536)]
+        for expression in CLASSES:
+            with self.subTest(expression):
+                self.compare_encodings(self.split_by(expression, "contiguous"), lines)
+
+    def test_drawn_expressions(self):
+        chance = random.Random(6)
+        compared, count = 0, int(os.environ.get("ZOO_CASES", "150"))
+        for _ in range(count):
+            expression = drawn_expression(chance)
+            lines = ["".join(chance.choices(SPLIT_POOL, k=chance.randint(0, 14))) for _ in range(12)]
+            try:
+                tokenizer = self.split_by(expression, "isolated")
+            except Exception:  # the engine itself refuses it
+                continue
+            with self.subTest(expression):
+                try:
+                    self.compare_encodings(tokenizer, lines)
+                    compared += 1
+                except AssertionError as error:
+                    named = "Regex is not a regular expression that is supported|cannot be matched: the text takes too many steps"
+                    if not re.match(f"error: .*({named})", str(error)):
+                        raise
+        self.assertGreater(compared, count // 3)
+
+    def test_what_has_no_equal_is_named(self):
+        for expression, word in ((r"(a)\1", r"\1"), (r"(?<n>a)\k<n>", "group"), (r"\R", r"\R"), (r"\X", r"\X"), (r"\p{Emoji}", "Emoji"),
+                                 (r"(?i:ss)", "'ss'"), (r"(?i:\p{Lu})", "without regard to case"), (r"a{2}?", "count"),
+                                 (r"(?i:é)", "ASCII"), (r"a(?i)b|c", "group")):
+            with self.subTest(expression):
+                self.split_by(expression, "isolated")
+                with self.assertRaisesRegex(AssertionError, "^error: .*pre_tokenizer.pattern.Regex is not a regular "
+                                            "expression that is supported: .*" + re.escape(word)):
+                    tzoo("encode", self.folder, ["a"])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
+constexpr std::size_t kMostVisits = 400'000'000;  // of nodes, in all closures: seconds
 
 [[noreturn]] void refuse_size() {
   throw Error("the constraint's automaton is too large: lower its counts or simplify it");
@@ -58,6 +59,8 @@ class Builder {
       }
       case Pattern::Kind::kRepeat:
         return add_repeat(pattern, from);
+      case Pattern::Kind::kBoth:
+        return add_both(pattern, from);
     }
     return from;
   }
@@ -83,6 +86,39 @@ class Builder {
     }
     join(from, to);
     return to;
+  }
+
+  // The product of two automata: a node for each pair of nodes that one text leads to.
+  std::int32_t add_both(const Pattern& pattern, std::int32_t from) {
+    Builder a, b;
+    const std::int32_t begin_a = a.add_node(), end_a = a.add(*pattern.parts[0], begin_a);
+    const std::int32_t begin_b = b.add_node(), end_b = b.add(*pattern.parts[1], begin_b);
+    using Pair = std::pair<std::int32_t, std::int32_t>;
+    std::map<Pair, std::int32_t> known{{{begin_a, begin_b}, from}};
+    std::vector<Pair> open{{begin_a, begin_b}};
+    const auto node_of = [&](std::int32_t in_a, std::int32_t in_b) {
+      const auto [entry, is_new] = known.try_emplace({in_a, in_b}, -1);
+      if (is_new) {
+        entry->second = add_node();
+        open.push_back(entry->first);
+      }
+      return entry->second;
+    };
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const auto [in_a, in_b] = open[i];
+      const std::int32_t node = known[open[i]];
+      for (const std::int32_t to : a.at(in_a).free) join(node, node_of(to, in_b));
+      for (const std::int32_t to : b.at(in_b).free) join(node, node_of(in_a, to));
+      for (const Node::Edge& x : a.at(in_a).edges) {
+        for (const Node::Edge& y : b.at(in_b).edges) {
+          const unsigned char first = std::max(x.first, y.first), last = std::min(x.last, y.last);
+          if (first > last) continue;
+          const std::int32_t to = node_of(x.to, y.to);
+          at(node).edges.push_back({first, last, to});
+        }
+      }
+    }
+    return node_of(end_a, end_b);
   }
 
   // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is a range of its own.
@@ -155,6 +191,7 @@ class Closure {
       const std::int32_t number = open.back();
       const auto place = static_cast<std::size_t>(number);
       open.pop_back();
+      if (++visits_ > kMostVisits) refuse_size();
       if (seen_[place] == round_ || !leads_[place]) continue;
       seen_[place] = round_;
       const Node& node = nodes_[place];
@@ -171,6 +208,7 @@ class Closure {
   std::vector<bool> leads_;
   std::vector<std::int64_t> seen_;  // the round in which each node was seen
   std::int64_t round_ = 0;
+  std::size_t visits_ = 0;
 };
 
 }  // namespace
@@ -209,6 +247,13 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
     }
     states_.push_back(row);
   }
+}
+
+bool ByteAutomaton::fits(std::string_view text) const {
+  State state = begin();
+  for (std::size_t i = 0; i < text.size() && state != kDead; ++i)
+    state = next(state, static_cast<unsigned char>(text[i]));
+  return state != kDead && accepts(state);
 }
 
 }  // namespace zoo

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/constraint/pattern.h"
@@ -24,6 +25,7 @@ class ByteAutomaton {
     return states_[static_cast<std::size_t>(state)].next[byte];
   }
   bool accepts(State state) const { return states_[static_cast<std::size_t>(state)].accepts; }
+  bool fits(std::string_view text) const;
   std::size_t size() const { return states_.size(); }
 
  private:

@@ -7,18 +7,22 @@
 namespace zoo {
 
 /// A pattern of the JSON texts that a schema allows, written without spaces and with properties in the order
-/// of the schema. Supports this part of JSON Schema (2020-12):
+/// of the schema. Supports this part of JSON Schema (2020-12), in any combination:
 ///
-///   type (one or a list), enum, const, anyOf, and oneOf whose alternatives are of different types;
-///   properties, required, additionalProperties (others are never written);
+///   type (one or a list), enum, const, true and false as schemas;
+///   allOf, anyOf, and oneOf whose alternatives exclude each other by type, value, bound or required
+///   property; properties, required (names in properties), additionalProperties (others are never written);
 ///   items, minItems, maxItems;
-///   minLength, maxLength (in characters), pattern (not together with the lengths);
-///   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers;
-///   $ref to "#/$defs/…" or "#/definitions/…", not recursive;
-///   and, without effect: $schema, $id, $defs, definitions, title, description, default, examples, $comment.
+///   minLength, maxLength (in characters), pattern;
+///   minimum, maximum, exclusiveMinimum, exclusiveMaximum, which must be integers;
+///   $ref to a path in the same file ("#/$defs/…"), not recursive;
+///   and, without effect: $schema, $id (at the root), $anchor, $defs, definitions, title, description,
+///   default, examples, deprecated, readOnly, writeOnly, $comment.
 ///
 /// Integers have at most 15 digits, as have the two parts of a number. An unrestricted value is a string,
-/// number, boolean or null. Throws Error naming any other keyword and its path.
+/// number, boolean or null; one with keywords of objects, arrays or strings only is of that type. Throws
+/// Error with the place and name of any other keyword, unknown ones included, and of one whose value is of
+/// the wrong kind.
 PatternPtr json_schema_pattern(const nlohmann::ordered_json& schema);
 
 }  // namespace zoo

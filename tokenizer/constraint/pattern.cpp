@@ -35,11 +35,16 @@ PatternPtr choice(std::vector<PatternPtr> parts) {
 }
 
 PatternPtr repeat(PatternPtr part, int least, int most) {
+  if (most != Pattern::kEndless && most < least) return choice({});
   return make({.kind = Pattern::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most});
 }
 
 PatternPtr optional(PatternPtr part) {
   return repeat(std::move(part), 0, 1);
+}
+
+PatternPtr both(PatternPtr one, PatternPtr other) {
+  return make({.kind = Pattern::Kind::kBoth, .parts = {std::move(one), std::move(other)}});
 }
 
 Pattern::Ranges complement(Pattern::Ranges ranges) {

@@ -13,12 +13,13 @@ using PatternPtr = std::shared_ptr<const Pattern>;
 
 /// A set of texts as a regular expression describes it: an immutable tree.
 struct Pattern {
-  enum class Kind { kCharacters, kSequence, kChoice, kRepeat };
+  enum class Kind { kCharacters, kSequence, kChoice, kRepeat, kBoth };
   using Ranges = std::vector<std::pair<char32_t, char32_t>>;  // both ends inclusive
 
   Kind kind = Kind::kSequence;
   Ranges characters;               // kCharacters: one of them
-  std::vector<PatternPtr> parts;   // kSequence: in order; kChoice: the alternatives; kRepeat: the only one
+  std::vector<PatternPtr> parts;   // kSequence: in order; kChoice: the alternatives; kRepeat: the only one;
+                                   // kBoth: the two that a text must fit
   int least = 0, most = kEndless;  // kRepeat
 
   static constexpr int kEndless = -1;
@@ -30,6 +31,8 @@ PatternPtr sequence(std::vector<PatternPtr> parts);
 PatternPtr choice(std::vector<PatternPtr> parts);
 PatternPtr repeat(PatternPtr part, int least, int most = Pattern::kEndless);
 PatternPtr optional(PatternPtr part);
+/// The texts that fit both patterns.
+PatternPtr both(PatternPtr one, PatternPtr other);
 
 /// All code points outside the ranges, without surrogates.
 Pattern::Ranges complement(Pattern::Ranges ranges);

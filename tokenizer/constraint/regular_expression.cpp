@@ -102,7 +102,7 @@ class Parser {
       return inner;
     }
     if (take('[')) return one_of(set());
-    if (take('.')) return one_of(complement({{'\n', '\n'}}));
+    if (take('.')) return one_of(complement({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}));
     if (take('\\')) return one_of(escape());
     if (peek('*') || peek('+') || peek('?')) refuse("a repetition of nothing");
     if (peek('^')) refuse("an anchor inside of the pattern");
@@ -126,7 +126,17 @@ class Parser {
       case 's':
         return {{'\t', '\r'}, {' ', ' '}};
       case 'S':
-        return complement({{'\t', '\r'}, {' ', ' '}});
+        return complement({{'\t', '\r'},
+                           {0x1C, ' '},
+                           {0x85, 0x85},
+                           {0xA0, 0xA0},
+                           {0x1680, 0x1680},
+                           {0x2000, 0x200A},
+                           {0x2028, 0x2029},
+                           {0x202F, 0x202F},
+                           {0x205F, 0x205F},
+                           {0x3000, 0x3000},
+                           {0xFEFF, 0xFEFF}});
       case 'n':
         return {{'\n', '\n'}};
       case 't':

@@ -13,7 +13,8 @@ struct RegularExpression {
 
 /// Reads a regular expression: characters, . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \xHH \uHHHH,
 /// groups (…) and (?:…), a|b, * + ? {m} {m,} {m,n} (a lazy ? after them changes nothing), and the anchors ^
-/// and $ at the ends. \d \w \s are ASCII's. Throws Error with the position of anything else, such as
+/// and $ at the ends. \d \w \s are ASCII's; \S is no space of Unicode and . no line end of ECMA-262, so that
+/// ECMA-262 and Python both match the texts. Throws Error with the position of anything else, such as
 /// backreferences and lookaround.
 RegularExpression parse_regular_expression(std::string_view text);
 

@@ -128,19 +128,7 @@ Pipeline llama(const SentencePieceFile& file, const TokenizerSettings& settings)
   options.byte_fallback = true;
   pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
 
-  using Prepend = MetaspaceOptions::Prepend;
-  const bool prepends = settings.add_prefix_space.value_or(true);
-  MetaspaceOptions metaspace;
-  metaspace.prepend = !prepends                         ? Prepend::never
-                      : settings.legacy.value_or(false) ? Prepend::always
-                                                        : Prepend::first;
-  metaspace.split = false;
-  pipeline.needs_source = metaspace.prepend == Prepend::first;
-  pipeline.pre_tokenizer = metaspace_pre_tokenizer(metaspace);
-  std::vector<TokenDecoder> decoders{replace_decoder(TextPattern::literal("\u2581"), " "),
-                                     byte_fallback_decoder(), fuse_decoder()};
-  if (prepends) decoders.push_back(strip_decoder(' ', 1, 0));
-  pipeline.decoder = decoder_sequence(std::move(decoders));
+  set_llama_spaces(settings, pipeline);
   apply_settings(settings, pipeline);
   return pipeline;
 }

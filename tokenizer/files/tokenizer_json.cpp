@@ -136,7 +136,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path
     const json root = read_json(path);
     return read_any(JsonSection(path, "", root));
   } catch (const json::exception&) {
-    throw Error(path, ": holds a value of another type than tokenizers writes");
+    throw Error(path, ": a value is of an unexpected kind");
   }
 }
 

@@ -153,7 +153,7 @@ void read_if_there(const fs::path& file, Read read) {
     const json root = read_json(file);
     read(JsonSection(file, "", root));
   } catch (const json::exception&) {
-    throw Error(file, ": holds a value of another type than transformers writes");
+    throw Error(file, ": a value is of an unexpected kind");
   }
 }
 
@@ -315,6 +315,26 @@ void apply_class(TokenizerSettings& settings, Pipeline& pipeline) {
     pipeline.only_splits = prefix || pipeline.normalizer ? std::nullopt : std::optional(SplitPattern::gpt2);
   }
   if (name == "T5Tokenizer") settings.add_sentinels();
+  if (name == "LlamaTokenizer" && pipeline.kind == "bpe") {
+    pipeline.normalizer = nullptr;
+    set_llama_spaces(settings, pipeline);
+  }
+}
+
+void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline) {
+  using Prepend = MetaspaceOptions::Prepend;
+  const bool prepends = settings.add_prefix_space.value_or(true);
+  MetaspaceOptions metaspace;
+  metaspace.prepend = !prepends                         ? Prepend::never
+                      : settings.legacy.value_or(false) ? Prepend::always
+                                                        : Prepend::first;
+  metaspace.split = false;
+  pipeline.needs_source = metaspace.prepend == Prepend::first;
+  pipeline.pre_tokenizer = metaspace_pre_tokenizer(metaspace);
+  std::vector<TokenDecoder> decoders{replace_decoder(TextPattern::literal("\u2581"), " "),
+                                     byte_fallback_decoder(), fuse_decoder()};
+  if (prepends) decoders.push_back(strip_decoder(' ', 1, 0));
+  pipeline.decoder = decoder_sequence(std::move(decoders));
 }
 
 PipelineTokenizer::Files read_tokenizer_files(const fs::path& directory, std::vector<std::string> names) {

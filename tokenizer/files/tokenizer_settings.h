@@ -47,9 +47,12 @@ TextLimits read_text_limits(const std::filesystem::path& directory);
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 
 /// Replaces the parts of a tokenizer.json that the class of transformers replaces: BERT's normalizer, the
-/// prefix space of GPT-2 and RoBERTa, T5's sentinels. The file's template stays, whatever the settings say
-/// about bos and eos.
+/// prefix space of GPT-2 and RoBERTa, T5's sentinels, Llama's spaces. The file's template stays, whatever the
+/// settings say about bos and eos.
 void apply_class(TokenizerSettings& settings, Pipeline& pipeline);
+
+/// The pre-tokenizer and decoder that LlamaTokenizer builds from add_prefix_space and legacy.
+void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline);
 
 /// Reads the files `names` and the settings files of the directory, as far as they exist.
 PipelineTokenizer::Files read_tokenizer_files(const std::filesystem::path& directory,

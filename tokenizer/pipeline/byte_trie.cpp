@@ -59,18 +59,18 @@ ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
   while (!is_free(first_free_)) {
     if (++first_free_ + kBytes >= cells_.size()) cells_.resize(cells_.size() * 2);
   }
-  std::size_t tried = 0;
-  for (std::size_t at = std::max<std::size_t>(first_free_, bytes.front() + std::size_t{1});; ++at) {
+  const std::size_t begin = std::max<std::size_t>(first_free_, bytes.front() + std::size_t{1});
+  for (std::size_t at = begin;; ++at) {
     const std::size_t base = at - bytes.front();
     if (base + 2 * kBytes >= cells_.size()) cells_.resize(cells_.size() * 2 + kBytes);
     if (!is_free(at)) continue;
     if (std::all_of(bytes.begin(), bytes.end(), [&](unsigned char b) { return is_free(base + b); })) {
-      // In a nearly full array, searching from its first hole would take longer and longer.
+      // In a nearly full array, searching from its first hole would take longer and longer. Giving up these
+      // holes keeps the construction linear in the number of nodes.
       constexpr std::size_t kTooMany = 64;
-      if (tried > kTooMany) first_free_ = at;
+      if (at - begin > kTooMany) first_free_ = at;
       return static_cast<Node>(base);
     }
-    ++tried;
   }
 }
 

@@ -22,11 +22,17 @@ CharacterClasses::CharacterClasses() {
     }
   };
   fill(kSpaceRanges, CharacterClass::kSpace);
-  fill(kNumberRanges, CharacterClass::kNumber);
-  fill(kUpperRanges, CharacterClass::kUpper);
-  fill(kLowerRanges, CharacterClass::kLower);
-  fill(kCaselessRanges, CharacterClass::kCaseless);
-  fill(kMarkRanges, CharacterClass::kMark);
+  fill(kNdRanges, CharacterClass::kNumber);
+  fill(kNlRanges, CharacterClass::kNumber);
+  fill(kNoRanges, CharacterClass::kNumber);
+  fill(kLuRanges, CharacterClass::kUpper);
+  fill(kLtRanges, CharacterClass::kUpper);
+  fill(kLlRanges, CharacterClass::kLower);
+  fill(kLmRanges, CharacterClass::kCaseless);
+  fill(kLoRanges, CharacterClass::kCaseless);
+  fill(kMnRanges, CharacterClass::kMark);
+  fill(kMcRanges, CharacterClass::kMark);
+  fill(kMeRanges, CharacterClass::kMark);
   for (const char32_t newline : {U'\r', U'\n'}) all[newline] |= CharacterClass::kNewline;
 
   std::copy_n(all.begin(), kAscii, ascii_.begin());

@@ -4,17 +4,25 @@
 #include <unicode/utext.h>
 
 #include "data/base/error.h"
+#include "tokenizer/text/expression_translation.h"
 
 namespace zoo {
 
 struct TextPattern::Regex {
   std::unique_ptr<icu::RegexPattern> pattern;
+  std::string expression;  // as it was given
 };
 
 namespace {
 
-void require(UErrorCode status) {
-  if (U_FAILURE(status)) throw Error("a regular expression cannot be matched: ", u_errorName(status));
+// ICU's unit, some ten thousand steps back: a second for the matches of a text. Oniguruma gives up, too.
+constexpr std::int32_t kTimeLimit = 1000;
+
+void require(UErrorCode status, const std::string& expression) {
+  if (U_SUCCESS(status)) return;
+  const bool is_limit = status == U_REGEX_TIME_OUT || status == U_REGEX_STACK_OVERFLOW;
+  throw Error("the regular expression '", expression,
+              "' cannot be matched: ", is_limit ? "the text takes too many steps" : u_errorName(status));
 }
 
 }  // namespace
@@ -26,17 +34,15 @@ TextPattern TextPattern::literal(std::string text) {
 }
 
 TextPattern TextPattern::regex(const std::string& expression) {
-  // As in the engine of `tokenizers`: ^ and $ match at line ends, and only \n ends a line.
-  constexpr std::uint32_t kFlags = UREGEX_MULTILINE | UREGEX_UNIX_LINES;
   UErrorCode status = U_ZERO_ERROR;
   UParseError where;
   auto compiled = std::make_shared<Regex>();
   compiled->pattern.reset(
-      icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(expression), kFlags, where, status));
+      icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(icu_expression(expression)), 0, where, status));
   if (U_FAILURE(status)) {
-    throw Error("not a regular expression that ICU reads: ", u_errorName(status), " at character ",
-                where.offset);
+    throw Error("not a regular expression that is supported: ICU says ", u_errorName(status));
   }
+  compiled->expression = expression;
   TextPattern pattern;
   pattern.regex_ = std::move(compiled);
   return pattern;
@@ -54,14 +60,15 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   UText utext = UTEXT_INITIALIZER;
   utext_openUTF8(&utext, text.data(), static_cast<std::int64_t>(text.size()), &status);
   const std::unique_ptr<icu::RegexMatcher> matcher(regex_->pattern->matcher(status));
-  require(status);
+  require(status, regex_->expression);
+  matcher->setTimeLimit(kTimeLimit, status);
   matcher->reset(&utext);
   while (matcher->find(status)) {
     matches.push_back({static_cast<std::uint32_t>(matcher->start64(status)),
                        static_cast<std::uint32_t>(matcher->end64(status))});
   }
   utext_close(&utext);
-  require(status);
+  require(status, regex_->expression);
 }
 
 }  // namespace zoo

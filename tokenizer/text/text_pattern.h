@@ -10,15 +10,15 @@
 
 namespace zoo {
 
-/// A literal text or a regular expression (ICU) to search for.
+/// A literal text or a regular expression to search for, as the engine of `tokenizers` does.
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// Throws Error "not a regular expression …" with ICU's cause.
+  /// Throws Error "not a regular expression that is supported …" (see expression_translation.h).
   static TextPattern regex(const std::string& expression);
 
   /// Appends the matches from left to right, without overlap. An expression that matches the empty text may
-  /// give empty ranges.
+  /// give empty ranges. Throws Error naming the expression if it takes too many steps.
   void find(std::string_view text, std::vector<ByteRange>& matches) const;
 
  private:

@@ -11,6 +11,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -19,7 +20,7 @@ std::string lines_before(const std::filesystem::path& path, std::int64_t iterati
   std::istringstream lines(read_file(path));
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto object = parse_json(line);
     if (!object.is_object() || !object.contains("iter") || !object["iter"].is_number_integer()) continue;
     if (object["iter"].get<std::int64_t>() < iteration) kept += line + "\n";
   }
@@ -52,7 +53,7 @@ void MetricsLog::write(const Metrics& metrics) {
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
   if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;
   for (const Score& score : metrics.val_scores) object["val_" + score.name] = score.value;
-  const std::string line = object.dump() + "\n";
+  const std::string line = json_text(object) + "\n";
   const ssize_t written = ::write(descriptor_, line.data(), line.size());
   if (written != static_cast<ssize_t>(line.size())) {
     throw Error("cannot write ", path_, ": ", written < 0 ? std::strerror(errno) : "the disk is full");

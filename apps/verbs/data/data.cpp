@@ -9,6 +9,7 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
+#include "data/base/json_text.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
 #include "data/examples/generators.h"
@@ -33,7 +34,7 @@ void list_as_json() {
   for (const ToySet& set : toy_sets()) {
     toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
   }
-  std::cout << json{{"corpora", corpora_list}, {"toy_sets", toys}}.dump(2) << "\n";
+  std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
 }
 
 std::string with_visible_tabs(const std::string& text) {

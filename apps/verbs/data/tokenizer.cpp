@@ -12,6 +12,7 @@
 #include "apps/verbs/data/tokenizer_train.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -28,28 +29,71 @@ std::string ids_text(const std::vector<TokenId>& ids, bool json) {
   return text + (json ? "]\n" : "\n");
 }
 
+// The character in which each byte of a text lies, and the number of characters after its end.
+std::vector<std::size_t> characters_of_bytes(std::string_view text) {
+  std::vector<std::size_t> characters;
+  std::size_t count = 0;
+  for (const char byte : text) {
+    count += continues_character(byte) ? 0 : 1;
+    characters.push_back(count - 1);
+  }
+  characters.push_back(count);
+  return characters;
+}
+
+// One object a line, with the keys and units of an Encoding in Python's `tokenizers`.
+std::string encoding_text(const Tokenizer& tokenizer, std::string_view line, const Encoding& encoding) {
+  if (encoding.offsets.size() != encoding.size())
+    throw Error("--offsets: a tokenizer of kind ", tokenizer.kind(), " does not know them");
+  const std::vector<std::size_t> characters = characters_of_bytes(line);
+  nlohmann::ordered_json tokens = nlohmann::ordered_json::array(), offsets = tokens, words = tokens,
+                         mask = tokens;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    const ByteRange bytes = encoding.offsets[i];
+    // A token that ends inside a character covers it.
+    const std::size_t end = bytes.begin < bytes.end ? characters[bytes.end - 1] + 1 : characters[bytes.begin];
+    tokens.push_back(tokenizer.token_text(encoding.ids[i]));
+    offsets.push_back({characters[bytes.begin], end});
+    words.push_back(encoding.words[i] < 0 ? nlohmann::ordered_json()
+                                          : nlohmann::ordered_json(encoding.words[i]));
+    mask.push_back(encoding.texts[i] < 0 ? 1 : 0);
+  }
+  const nlohmann::ordered_json all{{"ids", encoding.ids},
+                                   {"tokens", tokens},
+                                   {"offsets", offsets},
+                                   {"word_ids", words},
+                                   {"special_tokens_mask", mask}};
+  return json_text(all) + "\n";
+}
+
 int encode(const Arguments& arguments) {
   fs::path model;
-  bool json = false, with_special_tokens = true;
+  bool json = false, with_special_tokens = true, with_offsets = false;
   Flags flags(arguments.command,
               "Reads lines of text from standard input and prints the token ids of each line.");
   flags.add("model", model, "directory with a tokenizer, such as a checkpoint").placeholder("DIR").required();
   flags.add("json", json, "print each line's ids as a JSON array instead of numbers between spaces");
+  flags.add(
+      "offsets", with_offsets,
+      "with --json: print an object with ids, tokens, offsets (in characters of the line), word_ids and "
+      "special_tokens_mask");
   flags.add("special_tokens", with_special_tokens,
             "add the special tokens that Hugging Face adds, such as [CLS] and [SEP]");
   flags.example("echo 'In the beginning' | tzoo tokenizer encode --model kjv-4000 --json");
   if (!flags.parse(arguments)) return 0;
+  if (with_offsets && !json) throw UsageError("--offsets needs --json");
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = false};
+  const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = with_offsets};
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
-    std::cout << ids_text(tokenizer->encode(line, options).ids, json);
+    const Encoding encoding = tokenizer->encode(line, options);
+    std::cout << (with_offsets ? encoding_text(*tokenizer, line, encoding) : ids_text(encoding.ids, json));
   });
   return 0;
 }
 
 std::vector<TokenId> parse_ids(const std::string& line) {
-  const nlohmann::json values = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json values = parse_json(line);
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
   };

@@ -5,6 +5,7 @@
 #include "apps/command/flags.h"
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -245,7 +246,7 @@ std::optional<TokenIds> ids_of(const json& list) {
 
 // An id, or a list of ids.
 TokenIds parse_ids(const std::string& flag, const std::string& text) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json parsed = parse_json(text);
   const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
   if (!ids) throw Error("--", flag, ": expected ids, such as [1, 2], got '", text, "'");
   return *ids;
@@ -293,7 +294,7 @@ std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_pr
 }
 
 std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json parsed = parse_json(text);
   std::vector<TokenIds> rows;
   bool good = parsed.is_array() && !parsed.empty();
   for (const json& row : good ? parsed : json::array()) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -90,7 +91,7 @@ void print_json(const GenerationResult& result, const GenerateSession& session) 
   if (result.drafted > 0) {
     json["acceptance_rate"] = static_cast<double>(result.accepted) / static_cast<double>(result.drafted);
   }
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 void print_timing(const GenerationResult& result) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "data/corpora/text_file.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
@@ -97,7 +98,7 @@ class TextConstraint : public TokenConstraint {
 PatternPtr pattern_of(const GenerateFlags& flags) {
   if (flags.regex) return parse_regular_expression(*flags.regex).pattern;
   const std::string text = read_text(flags.json_schema);
-  const auto schema = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto schema = parse_ordered_json(text);
   if (schema.is_discarded()) throw Error(flags.json_schema, " is not JSON");
   return json_schema_pattern(schema);
 }

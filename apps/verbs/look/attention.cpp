@@ -14,6 +14,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -187,7 +188,7 @@ void write_json(const fs::path& path, const AttentionFlags& flags, const std::ve
     entry["weights"] = weights_of(maps);
     json["maps"].push_back(std::move(entry));
   }
-  write_file(path, json.dump() + "\n");
+  write_file(path, json_text(json) + "\n");
   std::cerr << "weights: " << path.string() << "\n";
 }
 
@@ -222,7 +223,7 @@ void print(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
   if (flags.json) {
     Json maps = Json::array();
     for (const AttentionMaps& each : all) maps.push_back(summary_of(flags, each));
-    std::cout << Json{{"maps", maps}}.dump() << "\n";
+    std::cout << json_text(Json{{"maps", maps}}) << "\n";
     return;
   }
   for (const AttentionMaps& maps : all) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -29,7 +30,7 @@ std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRang
 }
 
 nlohmann::json read_list(const char* flag, const std::string& text, const char* example) {
-  nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json list = parse_json(text);
   const bool is_list = list.is_array() && !list.empty();
   if (!is_list) throw Error("--", flag, ": expected a list of ", example, ", got '", text, "'");
   return list;
@@ -85,7 +86,7 @@ at::Tensor read_numbers(const char* flag, const std::string& text) {
 
 // Integers are class labels unless the configuration says otherwise; a row is one number per label.
 at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig& config) {
-  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json parsed = parse_json(text);
   const bool rows = parsed.is_array() && !parsed.empty() && parsed[0].is_array();
   const ProblemType problem = config.problem_type;
   const bool classes = problem == ProblemType::kSingleLabel ||

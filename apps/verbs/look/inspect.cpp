@@ -9,6 +9,7 @@
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/registry.h"
 #include "tokenizer/tokenizer.h"
@@ -241,7 +242,7 @@ int run_inspect(const Arguments& arguments) {
     nlohmann::json json = to_json(findings);
     if (!run.empty()) json["checkpoints"] = run_json(run);
     if (tensors) json["tensors"] = tensors_json(findings.files);
-    std::cout << json.dump() << "\n";
+    std::cout << json_text(json) << "\n";
   } else {
     print_model(findings);
     print_report(findings.report);

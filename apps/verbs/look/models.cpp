@@ -8,6 +8,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/registry.h"
 
@@ -81,7 +82,7 @@ void print_list(bool as_json) {
     }
   }
   if (as_json) {
-    std::cout << list.dump() << "\n";
+    std::cout << json_text(list) << "\n";
     return;
   }
   for (const Family& family : families())
@@ -98,7 +99,7 @@ void print_json(const Entry& entry, const Model& model) {
     json["components"].push_back({{"name", name}, {"parameters", count}, {"share", share(count, total)}});
   }
   for (const Memory& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 void print_shape(const Entry& entry) {

@@ -17,6 +17,7 @@
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/inference/memory.h"
@@ -77,7 +78,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
                     {"threads", at::get_num_threads()}};
   json.update(figures);
   if (!json.contains("peak_memory_mb")) json["peak_memory_mb"] = peak_resident_mb();
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 // Greedy decoding without an end token: every run does the same work.

@@ -20,6 +20,7 @@
 #include "apps/verbs/train/train_objective.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -239,7 +240,7 @@ int run_bench_train(const Arguments& arguments) {
   if (session.rank() > 0) return 0;
   ordered_json json = describe(*parsed, loaded, session);
   add(figures, session.size(), json);
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
   return 0;
 }
 

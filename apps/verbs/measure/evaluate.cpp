@@ -17,6 +17,7 @@
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
 
@@ -167,7 +168,7 @@ void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
   Json json{{"loss", evaluation.loss}};
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
   if (flags.json) {
-    std::cout << json.dump() << "\n";
+    std::cout << json_text(json) << "\n";
     return;
   }
   for (const auto& [name, value] : json.items()) std::cout << name << " " << value.dump() << "\n";

@@ -10,6 +10,7 @@
 #include "apps/verbs/text/text_spans.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "data/corpora/text_file.h"
 #include "tokenizer/text/utf8.h"
 
@@ -107,7 +108,7 @@ int run_answer(const Arguments& arguments) {
     add_span(json, context, answer.range);
     json["score"] = answer.score;
     if (flags.json) {
-      std::cout << json.dump() << "\n";
+      std::cout << json_text(json) << "\n";
     } else {
       std::cout << json["text"].get<std::string>() << "\n";
     }

@@ -11,6 +11,7 @@
 #include "apps/verbs/text/token_entities.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 
 namespace zoo {
 namespace {
@@ -146,7 +147,7 @@ int run_classify(const Arguments& arguments) {
   TextInput input(flags.text);
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
     for (const Json& json : classify(model, flags, texts)) {
-      std::cout << json.dump() << "\n";
+      std::cout << json_text(json) << "\n";
     }
   }
   return 0;

@@ -11,6 +11,7 @@
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "models/embedding/text_embedder.h"
 
 namespace zoo {
@@ -79,7 +80,7 @@ void print_vector(const std::string& text, const at::Tensor& vector) {
   nlohmann::ordered_json json;
   json["text"] = text;
   json["embedding"] = std::vector<float>(data, data + row.numel());
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 void print_similarity(const std::vector<std::string>& texts, const at::Tensor& all) {

@@ -9,6 +9,8 @@
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -70,7 +72,9 @@ std::string filled(const TextModel& model, const Encoding& encoding, std::size_t
   for (TokenId& id : ids) {
     if (id == mask && seen++ == which) id = guess;
   }
-  return seen > 1 ? model.tokenizer->decode_with_special_tokens(ids) : model.tokenizer->decode(ids);
+  // A byte-level token may be half a character.
+  return replace_invalid_utf8(seen > 1 ? model.tokenizer->decode_with_special_tokens(ids)
+                                       : model.tokenizer->decode(ids));
 }
 
 void print_table(const TextModel& model, const Encoding& encoding, TokenId mask,
@@ -104,7 +108,7 @@ void print_json(const TextModel& model, const std::string& text, const Encoding&
     }
     json["masks"].push_back(guesses);
   }
-  std::cout << json.dump() << "\n";
+  std::cout << json_text(json) << "\n";
 }
 
 }  // namespace

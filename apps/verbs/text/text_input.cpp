@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -56,7 +57,7 @@ std::string TextInput::read_line(const std::string& line) const {
     throw Error(name_, ", line ", line_, ": not UTF-8 at byte ", *fault);
   }
   if (!objects_) return line;
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json object = parse_json(line);
   const bool good = object.is_object() && object.contains("text") && object["text"].is_string();
   if (!good) throw Error(name_, ", line ", line_, ": expected an object with a \"text\", got '", line, "'");
   return object["text"].get<std::string>();

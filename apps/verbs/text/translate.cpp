@@ -8,6 +8,7 @@
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
 #include "tokenizer/text/utf8.h"
@@ -109,7 +110,7 @@ int run_translate(const Arguments& arguments) {
       json["text"] = texts[i];
       json["translation"] = text_of(model, result.ids[i]);
       json["ids"] = result.ids[i];
-      std::cout << json.dump() << "\n";
+      std::cout << json_text(json) << "\n";
     }
     std::cout.flush();
   }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/json_text.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"
 
@@ -28,6 +29,11 @@ TEST_CASE("read_json says line and column of a syntax error") {
   CHECK(place("") == "line 1, column 1");
 }
 
+TEST_CASE("Bytes that are not UTF-8 are written as U+FFFD") {
+  CHECK(zoo::json_text(nlohmann::json{{"text", "caf\xC3 x"}}) == "{\"text\":\"caf\uFFFD x\"}");
+  CHECK(zoo::json_text(nlohmann::ordered_json{{"b", "\xFF"}, {"a", 1}}) == "{\"b\":\"\uFFFD\",\"a\":1}");
+}
+
 TEST_CASE("read_json refuses what is no object, and numbers that no double holds") {
   const TemporaryDirectory folder;
   const auto error = [&](const char* text) {
@@ -36,6 +42,11 @@ TEST_CASE("read_json refuses what is no object, and numbers that no double holds
   };
   CHECK_THAT(error("[1, 2]"), Contains("a.json\": expected a JSON object, found array"));
   CHECK_THAT(error("{\"a\": 1e999}"), Contains("a.json\": ") && Contains("1e999"));
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  CHECK_THAT(error(("{\"a\": " + deep + "}").c_str()),
+             Contains("a.json\": ") && Contains("nested too deeply"));
+  CHECK(zoo::parse_json(deep).is_discarded());
+  CHECK(zoo::parse_json("[\"[[[[\\\"[\", 1]").is_array());
   CHECK_THAT(message_of([&] { zoo::read_json(folder / "none.json"); }),
              Contains("none.json") && Contains("No such file"));
 }

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <map>
 #include <random>
 
@@ -50,6 +51,17 @@ TEST_CASE("A trie finds its entries and nothing else") {
   }
   CHECK_FALSE(trie.find(""));
   CHECK_FALSE(ByteTrie().find("a"));
+}
+
+TEST_CASE("A trie of one very long entry is made in time linear in its length") {
+  const std::string text(3'000'000, 'a');
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<ByteTrie::Entry> entries{{text, 1}, {std::string_view(text).substr(0, 1000), 2}};
+  const ByteTrie trie(entries);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+  CHECK(trie.find(text) == std::optional<TokenId>(1));
+  CHECK(trie.find(text.substr(0, 1000)) == std::optional<TokenId>(2));
+  CHECK_FALSE(trie.find(text.substr(0, 1001)));
 }
 
 TEST_CASE("WordPiece takes the longest piece at each place") {

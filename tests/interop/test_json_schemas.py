@@ -1,0 +1,220 @@
+"""tzoo generate --json_schema beside jsonschema: schemas of the kinds in the JSON-Schema-Test-Suite and JSONSchemaBench,
+and schemas drawn at random. Every sample of an accepted schema must be valid; a refusal must name what it refuses."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jsonschema
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from test_generate_choices import write_byte_tokenizer  # noqa: E402
+from tiny_checkpoint import write_checkpoint  # noqa: E402
+
+SAMPLES = 12
+INTEGER, TEXT = {"type": "integer"}, {"type": "string", "maxLength": 5}
+POINT = {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required": ["x"]}
+
+ACCEPTED = [
+    # types
+    True, {}, INTEGER, {"type": "number"}, {"type": "null"}, {"type": "boolean"}, TEXT, {"type": ["integer", "null"]},
+    {"type": ["string", "number"], "maxLength": 3, "minimum": 2}, {"type": "array", "maxItems": 2},
+    # numbers
+    {"type": "integer", "minimum": -5, "maximum": 12}, {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 9},
+    {"type": "number", "minimum": 0, "maximum": 1}, {"type": "number", "exclusiveMinimum": 0},
+    {"type": "number", "exclusiveMinimum": -3, "maximum": -1}, {"type": "number", "minimum": -1, "exclusiveMaximum": 1},
+    {"minimum": 3}, {"type": "integer", "minimum": 1.0, "maximum": 4.0},
+    # texts
+    {"type": "string", "minLength": 2, "maxLength": 4}, {"type": "string", "pattern": "^[a-f0-9]{4}$"},
+    {"type": "string", "pattern": "b+", "maxLength": 6}, {"type": "string", "pattern": "^\\S+$", "maxLength": 4},
+    {"type": "string", "pattern": "^.+$", "minLength": 2, "maxLength": 4}, {"pattern": "^(a|b)*$", "minLength": 3},
+    {"type": "string", "allOf": [{"pattern": "^a"}, {"pattern": "z$"}, {"maxLength": 5}]},
+    {"type": "string", "pattern": "^\\d{3}-\\w\\s?$"}, {"type": "string", "pattern": "^[^\\s\\d]{2}$"},
+    # enum and const
+    {"enum": [1, "a", None, True, [1, {"b": 2}], {"c": "ä"}]}, {"const": {"a": [1.5, False]}}, {"const": "\"\\/\b\n\u2028é"},
+    {"enum": [1, 5, 10], "minimum": 5}, {"enum": ["a", "bb", "ccc"], "minLength": 2}, {"enum": [1, "1"], "type": "string"},
+    {"enum": [1, 2, 3], "const": 2}, {"enum": ["ab", "cd"], "pattern": "^c"}, {"enum": [[], [1], [1, 2]], "minItems": 1},
+    {"enum": [{"a": 1}, {"b": 1}], "required": ["b"]}, {"enum": [0, False, 1.0, True], "type": "boolean"},
+    {"enum": [1.0, 2.5], "type": "integer"},
+    # arrays
+    {"type": "array", "items": INTEGER, "minItems": 1, "maxItems": 3}, {"items": {"enum": [1, 2]}, "maxItems": 4},
+    {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, "maxItems": 2},
+    {"type": "array", "items": False}, {"type": "array", "items": True, "maxItems": 1},
+    # objects
+    POINT, {"type": "object"}, {"type": "object", "additionalProperties": False},
+    {"type": "object", "properties": {"a": True, "b": False}}, {"properties": {"é\"\n/~%": INTEGER}, "required": ["é\"\n/~%"]},
+    {"type": "object", "properties": {"p": POINT, "l": {"type": "array", "items": POINT, "maxItems": 2}}, "required": ["p"]},
+    {"type": "object", "properties": {"a": INTEGER}, "additionalProperties": {"type": "string"}},
+    {"required": ["a", "b"], "properties": {"a": TEXT, "b": {"type": "null"}, "c": {"const": 0}}},
+    {"type": "object", "properties": {"a": INTEGER}, "title": "t", "description": "d", "default": {}, "examples": [1],
+     "$comment": "c", "deprecated": True, "readOnly": True, "writeOnly": False, "$schema":
+     "https://json-schema.org/draft/2020-12/schema", "$id": "https://example.com/s", "$anchor": "here"},
+    # references
+    {"$ref": "#/$defs/n", "minimum": 5, "$defs": {"n": INTEGER}}, {"$ref": "#/definitions/a", "definitions": {"a": POINT}},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b", "maximum": 9}, "b": {"type": "integer", "minimum": 8}}},
+    {"properties": {"a": {"$ref": "#/$defs/x%25y~1z~0"}}, "required": ["a"], "$defs": {"x%y/z~": {"enum": ["found"]}}},
+    {"properties": {"a": INTEGER, "b": {"$ref": "#/properties/a", "maximum": 3}}, "required": ["b"]},
+    {"$ref": "#/$defs/p", "properties": {"z": INTEGER}, "required": ["z"], "$defs": {"p": POINT}},
+    {"$ref": "#/allOf/0", "allOf": [{"type": "string", "maxLength": 2}]},
+    {"allOf": [{"$ref": "#/$defs/p"}, {"properties": {"next": {"$ref": "#/$defs/p"}}}], "$defs": {"p": POINT}},
+    {"type": "object", "properties": {"$ref": {"type": "string", "maxLength": 2}}},
+    # allOf
+    {"allOf": [{"type": "integer"}, {"minimum": 3}, {"maximum": 5}]}, {"allOf": [True, INTEGER]},
+    {"allOf": [POINT, {"properties": {"x": {"minimum": 3, "maximum": 4}}}]}, {"allOf": [{"type": "number"}, INTEGER]},
+    {"allOf": [{"properties": {"a": INTEGER}, "additionalProperties": False}, {"properties": {"b": INTEGER}}]},
+    {"allOf": [{"properties": {"a": INTEGER}, "additionalProperties": {"maximum": 3}}, {"properties": {"b": INTEGER}}]},
+    {"allOf": [{"enum": [1, 2, 3]}, {"enum": [2, 3, 4]}, {"type": "integer"}]},
+    {"allOf": [{"type": "array", "items": INTEGER}, {"items": {"minimum": 7}, "maxItems": 2}]},
+    {"allOf": [{"type": ["string", "integer"]}, {"type": ["integer", "null"]}], "maximum": 3},
+    {"allOf": [{"anyOf": [{"type": "string"}, {"minimum": 7, "type": "integer"}]}, {"anyOf": [{"maxLength": 2}]}]},
+    # anyOf
+    {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 30}], "minimum": 25}, {"anyOf": [INTEGER, TEXT]},
+    {"anyOf": [{"required": ["x"]}, {"required": ["y"]}], "properties": {"x": INTEGER, "y": TEXT}},
+    {"type": "string", "anyOf": [{"maxLength": 2}, {"pattern": "^a{4}$"}]}, {"anyOf": [INTEGER, False]}, {"anyOf": [True]},
+    {"anyOf": [{"const": "a"}, {"const": "b"}], "enum": ["b", "c"]}, {"anyOf": [POINT, {"type": "null"}]},
+    {"type": "object", "properties": {"a": {"anyOf": [INTEGER, {"type": "null"}], "maximum": 4}}, "required": ["a"]},
+    {"anyOf": [{"type": "integer", "minimum": 5, "maximum": 4}, {"const": "only"}]},
+    # oneOf
+    {"oneOf": [{"type": "null"}, INTEGER]}, {"oneOf": [{"const": 1}, {"const": 2}]}, {"oneOf": [INTEGER]},
+    {"oneOf": [{"type": "integer", "maximum": 3}, {"type": "integer", "minimum": 4}]},
+    {"type": "integer", "oneOf": [{"maximum": 3}, {"exclusiveMinimum": 3}]},
+    {"type": "object", "required": ["k"], "properties": {"k": {}}, "oneOf": [
+        {"properties": {"k": {"const": "a"}, "n": INTEGER}, "required": ["n"]}, {"properties": {"k": {"const": "b"}}}]},
+    {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}], "$defs": {
+        "a": {"type": "object", "properties": {"t": {"enum": ["a", "A"]}}, "required": ["t"]},
+        "b": {"type": "object", "properties": {"t": {"const": "b"}}, "required": ["t"]}}},
+    {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 3, "maxLength": 4}]},
+    # of everyday use
+    {"type": "object", "properties": {
+        "id": {"type": "integer", "minimum": 1}, "name": {"type": "string", "minLength": 1, "maxLength": 8},
+        "price": {"type": "number", "minimum": 0}, "tags": {"type": "array", "items": TEXT, "maxItems": 2},
+        "size": {"enum": ["S", "M", "L"]}, "vendor": {"oneOf": [{"$ref": "#/$defs/vendor"}, {"type": "null"}]}},
+     "required": ["id", "name", "price", "vendor"], "additionalProperties": False,
+     "$defs": {"vendor": {"type": "object", "properties": {"url": {"type": "string", "pattern": "^https?://[a-z]+$"}},
+                          "required": ["url"]}}},
+]
+
+# What a message must name, and a schema.
+REFUSED = [
+    ("format", {"type": "string", "format": "date"}), ("not", {"not": INTEGER}), ("if", {"if": INTEGER, "then": {"minimum": 1}}),
+    ("dependentRequired", {"dependentRequired": {"a": ["b"]}}), ("dependentSchemas", {"dependentSchemas": {}}),
+    ("patternProperties", {"patternProperties": {"^a": INTEGER}}), ("propertyNames", {"propertyNames": {"maxLength": 2}}),
+    ("unevaluatedProperties", {"unevaluatedProperties": False}), ("unevaluatedItems", {"unevaluatedItems": False}),
+    ("uniqueItems", {"uniqueItems": True}), ("contains", {"contains": INTEGER}), ("prefixItems", {"prefixItems": [INTEGER]}),
+    ("multipleOf", {"type": "integer", "multipleOf": 3}), ("minProperties", {"minProperties": 1}),
+    ("maxProperties", {"type": "object", "maxProperties": 1}), ("$dynamicRef", {"$dynamicRef": "#a"}),
+    ("dependencies", {"dependencies": {"a": ["b"]}}), ("contentEncoding", {"contentEncoding": "base64"}),
+    ("$vocabulary", {"$vocabulary": {}}), ("x-own", {"x-own": 1}), ("nullable", {"type": "string", "nullable": True}),
+    ("items", {"items": [INTEGER]}), ("properties", {"properties": 5}), ("required", {"required": True}),
+    ("exclusiveMinimum", {"minimum": 1, "exclusiveMinimum": True}), ("minimum", {"type": "number", "minimum": 0.5}),
+    ("maxLength", {"maxLength": 10**9}), ("minItems", {"minItems": 10**9}), ("too large", {"minItems": 9999}),
+    ("type", {"type": "any"}), ("~2", {"$ref": "#/$defs/~2"}), ("#/$defs/a", {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
+    ("'#'", {"properties": {"child": {"$ref": "#"}}}), ("other.json", {"$ref": "other.json"}), ("#here", {"$ref": "#here"}),
+    ("$id", {"properties": {"a": {"$id": "b", "$ref": "#"}}}), ("oneOf", {"oneOf": [INTEGER, {"type": "number"}]}),
+    ("oneOf", {"oneOf": [{"minimum": 2}, {"maximum": 3}]}), ("no value", {"allOf": [INTEGER, TEXT]}), ("no value", False),
+    ("lookaround", {"pattern": "^(?!a)"}), ("no value", {"enum": [1, 2], "const": 3}), ("no value", {"enum": []}),
+    ("required", {"type": "object", "required": ["a"]}), ("enum", {"enum": [{"a": 1}], "properties": {"a": TEXT}}),
+]
+
+
+def drawn_schema(chance, depth=0):
+    """Keywords of any types beside each other, most of them of effect on the same values."""
+    def below():
+        return drawn_schema(chance, depth + 1)
+
+    low, size = chance.randint(-20, 20), chance.randint(0, 3)
+    parts = {
+        "type": chance.choice(["integer", "number", "string", "boolean", "object", "array", ["integer", "string"]]),
+        "enum": chance.sample([-3, 0, 2, 7.5, "", "ab", "abcd", None, True], 5), "const": chance.choice([2, "ab", None]),
+        "minimum": low, "maximum": low + chance.randint(-2, 30), "exclusiveMinimum": low - 1,
+        "exclusiveMaximum": low + chance.randint(1, 30), "minLength": size, "maxLength": size + chance.randint(0, 2),
+        "pattern": chance.choice(["^a", "b?c$", "^[ab]{1,4}$", "^\\S", "x|y"]), "minItems": size,
+        "maxItems": size + chance.randint(0, 1), "additionalProperties": chance.choice([True, False, INTEGER]),
+    }
+    schema = {key: parts[key] for key in chance.sample(sorted(parts), chance.randint(1, 4))}
+    if depth < 3:
+        if chance.random() < 0.4:
+            names = chance.sample("abcd", 2)
+            schema["properties"] = {name: below() for name in names}
+            schema["required"] = names[:chance.randint(0, 2)]
+        if chance.random() < 0.2:
+            schema["items"] = below()
+        for key in ("allOf", "anyOf", "oneOf"):
+            if chance.random() < 0.3:
+                schema[key] = [below() for _ in range(chance.randint(1, 3))]
+        if chance.random() < 0.2:
+            schema["$ref"] = f"#/$defs/{chance.choice('pq')}"
+    if depth == 0:
+        schema["$defs"] = {name: drawn_schema(chance, 3) for name in "pq"}
+    return schema
+
+
+class JsonSchemaTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = write_checkpoint(os.path.join(cls.folder.name, "bytes"), vocab_size=256, eos_token_id=0, n_positions=512,
+                                     n_layer=1)
+        write_byte_tokenizer(cls.model)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def generate(self, schema, samples=SAMPLES):
+        path = pathlib.Path(self.folder.name, "schema.json")
+        path.write_text(json.dumps(schema))
+        words = ["--prompt", "a", "--json", "--temperature", "1.5", "--top_k", "0", "--max_new_tokens", "150", "--json_schema",
+                 str(path), "--num_samples", str(samples), "--seed", "1"]
+        return subprocess.run([os.environ["TZOO"], "generate", "--model", str(self.model), *words], capture_output=True,
+                              timeout=120, check=False)
+
+    def assert_valid(self, schema, done):
+        validator = jsonschema.Draft202012Validator(schema)
+        texts = json.loads(done.stdout)["text"]
+        for text in texts:
+            faults = [fault.message for fault in validator.iter_errors(json.loads(text))]
+            self.assertEqual(faults, [], f"{text} of {json.dumps(schema)}")
+        return len(texts)
+
+    def assert_refused(self, done, *words):
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, message)
+        self.assertRegex(message, "^error: [^\n]*\n$")
+        self.assertNotRegex(message, r"json\.exception|std::|basic_string|vector::")
+        for word in words:
+            self.assertIn(word, message)
+
+    def test_samples_of_accepted_schemas_are_valid(self):
+        for schema in ACCEPTED:
+            with self.subTest(json.dumps(schema)):
+                done = self.generate(schema)
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                self.assertEqual(self.assert_valid(schema, done), SAMPLES)
+
+    def test_what_is_not_supported_is_named(self):
+        for word, schema in REFUSED:
+            with self.subTest(json.dumps(schema)):
+                self.assert_refused(self.generate(schema), word)
+
+    def test_keywords_in_any_combination(self):
+        chance = random.Random(15)
+        accepted = 0
+        for _ in range(int(os.environ.get("ZOO_CASES", "100"))):
+            schema = drawn_schema(chance)
+            with self.subTest(json.dumps(schema)):
+                done = self.generate(schema, 4)
+                if done.returncode == 0:
+                    accepted += self.assert_valid(schema, done)
+                else:
+                    self.assert_refused(done)
+        self.assertGreater(accepted, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,307 @@
+#include "tokenizer/constraint/schema_branches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/constraint/byte_automaton.h"
+#include "tokenizer/constraint/json_pointer.h"
+#include "tokenizer/constraint/json_values.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using Json = SchemaJson;
+
+constexpr std::size_t kMostBranches = 1000;
+constexpr int kMostSchemas = 100'000, kDeepest = 200;
+
+// Without regard to the order of properties; 1 equals 1.0.
+bool equal(const Json& a, const Json& b) {
+  return nlohmann::json(a) == nlohmann::json(b);
+}
+
+bool contains(const Json& list, const Json& value) {
+  return std::any_of(list.begin(), list.end(), [&](const Json& one) { return equal(one, value); });
+}
+
+bool is_of_type(const Json& value, const std::string& type) {
+  if (type == "string") return value.is_string();
+  if (type == "integer") return value.is_number() && value == std::floor(value.get<double>());
+  if (type == "number") return value.is_number();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "null") return value.is_null();
+  return type == "array" ? value.is_array() : value.is_object();
+}
+
+// Whether two keywords for a lower and an upper limit leave nothing between them.
+bool crossed(const Json& branch, const char* least, const char* most, std::int64_t room = 0) {
+  return branch.contains(least) && branch.contains(most) &&
+         branch[most].get<std::int64_t>() - branch[least].get<std::int64_t>() < room;
+}
+
+bool is_below(const Json& branch, const char* least, std::size_t size) {
+  return branch.contains(least) && size < branch[least].get<std::size_t>();
+}
+
+bool is_above(const Json& branch, const char* most, std::size_t size) {
+  return branch.contains(most) && size > branch[most].get<std::size_t>();
+}
+
+bool text_fits(const Json& branch, const std::string& text) {
+  const std::size_t size = count_characters(text);
+  if (is_below(branch, "minLength", size) || is_above(branch, "maxLength", size)) return false;
+  const Json patterns = branch.value("pattern", Json::array());
+  return std::all_of(patterns.begin(), patterns.end(), [&](const Json& expression) {
+    const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
+    return ByteAutomaton(searched_text(expression.get<std::string>(), everything)).fits(text);
+  });
+}
+
+bool number_fits(const Json& branch, const Json& number) {
+  return !(branch.contains("minimum") && number < branch["minimum"]) &&
+         !(branch.contains("maximum") && number > branch["maximum"]) &&
+         !(branch.contains("exclusiveMinimum") && number <= branch["exclusiveMinimum"]) &&
+         !(branch.contains("exclusiveMaximum") && number >= branch["exclusiveMaximum"]);
+}
+
+// Whether a value of `enum` fits the keywords beside it.
+bool value_fits(const Json& branch, const Json& value, const std::string& place) {
+  if (branch.contains("type")) {
+    const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
+    if (std::none_of(branch["type"].begin(), branch["type"].end(), fits)) return false;
+  }
+  const auto refuse_beside = [&](const char* key) {
+    if (branch.contains(key))
+      refuse_schema(place, std::string("an array or object in 'enum' or 'const' beside '") + key +
+                               "' is not supported");
+  };
+  if (value.is_array()) {
+    refuse_beside("items");
+    return !is_below(branch, "minItems", value.size()) && !is_above(branch, "maxItems", value.size());
+  }
+  if (value.is_object()) {
+    refuse_beside("properties");
+    refuse_beside("additionalProperties");
+    const Json required = branch.value("required", Json::array());
+    return std::all_of(required.begin(), required.end(),
+                       [&](const Json& name) { return value.contains(name.get<std::string>()); });
+  }
+  if (value.is_string()) return text_fits(branch, value.get<std::string>());
+  return !value.is_number() || number_fits(branch, value);
+}
+
+bool type_is_empty(const Json& branch, const std::string& type) {
+  if (type == "string") return crossed(branch, "minLength", "maxLength");
+  if (type == "array") return crossed(branch, "minItems", "maxItems");
+  if (type != "integer" && type != "number") return false;
+  const std::int64_t room = type == "integer" ? 2 : 1;
+  return crossed(branch, "minimum", "maximum") || crossed(branch, "exclusiveMinimum", "maximum", 1) ||
+         crossed(branch, "minimum", "exclusiveMaximum", 1) ||
+         crossed(branch, "exclusiveMinimum", "exclusiveMaximum", room);
+}
+
+// Drops what the keywords of a branch rule out; nothing if no value is left.
+std::optional<Json> satisfiable(Json branch, const std::string& place) {
+  if (branch.contains("enum")) {
+    Json kept = Json::array();
+    for (const Json& value : branch["enum"]) {
+      if (value_fits(branch, value, place)) kept.push_back(value);
+    }
+    if (kept.empty()) return std::nullopt;
+    branch["enum"] = kept;
+  } else if (branch.contains("type")) {
+    Json kept = Json::array();
+    for (const Json& type : branch["type"]) {
+      if (!type_is_empty(branch, type.get<std::string>())) kept.push_back(type);
+    }
+    if (kept.empty()) return std::nullopt;
+    branch["type"] = kept;
+  }
+  return branch;
+}
+
+Json types_in_both(const Json& a, const Json& b) {
+  const auto covers = [](const Json& list, const Json& type) {
+    return contains(list, type) || (type == "integer" && contains(list, "number"));
+  };
+  Json both = Json::array();
+  for (const Json& type : a) {
+    if (covers(b, type)) both.push_back(type);
+  }
+  for (const Json& type : b) {
+    if (covers(a, type) && !contains(both, type)) both.push_back(type);
+  }
+  return both;
+}
+
+Json union_of(Json a, const Json& b) {
+  for (const Json& one : b) {
+    if (!contains(a, one)) a.push_back(one);
+  }
+  return a;
+}
+
+Json values_in_both(const Json& a, const Json& b) {
+  Json both = Json::array();
+  for (const Json& value : a) {
+    if (contains(b, value)) both.push_back(value);
+  }
+  return both;
+}
+
+// A property that one of two branches does not list falls under the branch's additionalProperties.
+Json merged_properties(const Json& a, const Json& b) {
+  Json all = Json::object();
+  const auto add = [&all](const Json& here, const Json& there) {
+    if (!here.contains("properties")) return;
+    for (const auto& [name, schema] : here["properties"].items()) {
+      if (all.contains(name)) continue;
+      const bool in_both = there.contains("properties") && there["properties"].contains(name);
+      if (in_both) {
+        all[name] = {{"allOf", Json::array({schema, there["properties"][name]})}};
+      } else if (there.contains("additionalProperties")) {
+        all[name] = {{"allOf", Json::array({schema, there["additionalProperties"]})}};
+      } else {
+        all[name] = schema;
+      }
+    }
+  };
+  add(a, b);
+  add(b, a);
+  return all;
+}
+
+Json merged_values(const std::string& key, const Json& a, const Json& b) {
+  if (key == "type") return types_in_both(a, b);
+  if (key == "enum") return values_in_both(a, b);
+  if (key == "required" || key == "pattern") return union_of(a, b);
+  if (key == "items" || key == "additionalProperties") return {{"allOf", Json::array({a, b})}};
+  return key.starts_with("min") || key == "exclusiveMinimum" ? std::max(a, b) : std::min(a, b);
+}
+
+// What fits both branches.
+std::optional<Json> merged(const Json& a, const Json& b, const std::string& place) {
+  Json both = a;
+  if (a.contains("properties") || b.contains("properties")) both["properties"] = merged_properties(a, b);
+  for (const auto& [key, value] : b.items()) {
+    if (key != "properties") both[key] = a.contains(key) ? merged_values(key, a[key], value) : value;
+  }
+  return satisfiable(std::move(both), place);
+}
+
+std::vector<Json> product(const std::vector<Json>& a, const std::vector<Json>& b, const std::string& place) {
+  std::vector<Json> all;
+  for (const Json& one : a) {
+    for (const Json& other : b) {
+      if (auto both = merged(one, other, place)) all.push_back(std::move(*both));
+      if (all.size() > kMostBranches)
+        refuse_schema(place, "'allOf', 'anyOf' and 'oneOf' give too many alternatives");
+    }
+  }
+  return all;
+}
+
+std::string inside(const std::string& place, const char* key, std::size_t number) {
+  return place + "/" + key + "/" + std::to_string(number);
+}
+
+}  // namespace
+
+SchemaBranches::Branches SchemaBranches::of(const Json& schema, const std::string& place) {
+  if (schema.is_boolean()) return schema.get<bool>() ? Branches{Json::object()} : Branches{};
+  if (++read_ > kMostSchemas)
+    refuse_schema(place, "'$ref', 'allOf', 'anyOf' and 'oneOf' repeat too many schemas");
+  if (++depth_ > kDeepest) refuse_schema(place, "schemas are nested too deeply");
+  check_schema_keywords(schema, place, &schema == &root_);
+  Branches branches;
+  if (auto own = satisfiable(own_constraints(schema), place)) branches.push_back(std::move(*own));
+  if (schema.contains("$ref")) {
+    const auto reference = schema["$ref"].get<std::string>();
+    branches = product(branches, of(target(reference, place), reference), place);
+  }
+  if (schema.contains("allOf")) {
+    for (std::size_t i = 0; i < schema["allOf"].size(); ++i)
+      branches = product(branches, of(schema["allOf"][i], inside(place, "allOf", i)), place);
+  }
+  if (schema.contains("anyOf")) branches = any_of(schema, branches, place);
+  if (schema.contains("oneOf")) branches = one_of(schema, branches, place);
+  --depth_;
+  return branches;
+}
+
+SchemaBranches::Branches SchemaBranches::any_of(const Json& schema, const Branches& branches,
+                                                const std::string& place) {
+  Branches all;
+  for (std::size_t i = 0; i < schema["anyOf"].size(); ++i) {
+    const Branches more = product(branches, of(schema["anyOf"][i], inside(place, "anyOf", i)), place);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+SchemaBranches::Branches SchemaBranches::one_of(const Json& schema, const Branches& branches,
+                                                const std::string& place) {
+  Branches all;
+  for (std::size_t i = 0; i < schema["oneOf"].size(); ++i) {
+    const Branches more = product(branches, of(schema["oneOf"][i], inside(place, "oneOf", i)), place);
+    for (const Json& one : more) {
+      for (const Json& before : all) {
+        if (!exclude_each_other(one, before, place))
+          refuse_schema(place, "'oneOf' whose alternatives may hold at once is not supported; use 'anyOf'");
+      }
+    }
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place) {
+  // The supported expressions match a part of what a validator's match, so they prove nothing here.
+  a.erase("pattern");
+  b.erase("pattern");
+  const auto both = merged(a, b, place);
+  if (!both) return true;
+  if (!both->contains("type") || both->at("type") != Json::array({"object"})) return false;
+  const Json properties = both->value("properties", Json::object());
+  const Json required = both->value("required", Json::array());
+  return std::any_of(required.begin(), required.end(), [&](const Json& name) {
+    const auto property = properties.find(name.get<std::string>());
+    return property != properties.end() && of(*property, place + "/properties/" + property.key()).empty();
+  });
+}
+
+const Json* SchemaBranches::find(const std::string& reference) const {
+  return reference.starts_with('#') ? find_by_pointer(root_, reference.substr(1)) : nullptr;
+}
+
+const Json& SchemaBranches::target(const std::string& reference, const std::string& place) {
+  const Json* found = find(reference);
+  if (found == nullptr)
+    refuse_schema(place,
+                  "'$ref' to '" + reference + "': expected '#/…', a path to a schema in the same file");
+  if (!finite_.contains(found)) {
+    std::set<const Json*> seen;
+    if (leads_to(*found, found, seen))
+      refuse_schema(place, "'$ref' to '" + reference + "' leads back to itself, which is not supported");
+    finite_.insert(found);
+  }
+  return *found;
+}
+
+// Whether a reference inside of `value`, or inside of what it refers to, is to `goal`.
+bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<const Json*>& seen) const {
+  if (!value.is_structured()) return false;
+  if (value.is_object() && value.contains("$ref") && value["$ref"].is_string()) {
+    const Json* next = find(value["$ref"].get<std::string>());
+    if (next == goal) return true;
+    if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen)) return true;
+  }
+  return std::any_of(value.begin(), value.end(),
+                     [&](const Json& part) { return leads_to(part, goal, seen); });
+}
+
+}  // namespace zoo

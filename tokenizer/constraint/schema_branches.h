@@ -1,0 +1,37 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tokenizer/constraint/schema_keywords.h"
+
+namespace zoo {
+
+/// A schema as alternatives ("branches") of which a value must fit one. $ref, allOf, anyOf and oneOf are
+/// resolved and the keywords beside them are merged into every branch, so that a branch is one object of
+/// own_constraints(). A branch that no value fits is left out.
+class SchemaBranches {
+ public:
+  explicit SchemaBranches(const SchemaJson& root) : root_(root) {}
+
+  /// Throws Error naming the keyword and its place for what is not supported: recursive references, and
+  /// oneOf whose alternatives cannot be shown to exclude each other.
+  std::vector<SchemaJson> of(const SchemaJson& schema, const std::string& place);
+
+ private:
+  using Branches = std::vector<SchemaJson>;
+
+  const SchemaJson* find(const std::string& reference) const;
+  const SchemaJson& target(const std::string& reference, const std::string& place);
+  bool leads_to(const SchemaJson& value, const SchemaJson* goal, std::set<const SchemaJson*>& seen) const;
+  Branches any_of(const SchemaJson& schema, const Branches& branches, const std::string& place);
+  Branches one_of(const SchemaJson& schema, const Branches& branches, const std::string& place);
+  bool exclude_each_other(SchemaJson a, SchemaJson b, const std::string& place);
+
+  const SchemaJson& root_;
+  std::set<const SchemaJson*> finite_;  // targets of references that do not lead back to themselves
+  int read_ = 0, depth_ = 0;
+};
+
+}  // namespace zoo

@@ -111,7 +111,7 @@ void print_differences(const Heads& h) {
 }
 
 struct Measured {
-  std::vector<Line> times, memory;  // one line per method
+  std::vector<Curve> times, memory;  // one line per method
 };
 
 Measured measure(std::int64_t longest, const at::Generator& generator) {
@@ -183,7 +183,7 @@ int demo_efficient_attention(const Arguments& arguments) {
       << "four times as long, fused too, but without the memory; a window, sums and\nmixtures take twice as "
       << "long. What they leave out is the difference above: a window as wide as the sequence leaves\n"
       << "out nothing.\n";
-  const auto panel = [](const char* title, const char* y, const std::vector<Line>& lines) {
+  const auto panel = [](const char* title, const char* y, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "positions", .y = y, .log_x = true, .log_y = true}, lines);
   };
   show(options, "efficient-attention",

@@ -72,7 +72,7 @@ Figure show_extrapolation(std::uint64_t seed) {
         number(length == kTrained ? "trained: " + std::to_string(length) : std::to_string(length)));
   }
   Table table(columns);
-  std::vector<Line> lines;
+  std::vector<Curve> lines;
   for (const PositionKind kind : kKinds) {
     const auto model = build(kind, seed);
     auto generator = at::detail::createCPUGenerator(seed);

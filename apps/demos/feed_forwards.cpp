@@ -50,7 +50,7 @@ Examples draw_examples(const at::Generator& generator) {
 
 Figure curves() {
   const at::Tensor x = at::linspace(-4, 4, 161);
-  std::vector<Line> lines;
+  std::vector<Curve> lines;
   for (const Activation kind : {Activation::kRelu, Activation::kGelu, Activation::kSilu}) {
     lines.push_back({std::string(name_of(kind)), numbers_of(x), numbers_of(activate(x, kind))});
   }
@@ -74,11 +74,11 @@ int demo_feed_forwards(const Arguments& arguments) {
                number("parameters"),
                number("error at 0"),
                number("error at " + std::to_string(kEpochs))});
-  std::vector<Line> losses;
+  std::vector<Curve> losses;
   for (const Activation kind : kKinds) {
     FeedForward layer(config_of(kind));
     draw_xavier(*layer, at::detail::createCPUGenerator(seed));
-    Line line{std::string(name_of(kind)), {}, {}};
+    Curve line{std::string(name_of(kind)), {}, {}};
     fit(*layer, {kEpochs, 0.003}, [&](std::int64_t epoch) {
       const at::Tensor loss = at::mse_loss(layer(train.x), train.y);
       if (epoch % 5 == 0) {

@@ -102,7 +102,7 @@ Accuracy accuracy(Model& model, const Sequences& drawn) {
 
 // Both shares by length, in percent.
 struct Curves {
-  Line answers, digits;
+  Curve answers, digits;
 };
 
 Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, std::uint64_t seed) {
@@ -126,12 +126,12 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   return curves;
 }
 
-void print(const std::string& title, const Exercise& exercise, const std::vector<Line>& lines) {
+void print(const std::string& title, const Exercise& exercise, const std::vector<Curve>& lines) {
   std::vector<Table::Column> columns{{"positions"}};
   for (const std::int64_t digits : exercise.lengths)
     columns.push_back(number(std::to_string(digits) + (digits > exercise.trained ? " new" : "")));
   Table table(columns);
-  for (const Line& line : lines) {
+  for (const Curve& line : lines) {
     std::vector<std::string> cells{line.title};
     for (const double share : line.y) cells.push_back(format_text("%.1f%%", share));
     table.row(cells);
@@ -162,7 +162,7 @@ int demo_length_generalisation(const Arguments& arguments) {
   const auto all = exercises();
   const Exercise& exercise = *std::find_if(all.begin(), all.end(),
                                            [&](const Exercise& candidate) { return candidate.name == name; });
-  std::vector<Line> answers, digits;
+  std::vector<Curve> answers, digits;
   for (const PositionKind kind : kKinds) {
     Curves curves = learn(exercise, kind, updates, static_cast<std::uint64_t>(options.compute.seed));
     answers.push_back(std::move(curves.answers));
@@ -178,7 +178,7 @@ int demo_length_generalisation(const Arguments& arguments) {
                "the other "
                "kinds, but not all\nof a sequence's distances are.\n";
   const std::string x = "digits (trained: 1 to " + std::to_string(exercise.trained) + ")";
-  const auto panel = [&](const char* title, const std::vector<Line>& lines) {
+  const auto panel = [&](const char* title, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = x, .y = "%"}, lines);
   };
   show(options, "length-generalisation",

@@ -48,8 +48,8 @@ std::vector<double> gradient_norms(std::int64_t depth, NormPlacement placement, 
   return norms;
 }
 
-Line line_of(std::int64_t depth, const std::vector<double>& norms) {
-  Line line{std::to_string(depth) + " layers", {}, norms};
+Curve line_of(std::int64_t depth, const std::vector<double>& norms) {
+  Curve line{std::to_string(depth) + " layers", {}, norms};
   for (std::size_t layer = 1; layer <= norms.size(); ++layer) line.x.push_back(static_cast<double>(layer));
   return line;
 }
@@ -95,7 +95,7 @@ int demo_norms(const Arguments& arguments) {
                number("middle"),
                number("last layer"),
                number("last / first")});
-  std::vector<Line> pre, post;
+  std::vector<Curve> pre, post;
   for (const std::int64_t depth : kDepths) {
     for (const NormPlacement placement : {NormPlacement::kPre, NormPlacement::kPost}) {
       const bool before = placement == NormPlacement::kPre;
@@ -114,7 +114,7 @@ int demo_norms(const Arguments& arguments) {
          "gradient stays\nlarge however deep the stack is, which is why such a training needs a warm-up; "
          "with pre-norm it falls with the depth.\n";
   print_kinds(static_cast<std::uint64_t>(options.compute.seed));
-  const auto panel = [](const char* title, const std::vector<Line>& lines) {
+  const auto panel = [](const char* title, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "layer", .y = "norm of the gradient", .log_y = true}, lines);
   };
   show(options, "norms",

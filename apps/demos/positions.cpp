@@ -138,7 +138,7 @@ void print_decisions() {
 
 Figure curves() {
   const at::Tensor table = sinusoidal_positions(kPositions, kWidth);
-  std::vector<Line> lines;
+  std::vector<Curve> lines;
   for (const std::int64_t dimension : {0, 4, 8, 16, 32}) {
     lines.push_back({"dimension " + std::to_string(dimension), numbers_of(at::arange(kPositions)),
                      numbers_of(table.select(1, dimension))});
@@ -157,7 +157,7 @@ Figure table_map() {
 
 Figure rotary_decay() {
   const at::Tensor ones = at::full({1, 1, 1, kWidth}, 1.0);
-  Line line{"rotary, q = k = 1", {}, {}};
+  Curve line{"rotary, q = k = 1", {}, {}};
   for (std::int64_t distance = 0; distance <= 256; distance += 2) {
     line.x.push_back(static_cast<double>(distance));
     line.y.push_back(rotary_score(ones, ones, 0, distance) / static_cast<double>(kWidth));
@@ -167,7 +167,7 @@ Figure rotary_decay() {
 }
 
 Figure biases() {
-  std::vector<Line> lines;
+  std::vector<Curve> lines;
   for (const std::int64_t head : {0, 2, 4, 7}) {
     lines.push_back({"head " + std::to_string(head + 1), numbers_of(at::arange(65) - 64),
                      numbers_of(alibi_bias(relative_distances(1, 65, at::kCPU), 8)[0][head][0])});

@@ -131,11 +131,11 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
   for (const std::int64_t length : kTaskLengths)
     columns.push_back(number("length " + std::to_string(length)));
   Table learnt(columns);
-  std::vector<Line> right, times;
+  std::vector<Curve> right, times;
   for (const Learner& learner : both) {
     std::vector<std::string> cells{learner.name,
                                    with_separators(count(*learner.make(kTaskLengths[2]).first))};
-    Line line{learner.name, {}, {}};
+    Curve line{learner.name, {}, {}};
     for (const std::int64_t length : kTaskLengths) {
       line.x.push_back(static_cast<double>(length));
       line.y.push_back(accuracy(learner, length, updates, seed));
@@ -153,7 +153,7 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
   Table timed(lengths);
   for (const Learner& learner : both) {
     std::vector<std::string> cells{learner.name};
-    Line line{learner.name, {}, {}};
+    Curve line{learner.name, {}, {}};
     for (const std::int64_t length : kTimedLengths) {
       line.x.push_back(static_cast<double>(length));
       line.y.push_back(milliseconds(learner, length, seed));

@@ -158,7 +158,7 @@ Figure attention_map(Model& model, const WordIds& words, const std::vector<std::
 
 // Exact match over the updates, for new training-like phrases and held-out ones.
 struct Curves {
-  Line known{"pairs of words as in the training", {}, {}}, held_out{"pairs that never met in it", {}, {}};
+  Curve known{"pairs of words as in the training", {}, {}}, held_out{"pairs that never met in it", {}, {}};
 };
 
 Curves train(Model& model, const Phrases& training, const std::pair<Phrases, Phrases>& tested,

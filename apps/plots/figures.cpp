@@ -217,7 +217,7 @@ Figure bar_chart(const BarChart& chart) {
   return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
 }
 
-Figure line_chart(const Axes& axes, const std::vector<Line>& lines) {
+Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
   // An empty line separates the names from the axis label.
   Axes spaced = axes;
   spaced.x += "\n ";

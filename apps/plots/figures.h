@@ -55,11 +55,11 @@ struct BarChart {
 };
 Figure bar_chart(const BarChart& chart);
 
-struct Line {
+struct Curve {
   std::string title;
   std::vector<double> x, y;
 };
-Figure line_chart(const Axes& axes, const std::vector<Line>& lines);
+Figure line_chart(const Axes& axes, const std::vector<Curve>& lines);
 
 /// Figures in rows of `columns` under one title.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);

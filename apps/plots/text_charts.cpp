@@ -113,7 +113,7 @@ int canvas_width(const TextStyle& style) {
 }
 
 // Draws the points of the line and enough points between them to join them.
-void put_line(const Line& line, const Scale& x, const Scale& y, Canvas& canvas, const std::string& mark) {
+void put_line(const Curve& line, const Scale& x, const Scale& y, Canvas& canvas, const std::string& mark) {
   int last_column = -1, last_row = 0;
   for (std::size_t i = 0; i < line.x.size(); ++i) {
     if (!x.fits(line.x[i]) || !y.fits(line.y[i])) continue;
@@ -151,9 +151,9 @@ std::string text_bar_chart(const BarChart& chart, const TextStyle& style) {
   return text + "bars: " + chart.axes.y + ", each a " + chart.axes.x + "\n";
 }
 
-std::string text_line_chart(const Axes& axes, const std::vector<Line>& lines, const TextStyle& style) {
+std::string text_line_chart(const Axes& axes, const std::vector<Curve>& lines, const TextStyle& style) {
   Scale x(axes.log_x), y(axes.log_y);
-  for (const Line& line : lines) {
+  for (const Curve& line : lines) {
     for (const double value : line.x) x.include(value);
     for (const double value : line.y) y.include(value);
   }

@@ -17,7 +17,7 @@ std::string text_heat_map(const HeatMap& map, const TextStyle& style);
 std::string text_bar_chart(const BarChart& chart, const TextStyle& style);
 
 /// One mark per line, with a legend below.
-std::string text_line_chart(const Axes& axes, const std::vector<Line>& lines, const TextStyle& style);
+std::string text_line_chart(const Axes& axes, const std::vector<Curve>& lines, const TextStyle& style);
 
 /// Words at their points; if words overlap, the first one is complete.
 std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& points, const TextStyle& style);

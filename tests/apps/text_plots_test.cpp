@@ -80,7 +80,7 @@ TEST_CASE("bars as text: as long as their part of the top, to an eighth of a cha
 }
 
 TEST_CASE("lines as text: the ends of the axes, a mark for each line") {
-  const std::vector<Line> lines{{"up", {0, 1}, {1, 100}}, {"level", {0, 1}, {1, 1}}};
+  const std::vector<Curve> lines{{"up", {0, 1}, {1, 100}}, {"level", {0, 1}, {1, 1}}};
   const std::string text =
       text_line_chart({.title = "T", .x = "x", .y = "y", .log_y = true}, lines, {.width = 32});
   const std::string first = text.substr(text.find('\n') + 1, text.find('\n', 2) - 2);

@@ -128,7 +128,7 @@ class OtherShells(CommandTest):
             wanted = [*command.flags, *("no_" + name for name in command.booleans), "help"]
             self.assertEqual(sorted(offered), sorted(wanted), command.name)
             for name, values in command.choices.items():
-                self.assertRegex(body, rf"(?m)^    '--{name}=.*\({' '.join(values)}")
+                self.assertRegex(body, rf"(?m)^    '\*?--{name}=.*\({' '.join(values)}")
         recipes = re.search(r"(?ms)^_tzoo_train\(\).*?--recipe=.*?\((.*?)\)'", script).group(1)
         self.assertEqual(sorted(recipes.split()), RECIPES)
 

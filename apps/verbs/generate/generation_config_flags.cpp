@@ -134,6 +134,7 @@ class Defaults {
 
 void apply_generation_config(GenerateFlags& flags, const Given& given) {
   const std::filesystem::path path = generation_config_path(flags.model);
+  if (!std::filesystem::exists(path)) return;  // opening the model says what is wrong with its directory
   const json file = read_json(path);
   const Defaults defaults(file, path.string(), given);
   defaults.refuse_unsupported();

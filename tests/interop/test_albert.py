@@ -20,7 +20,7 @@ class AlbertTest(ForwardParity, unittest.TestCase):
     @staticmethod
     def random_config(draw, head):
         heads = draw.choice([1, 2, 3, 4])
-        labels = 2 if head == "question-answering" else draw.choice([1, 2, 3, 7])
+        labels = 2 if head in ("question-answering", "pretraining") else draw.choice([1, 2, 3, 7])
         problem = draw.choice([None, None, "regression", "multi_label_classification"])
         return AlbertConfig(
             num_hidden_layers=draw.choice([1, 2, 3, 5]), num_attention_heads=heads,

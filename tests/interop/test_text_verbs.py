@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+import tokenizers
 import torch
 import transformers
 

@@ -1,7 +1,9 @@
 """tzoo classify, fill-mask and translate beside transformers: small random models, a WordPiece vocabulary."""
 
 import json
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
 

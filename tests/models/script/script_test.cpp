@@ -4,7 +4,7 @@
 #include "models/script/compile.h"
 #include "models/script/stack.h"
 #include "models/script/verify.h"
-#include "tests/models/script_support.h"
+#include "tests/models/script/script_support.h"
 
 using namespace zoo;
 using namespace zoo::test;

@@ -1,5 +1,5 @@
 #include "models/script/verify.h"
-#include "tests/models/script_support.h"
+#include "tests/models/script/script_support.h"
 
 using namespace zoo;
 using namespace zoo::test;

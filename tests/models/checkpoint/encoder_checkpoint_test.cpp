@@ -1,5 +1,5 @@
 
-#include "tests/models/checkpoint_support.h"
+#include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;

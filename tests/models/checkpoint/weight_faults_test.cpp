@@ -1,6 +1,6 @@
 #include <fstream>
 
-#include "tests/models/checkpoint_support.h"
+#include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;

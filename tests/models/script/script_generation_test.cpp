@@ -1,5 +1,5 @@
 #include "models/generation/generate.h"
-#include "tests/models/script_support.h"
+#include "tests/models/script/script_support.h"
 
 using namespace zoo;
 using namespace zoo::test;

@@ -2,7 +2,7 @@
 
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
-#include "tests/models/checkpoint_support.h"
+#include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -17,10 +17,10 @@ std::string bias_argument(const at::Tensor& bias) {
 }  // namespace
 
 std::string activation_source(Activation activation, const std::string& x) {
-  const auto gated = [&](Activation gate) {
-    return activation_source(gate, "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" + x +
-           ", 2, -1)[1]";
-  };
+  if (is_gated(activation)) {
+    return activation_source(gate_of(activation), "torch.chunk(" + x + ", 2, -1)[0]") + " * torch.chunk(" +
+           x + ", 2, -1)[1]";
+  }
   switch (activation) {
     case Activation::kRelu:
       return "torch.relu(" + x + ")";
@@ -30,14 +30,6 @@ std::string activation_source(Activation activation, const std::string& x) {
       return "torch.gelu(" + x + ", approximate=\"tanh\")";
     case Activation::kSilu:
       return "torch.silu(" + x + ")";
-    case Activation::kSwiGlu:
-      return gated(Activation::kSilu);
-    case Activation::kGeGlu:
-      return gated(Activation::kGelu);
-    case Activation::kReGlu:
-      return gated(Activation::kRelu);
-    case Activation::kGeGluTanh:
-      return gated(Activation::kGeluTanh);
     case Activation::kQuickGelu:
       return x + " * torch.sigmoid(1.702 * " + x + ")";
     case Activation::kClippedGelu:
@@ -60,8 +52,9 @@ std::string activation_source(Activation activation, const std::string& x) {
       return "0.5 * (1.0 + torch.erf((" + x + " - 0.707107) / (0.282095 * 1.4142135623730951)))";
     case Activation::kTanh:
       return "torch.tanh(" + x + ")";
+    default:
+      TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
   }
-  TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
 }
 
 ScriptPart linear_part(const LinearImpl& linear) {

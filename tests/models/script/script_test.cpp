@@ -136,8 +136,12 @@ TEST_CASE("verifying a TorchScript file of an encoder-decoder compares logits an
 
 TEST_CASE("a TorchScript file computes each activation") {
   TransformerConfig config = tiny();
-  config.activation = GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
-                               Activation::kGeGlu, Activation::kReGlu);
+  config.activation =
+      GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
+               Activation::kGeGlu, Activation::kReGlu, Activation::kGeGluTanh, Activation::kTanh,
+               Activation::kSigmoid, Activation::kIdentity, Activation::kQuickGelu, Activation::kClippedGelu,
+               Activation::kReluSquared, Activation::kRelu6, Activation::kLeakyRelu, Activation::kHardSwish,
+               Activation::kMish, Activation::kLaplace);
   config.intermediate_size = 20;
   check(config);
 }

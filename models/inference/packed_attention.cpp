@@ -31,10 +31,10 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
   for (std::size_t t = 0; t < rows.count; ++t) {
     const std::size_t position = rows.past + t;
     if (config_.position == PositionKind::kRotary) {
-      const float *cos = cos_.data() + position * (head_dim / 2),
-                  *sin = sin_.data() + position * (head_dim / 2);
-      run.kernels.rotate({queries + t * row, head_dim, group, cos, sin});
-      run.kernels.rotate({keys + t * row, head_dim, 1, cos, sin});
+      const std::size_t pairs = head_dim / 2;
+      const float *cos = cos_.data() + position * pairs, *sin = sin_.data() + position * pairs;
+      run.kernels.rotate({queries + t * row, head_dim, group, pairs, cos, sin});
+      run.kernels.rotate({keys + t * row, head_dim, 1, pairs, cos, sin});
     }
     run.kernels.remember(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
   }

@@ -32,6 +32,17 @@ ZOO_INLINE Lanes sigmoid(Lanes x) {
   return 1.0F / (1.0F + exponential(-x));
 }
 
+/// tanh(x): below 0.625 the polynomial of Cephes' tanhf, since 1 - 2 / (e^2x + 1) cancels there.
+ZOO_INLINE Lanes hyperbolic_tangent(Lanes x) {
+  const Lanes size = x < 0 ? -x : x, s = x * x;
+  Lanes p = s * -5.70498872745e-3F + 2.06390887954e-2F;
+  p = p * s + -5.37397155531e-2F;
+  p = p * s + 1.33314422036e-1F;
+  p = p * s + -3.33332819422e-1F;
+  const Lanes far = 1.0F - 2.0F / (exponential(2.0F * size) + 1.0F);
+  return size < 0.625F ? x + x * s * p : (x < 0 ? -far : far);
+}
+
 /// Error function as x P(x^2) / Q(x^2) on [-4, 4]; outside it is -1 or 1 in float32 (coefficients: Eigen).
 ZOO_INLINE Lanes error_function(Lanes x) {
   x = clamp(x, -4.0F, 4.0F);

@@ -52,6 +52,7 @@ ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const
   Lanes most = all(-__builtin_inff());
   for (std::size_t s = 0; s < end; s += kLanes) {
     Lanes x = load(row + s) * a.scale;
+    if (a.softcap > 0) x = hyperbolic_tangent(x / a.softcap) * a.softcap;
     if (bias != nullptr && s < last) x += load_up_to(bias + s, last - s);
     if (s < first || s + kLanes > last) {
       const IntegerLanes here = index + static_cast<int>(s);

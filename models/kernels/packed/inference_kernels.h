@@ -87,6 +87,7 @@ struct Attention {
   std::size_t growth = 0;  // each further query sees this many more
   std::size_t window = 0;  // only the last `window` of them; 0: all
   float scale = 1;
+  float softcap = 0;            // c of scores c tanh(s / c), before the bias; 0: none
   const float* bias = nullptr;  // query i adds bias[i * bias_row + position] to its scores
   std::ptrdiff_t bias_row = 0;
   float* result;
@@ -96,11 +97,13 @@ struct Attention {
 
 std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions);
 
-/// Rotates pairs (x[i], x[i + D / 2]) by the angle of their position (layers/positions.h: RotaryTable).
+/// Rotates pairs (x[i], x[i + P]) of each head, i < P, by the angle of their position (layers/positions.h:
+/// RotaryTable).
 struct Rotation {
   float* rows;  // heads side by side
   std::size_t head_dim, heads;
-  const float* cos;  // [D / 2] of the row's position
+  std::size_t pairs;  // P, at most head_dim / 2
+  const float* cos;   // [P] of the row's position
   const float* sin;
 };
 

@@ -124,13 +124,12 @@ void prepare(const Preparation& p, const PreparedRows& to, std::size_t first, st
 }
 
 void rotate(const Rotation& r) {
-  const std::size_t half = r.head_dim / 2;
   for (std::size_t head = 0; head < r.heads; ++head) {
     float* x = r.rows + head * r.head_dim;
-    for (std::size_t i = 0; i < half; ++i) {
-      const float low = x[i], high = x[half + i];
+    for (std::size_t i = 0; i < r.pairs; ++i) {
+      const float low = x[i], high = x[r.pairs + i];
       x[i] = low * r.cos[i] - high * r.sin[i];
-      x[half + i] = high * r.cos[i] + low * r.sin[i];
+      x[r.pairs + i] = high * r.cos[i] + low * r.sin[i];
     }
   }
 }

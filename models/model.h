@@ -75,6 +75,7 @@ struct HeadParts {
   std::shared_ptr<NormImpl> norm;
   at::Tensor weight, bias;  // of the projection, [labels or V, C] and [labels or V]; undefined: none
   double scale = 1.0;       // factor of what is projected
+  double softcap = 0.0;     // c of logits c tanh(l / c); 0: none
   bool is_span = false;     // logits [B, T, 2] are those of an answer's start and end
 };
 

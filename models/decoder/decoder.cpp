@@ -17,8 +17,14 @@ DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
 
 ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
+  at::Tensor positions = inputs.position_ids;
+  if (!positions.defined() && inputs.attention_mask.defined() &&
+      config_.position_count == PositionCount::kNotMasked) {
+    const at::Tensor kept = inputs.attention_mask.to(at::kLong);
+    positions = (kept.cumsum(1) * kept - 1).slice(1, past);
+  }
   const at::Tensor embedded =
-      embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = inputs.position_ids, .past = past});
+      embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = positions, .past = past});
   StackOutput result = stack(StackInputs{.embeddings = embedded,
                                          .attention_mask = inputs.attention_mask,
                                          .positions = inputs.position_ids,
@@ -57,7 +63,8 @@ void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& outp
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
     targets = shift_left(inputs.labels);
   }
-  const VocabularyHead head{.weight = output_weight(), .scale = config_.output_scale()};
+  const VocabularyHead head{
+      .weight = output_weight(), .scale = config_.output_scale(), .softcap = config_.logits_softcap};
   if (targets.defined() && inputs.loss_only) {
     output.loss = head.loss(hidden, targets, inputs.loss);
     return;
@@ -72,7 +79,8 @@ const at::Tensor& DecoderForCausalLm::output_weight() const {
 
 ModelParts DecoderForCausalLm::parts() const {
   ModelParts parts = DecoderModel::parts();
-  parts.head = {.weight = output_weight(), .scale = config_.output_scale()};
+  parts.head = {
+      .weight = output_weight(), .scale = config_.output_scale(), .softcap = config_.logits_softcap};
   return parts;
 }
 

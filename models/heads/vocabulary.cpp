@@ -1,12 +1,15 @@
 #include "models/heads/vocabulary.h"
 
+#include <ATen/ops/tanh.h>
+
 #include "models/ops/linear.h"
 #include "models/ops/vocabulary_loss.h"
 
 namespace zoo {
 
 at::Tensor VocabularyHead::logits(const at::Tensor& hidden) const {
-  return ops::linear(scaled(hidden), weight, bias);
+  const at::Tensor projected = ops::linear(scaled(hidden), weight, bias);
+  return softcap > 0 ? at::tanh(projected / softcap) * softcap : projected;
 }
 
 at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labels,
@@ -18,7 +21,7 @@ at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labe
     rows = rows.index_select(0, positions);
     targets = targets.index_select(0, positions);
   }
-  if (options.class_weights.defined()) return cross_entropy(logits(rows), targets, options);
+  if (options.class_weights.defined() || softcap > 0) return cross_entropy(logits(rows), targets, options);
   return ops::vocabulary_loss(scaled(rows), weight, bias, targets, options.label_smoothing);
 }
 

@@ -6,11 +6,13 @@
 
 namespace zoo {
 
-/// A language model's output projection of hidden [*, C] to a vocabulary: scale hidden W^T + b.
+/// A language model's output projection of hidden [*, C] to a vocabulary: scale hidden W^T + b, or with a
+/// softcap c the c tanh(x / c) of it.
 struct VocabularyHead {
   at::Tensor weight;  // W [V, C]
   at::Tensor bias;    // b [V], or undefined
   double scale = 1.0;
+  double softcap = 0.0;  // 0: none
 
   /// [*, V]
   at::Tensor logits(const at::Tensor& hidden) const;

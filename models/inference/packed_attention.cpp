@@ -18,6 +18,9 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
   const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
                     kv_heads = size(config_.kv_heads()), group = heads / kv_heads;
   const std::size_t row = (heads + 2 * kv_heads) * head_dim;
+  const Layer& of_layer = layers_[layer % layers_.size()];
+  const bool window = config_.has_window(static_cast<std::int64_t>(layer));
+  const Angles& angles = angles_[window];
   float* first = run.workspace.projected.as<float>() + rows.first_row * row;
   float* queries = first + head * group * head_dim;
   float* keys = first + (heads + head) * head_dim;
@@ -30,9 +33,13 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
           : kernels::HeadCache{own.data(), own.data() + kernels::key_bytes(options_.cache, head_dim, whole)};
   for (std::size_t t = 0; t < rows.count; ++t) {
     const std::size_t position = rows.past + t;
-    if (config_.position == PositionKind::kRotary) {
-      const std::size_t pairs = head_dim / 2;
-      const float *cos = cos_.data() + position * pairs, *sin = sin_.data() + position * pairs;
+    if (config_.query_key_norm == QueryKeyNorm::kPerHead) {
+      normalize_rows(run.kernels, queries + t * row, head_dim, 0, group, of_layer.query_norm);
+      normalize_rows(run.kernels, keys + t * row, head_dim, 0, 1, of_layer.key_norm);
+    }
+    if (config_.rotates(static_cast<std::int64_t>(layer))) {
+      const std::size_t pairs = size(config_.rotary_size() / 2);
+      const float *cos = angles.cos.data() + position * pairs, *sin = angles.sin.data() + position * pairs;
       run.kernels.rotate({queries + t * row, head_dim, group, pairs, cos, sin});
       run.kernels.rotate({keys + t * row, head_dim, 1, pairs, cos, sin});
     }
@@ -47,7 +54,9 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
                                .query_count = rows.count,
                                .visible = causal ? rows.past + 1 : rows.count,
                                .growth = causal ? std::size_t{1} : 0,
+                               .window = window && causal ? size(config_.sliding_window) : 0,
                                .scale = static_cast<float>(config_.score_scale()),
+                               .softcap = static_cast<float>(config_.attention_softcap),
                                .result_row = heads * head_dim,
                                .scratch = run.workspace.scratch[run.team.rank()].data()};
   float* result =
@@ -110,8 +119,7 @@ void PackedStack::remember_memory(const float* hidden, const std::vector<Sequenc
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) {
-      project(run, hidden, size(config_.hidden_size), nullptr, layers_[i % layers_.size()].cross_kv,
-              workspace.projected.as<float>(), false);
+      project(run, hidden, {}, layers_[i % layers_.size()].cross_kv, workspace.projected.as<float>(), false);
       const Team::Part part = team.part_of(sources.size() * kv_heads);
       for (std::size_t job = part.first; job < part.last; ++job) {
         const SequenceRows& source = sources[job / kv_heads];

@@ -62,10 +62,15 @@ void PackedDecoder::embed(std::int64_t id, std::size_t position, float* x) const
   TORCH_CHECK(id >= 0 && id < token_embedding_.size(0), "the id ", id, " is outside the vocabulary of ",
               token_embedding_.size(0), " ids");
   read_row<false>(token_embedding_, id, x);
+  if (config_.token_scale() != 1.0) {
+    const auto scale = static_cast<float>(config_.token_scale());
+    for (std::int64_t i = 0; i < config_.hidden_size; ++i) x[i] *= scale;
+  }
   if (!position_embedding_.defined()) return;
-  TORCH_CHECK(static_cast<std::int64_t>(position) < position_embedding_.size(0), "position ", position,
-              " is behind the model's ", position_embedding_.size(0), " positions");
-  read_row<true>(position_embedding_, static_cast<std::int64_t>(position), x);
+  const std::int64_t row = config_.position_offset + static_cast<std::int64_t>(position);
+  TORCH_CHECK(row < position_embedding_.size(0), "position ", position, " is outside the model's ",
+              config_.max_positions, " positions");
+  read_row<true>(position_embedding_, row, x);
 }
 
 void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {
@@ -116,7 +121,7 @@ bool can_pack(const Model& model) {
   // embed() only adds the tables of tokens and positions.
   const EmbeddingsImpl& embeddings = *parts.embeddings;
   if (embeddings.token_type || embeddings.norm || embeddings.projection ||
-      model.config().position_count != PositionCount::kAll) {
+      model.config().position_count == PositionCount::kNotPadding) {
     return false;
   }
   return PackedStack::supports(*parts.decoder) && (!parts.encoder || PackedStack::supports(*parts.encoder));

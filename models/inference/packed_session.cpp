@@ -113,6 +113,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
   }
   model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());
+  const double softcap = model_.config_.logits_softcap;
+  if (softcap > 0) logits_.div_(softcap).tanh_().mul_(softcap);
   return wanted == Logits::kAll ? logits_ : logits_.squeeze(1);
 }
 

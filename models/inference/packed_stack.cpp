@@ -1,37 +1,95 @@
 #include "models/inference/packed_stack.h"
 
 #include <algorithm>
+#include <array>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 
 #include "models/layers/attention/relative_positions.h"
+#include "models/layers/features.h"
 
 namespace zoo::inference {
 namespace {
 
+constexpr std::array<std::string_view, 34> kFeatures{"shape = encoder",
+                                                     "type_vocab_size",
+                                                     "embedding_size",
+                                                     "norm = rms_norm",
+                                                     "norm = rms_norm_plus_one",
+                                                     "norm_placement = post",
+                                                     "norm_placement = sandwich",
+                                                     "norm_placement = branch_end",
+                                                     "sublayer_order = parallel",
+                                                     "sublayer_order = parallel_one_norm",
+                                                     "position = none",
+                                                     "position = sinusoidal",
+                                                     "position = t5_buckets",
+                                                     "position = rotary",
+                                                     "position = alibi",
+                                                     "position_count",
+                                                     "position_offset",
+                                                     "rope_theta",
+                                                     "rope_scaling",
+                                                     "rotary_dim",
+                                                     "window_rope_theta",
+                                                     "rotary_layers",
+                                                     "relative_buckets",
+                                                     "relative_max_distance",
+                                                     "activation",
+                                                     "sliding_window",
+                                                     "window_layers",
+                                                     "query_key_norm",
+                                                     "attention_softcap",
+                                                     "cross_attention",
+                                                     "sharing",
+                                                     "embedding_scale",
+                                                     "logits_scale",
+                                                     "embedding_norm"};
+
 bool has_relative_bias(const TransformerConfig& config) {
   return config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
+}
+
+std::string missing(const TransformerConfig& config) {
+  std::string features = missing_features(config, kFeatures);
+  if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
+    features += (features.empty() ? "" : ", ") + ("activation = " + std::string(name_of(config.activation)));
+  if (config.shape == Shape::kEncoder && config.sliding_window > 0)
+    features +=
+        (features.empty() ? "" : ", ") + ("sliding_window = " + std::to_string(config.sliding_window));
+  return features;
 }
 
 }  // namespace
 
 bool PackedStack::supports(const TransformerStackImpl& stack) {
   const TransformerConfig& config = stack.config();
-  return config.attention == AttentionKind::kFull && config.position != PositionKind::kShaw &&
-         pointwise(gate_of(config.activation)) != kernels::Pointwise::kNone &&
-         stack.block(0).attention->qkv->weight.is_cpu();
+  return missing(config).empty() && stack.block(0).attention->qkv->weight.is_cpu();
 }
 
-PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) {
-  return norm ? PackedNorm{floats_of(norm->weight), floats_of(norm->bias)} : PackedNorm{};
+PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) const {
+  if (!norm) return {};
+  const bool plus_one = config_.norm == NormKind::kRmsNormPlusOne;
+  return {floats_of(plus_one ? norm->weight + 1 : norm->weight), floats_of(norm->bias)};
+}
+
+PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const Norm& end_norm) const {
+  switch (config_.norm_placement) {
+    case NormPlacement::kPost:
+      return {.after = norm_of(norm)};
+    case NormPlacement::kBranchEnd:
+      return {.branch_end = norm_of(norm)};
+    default:
+      return {.before = norm_of(norm), .branch_end = norm_of(end_norm)};
+  }
 }
 
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
     : config_(stack.config()), options_(options) {
   const TransformerConfig& config = config_;
-  TORCH_CHECK(supports(stack), "there are no packed kernels for ", name_of(config.attention),
-              " attention with ", name_of(config.position), " positions and ", name_of(config.activation));
+  TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", missing(config));
+  TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
   // An encoder has no cache to shrink.
   if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
     options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;
@@ -41,16 +99,20 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
     const auto pack = [&](Linear& linear) { return PackedLinear(*linear, options.weights, options.release); };
     layer.qkv = pack(block.attention->qkv);
     layer.out = pack(block.attention->out);
-    layer.attention_norm = norm_of(block.attention_norm);
+    layer.attention_norms = sublayer_norms(block.attention_norm, block.attention_end_norm);
+    layer.query_norm = norm_of(block.attention->query_norm);
+    layer.key_norm = norm_of(block.attention->key_norm);
     if (config.cross_attention) {
       layer.cross_q = pack(block.cross_attention->q);
       layer.cross_kv = pack(block.cross_attention->kv);
       layer.cross_out = pack(block.cross_attention->out);
-      layer.cross_norm = norm_of(block.cross_attention_norm);
+      layer.cross_norms = sublayer_norms(block.cross_attention_norm, nullptr);
     }
     layer.up = pack(block.feed_forward->up);
     layer.down = pack(block.feed_forward->down);
-    layer.feed_forward_norm = norm_of(block.feed_forward_norm);
+    layer.feed_forward_norms =
+        sublayer_norms(block.feed_forward_norm ? block.feed_forward_norm : block.attention_norm,
+                       block.feed_forward_end_norm);
   }
   final_norm_ = norm_of(stack.final_norm);
   if (stack.position_bias) position_bias_ = stack.position_bias->weight.detach().to(at::kFloat);
@@ -84,11 +146,11 @@ void PackedStack::prepare_tables(std::size_t positions) {
   positions_ = 2 * positions;
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
-    const RotaryTable table =
-        RotaryTable::make(at::arange(count), config_.head_size(), config_.rope_theta, config_.rope_scaling);
-    const std::int64_t half = config_.head_size() / 2;
-    cos_ = floats_of(table.cos.slice(-1, 0, half));
-    sin_ = floats_of(table.sin.slice(-1, 0, half));
+    const std::int64_t pairs = config_.rotary_size() / 2;
+    for (const bool window : {false, true}) {
+      const RotaryTable table = RotaryTable::make(at::arange(count), config_, window);
+      angles_[window] = {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
+    }
     return;
   }
   const at::Tensor distances = at::arange(1 - count, count);
@@ -113,6 +175,10 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   workspace.sums.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(std::int32_t));
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
+  if (config_.norm_placement == NormPlacement::kSandwich ||
+      config_.norm_placement == NormPlacement::kBranchEnd ||
+      config_.sublayer_order != SublayerOrder::kSequential)
+    workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   std::size_t positions = 0;
   for (const SequenceRows& rows : pass.sequences) {
@@ -141,54 +207,92 @@ void PackedStack::run(const Pass& pass, Workspace& workspace) {
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) layer(run, i);
-    if (!final_norm_.weight.empty()) sublayer_norm(run, final_norm_);
+    if (!final_norm_.empty()) normalize(run, pass.x, size(config_.hidden_size), final_norm_);
   });
 }
 
 void PackedStack::layer(const Run& run, std::size_t index) const {
   const Layer& layer = layers_[index % layers_.size()];
-  const bool pre = config_.norm_placement == NormPlacement::kPre;
-  float* x = run.pass.x;
-  const std::size_t width = size(config_.hidden_size);
-  auto* projected = run.workspace.projected.as<float>();
-  const auto* attended = run.workspace.attended.as<float>();
-  const std::size_t heads = size(config_.num_heads * config_.head_size());
-  const PackedLinear* behind =
-      index + 1 < size(config_.num_layers) ? &layers_[(index + 1) % layers_.size()].qkv : nullptr;
-  project(run, x, width, pre ? &layer.attention_norm : nullptr, layer.qkv, projected, false, &layer.out);
-  attend(run, index);
-  project(run, attended, heads, nullptr, layer.out, x, true,
-          config_.cross_attention ? &layer.cross_q : &layer.up);
-  if (!pre) sublayer_norm(run, layer.attention_norm);
+  const bool parallel = config_.sublayer_order != SublayerOrder::kSequential;
+  float *x = run.pass.x, *branch = run.workspace.branch.as<float>();
+  float* attended = parallel || !layer.attention_norms.branch_end.empty() ? branch : x;
+  attention(run, index, attended);
+  if (!parallel) finish(run, layer.attention_norms, attended);
   if (config_.cross_attention) {
-    project(run, x, width, pre ? &layer.cross_norm : nullptr, layer.cross_q, projected, false,
-            &layer.cross_out);
-    attend_to_memory(run, index);
-    project(run, attended, heads, nullptr, layer.cross_out, x, true, &layer.up);
-    if (!pre) sublayer_norm(run, layer.cross_norm);
+    cross_attention(run, index);
+    finish(run, layer.cross_norms, x);
   }
-  feed_forward(run, layer, behind);
-  if (!pre) sublayer_norm(run, layer.feed_forward_norm);
+  float* fed = layer.feed_forward_norms.branch_end.empty() ? x : branch;
+  const PackedLinear* next =
+      index + 1 < size(config_.num_layers) ? &layers_[(index + 1) % layers_.size()].qkv : nullptr;
+  feed_forward(run, layer, fed, next);
+  finish(run, layer.feed_forward_norms, fed);
+  if (parallel) add_branch(run, {});
 }
 
-kernels::Preparation PackedStack::normalized(const float* x, const PackedNorm& norm) const {
-  return {.input = x,
-          .input_row = norm.weight.size(),
-          .width = norm.weight.size(),
-          .norm = config_.norm == NormKind::kRmsNorm ? kernels::Normalization::kRms
-                                                     : kernels::Normalization::kLayer,
-          .norm_weight = norm.weight.data(),
-          .norm_bias = norm.bias.empty() ? nullptr : norm.bias.data(),
-          .norm_eps = static_cast<float>(config_.layer_norm_eps)};
+void PackedStack::attention(const Run& run, std::size_t index, float* result) const {
+  const Layer& layer = layers_[index % layers_.size()];
+  auto* projected = run.workspace.projected.as<float>();
+  project(run, run.pass.x, layer.attention_norms.before, layer.qkv, projected, false, &layer.out);
+  if (config_.query_key_norm == QueryKeyNorm::kWhole) {
+    const std::size_t row = layer.qkv.weight().outputs;
+    normalize(run, projected, row, layer.query_norm);
+    normalize(run, projected + layer.query_norm.weight.size(), row, layer.key_norm);
+  }
+  attend(run, index);
+  project(run, run.workspace.attended.as<float>(), {}, layer.out, result, result == run.pass.x,
+          config_.cross_attention ? &layer.cross_q : &layer.up);
 }
 
-void PackedStack::sublayer_norm(const Run& run, const PackedNorm& norm) const {
-  const kernels::PreparedRows in_place{.type = WeightType::kFloat32,
-                                       .data = reinterpret_cast<std::byte*>(run.pass.x),
-                                       .row_bytes = norm.weight.size() * sizeof(float)};
+void PackedStack::cross_attention(const Run& run, std::size_t index) const {
+  const Layer& layer = layers_[index % layers_.size()];
+  project(run, run.pass.x, layer.cross_norms.before, layer.cross_q, run.workspace.projected.as<float>(),
+          false, &layer.cross_out);
+  attend_to_memory(run, index);
+  project(run, run.workspace.attended.as<float>(), {}, layer.cross_out, run.pass.x, true, &layer.up);
+}
+
+void PackedStack::finish(const Run& run, const SublayerNorms& norms, float* result) const {
+  if (result != run.pass.x) add_branch(run, norms.branch_end);
+  if (!norms.after.empty()) normalize(run, run.pass.x, size(config_.hidden_size), norms.after);
+}
+
+void PackedStack::add_branch(const Run& run, const PackedNorm& norm) const {
+  const std::size_t width = size(config_.hidden_size);
+  auto* branch = run.workspace.branch.as<float>();
+  if (!norm.empty()) normalize(run, branch, width, norm);
   const Team::Part part = run.team.part_of(run.pass.rows);
-  run.kernels.prepare(normalized(run.pass.x, norm), in_place, part.first, part.last);
+  for (std::size_t i = part.first * width; i < part.last * width; ++i) run.pass.x[i] += branch[i];
   run.team.wait();
+}
+
+// Rows of this width, normalised unless the norm is empty.
+kernels::Preparation PackedStack::normalized(const float* x, const PackedNorm& norm,
+                                             std::size_t width) const {
+  kernels::Preparation what{.input = x, .input_row = width, .width = width};
+  if (norm.empty()) return what;
+  what.norm =
+      config_.norm == NormKind::kLayerNorm ? kernels::Normalization::kLayer : kernels::Normalization::kRms;
+  what.norm_weight = norm.weight.data();
+  what.norm_bias = norm.bias.empty() ? nullptr : norm.bias.data();
+  what.norm_eps = static_cast<float>(config_.layer_norm_eps);
+  return what;
+}
+
+void PackedStack::normalize(const Run& run, float* rows, std::size_t row, const PackedNorm& norm) const {
+  const Team::Part part = run.team.part_of(run.pass.rows);
+  normalize_rows(run.kernels, rows, row, part.first, part.last, norm);
+  run.team.wait();
+}
+
+void PackedStack::normalize_rows(const kernels::InferenceKernels& kernels, float* rows, std::size_t row,
+                                 std::size_t first, std::size_t last, const PackedNorm& norm) const {
+  const kernels::PreparedRows in_place{.type = WeightType::kFloat32,
+                                       .data = reinterpret_cast<std::byte*>(rows),
+                                       .row_bytes = row * sizeof(float)};
+  kernels::Preparation what = normalized(rows, norm, norm.weight.size());
+  what.input_row = row;
+  kernels.prepare(what, in_place, first, last);
 }
 
 namespace {
@@ -222,14 +326,10 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
   return prepared;
 }
 
-void PackedStack::project(const Run& run, const float* input, std::size_t input_row, const PackedNorm* norm,
+void PackedStack::project(const Run& run, const float* input, const PackedNorm& norm,
                           const PackedLinear& linear, float* result, bool adds,
                           const PackedLinear* next) const {
-  const std::size_t inputs = linear.weight().inputs;
-  const kernels::PreparedRows rows = prepare(
-      run, linear,
-      norm != nullptr ? normalized(input, *norm)
-                      : kernels::Preparation{.input = input, .input_row = input_row, .width = inputs});
+  const kernels::PreparedRows rows = prepare(run, linear, normalized(input, norm, linear.weight().inputs));
   multiply(run.team, run.kernels,
            {.weight = &linear.weight(),
             .rows = rows,
@@ -241,15 +341,14 @@ void PackedStack::project(const Run& run, const float* input, std::size_t input_
            next);
 }
 
-void PackedStack::feed_forward(const Run& run, const Layer& layer, const PackedLinear* next) const {
-  const bool pre = config_.norm_placement == NormPlacement::kPre, gated = is_gated(config_.activation);
+void PackedStack::feed_forward(const Run& run, const Layer& layer, float* result,
+                               const PackedLinear* next) const {
+  const bool gated = is_gated(config_.activation);
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
   const std::size_t width = size(config_.hidden_size), up = layer.up.weight().outputs;
   const kernels::PreparedRows rows =
-      prepare(run, layer.up,
-              pre ? normalized(run.pass.x, layer.feed_forward_norm)
-                  : kernels::Preparation{.input = run.pass.x, .input_row = width, .width = width});
+      prepare(run, layer.up, normalized(run.pass.x, layer.feed_forward_norms.before, width));
   multiply(run.team, run.kernels,
            {.weight = &layer.up.weight(),
             .rows = rows,
@@ -267,10 +366,10 @@ void PackedStack::feed_forward(const Run& run, const Layer& layer, const PackedL
            {.weight = &layer.down.weight(),
             .rows = prepare(run, layer.down, what),
             .row_count = run.pass.rows,
-            .result = run.pass.x,
+            .result = result,
             .result_row = width,
             .bias = layer.down.bias(),
-            .adds = true},
+            .adds = result == run.pass.x},
            next);
 }
 

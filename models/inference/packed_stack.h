@@ -41,7 +41,7 @@ struct Pass {
 
 /// Buffers of a pass, reused by the next one.
 struct Workspace {
-  Memory prepared, scales, sums, projected, attended, inner;
+  Memory prepared, scales, sums, projected, attended, inner, branch;
   std::vector<Memory> scratch, head_caches;  // for each thread
 };
 
@@ -52,7 +52,7 @@ class PackedStack {
   /// Throws c10::Error unless supports(stack).
   PackedStack(TransformerStackImpl& stack, const PackOptions& options);
 
-  /// False for Shaw's positions, attention other than full, and devices other than a CPU.
+  /// False for features that the kernels lack (see missing_features) and devices other than a CPU.
   static bool supports(const TransformerStackImpl& stack);
 
   /// Runs all layers and the final norm.
@@ -71,10 +71,17 @@ class PackedStack {
  private:
   struct PackedNorm {
     std::vector<float> weight, bias;
+
+    bool empty() const { return weight.empty(); }
+  };
+  // Norms of a sublayer: of its input, of its result before the residual sum, of that sum. Each may be empty.
+  struct SublayerNorms {
+    PackedNorm before, branch_end, after;
   };
   struct Layer {
     PackedLinear qkv, out, cross_q, cross_kv, cross_out, up, down;
-    PackedNorm attention_norm, cross_norm, feed_forward_norm;
+    SublayerNorms attention_norms, cross_norms, feed_forward_norms;
+    PackedNorm query_norm, key_norm;
   };
   // State shared by the threads of one pass, and this thread's place among them.
   struct Run {
@@ -84,30 +91,44 @@ class PackedStack {
     const kernels::InferenceKernels& kernels;
   };
 
-  static PackedNorm norm_of(const Norm& norm);
+  // Cosines and sines [positions, P] of rotary positions.
+  struct Angles {
+    std::vector<float> cos, sin;
+  };
+
+  PackedNorm norm_of(const Norm& norm) const;
+  SublayerNorms sublayer_norms(const Norm& norm, const Norm& end_norm) const;
   void prepare_tables(std::size_t positions);
   void reserve(const Pass& pass, Workspace& workspace) const;
   void layer(const Run& run, std::size_t index) const;
-  void sublayer_norm(const Run& run, const PackedNorm& norm) const;
+  // The first numbers of each of a pass's rows, in place; `row` elements lie between rows.
+  void normalize(const Run& run, float* rows, std::size_t row, const PackedNorm& norm) const;
+  void normalize_rows(const kernels::InferenceKernels& kernels, float* rows, std::size_t row,
+                      std::size_t first, std::size_t last, const PackedNorm& norm) const;
+  // These leave a sublayer's result in `result`: in x, to which they add it, or in the workspace's branch.
+  void attention(const Run& run, std::size_t index, float* result) const;
+  void cross_attention(const Run& run, std::size_t index) const;
+  void feed_forward(const Run& run, const Layer& layer, float* result, const PackedLinear* next) const;
+  // Adds a branch to x after its norm, and applies the norm of the sum.
+  void finish(const Run& run, const SublayerNorms& norms, float* result) const;
+  void add_branch(const Run& run, const PackedNorm& norm) const;
   // `next` is the weight that the threads multiply with afterwards, or null; it is prefetched.
-  void project(const Run& run, const float* input, std::size_t input_row, const PackedNorm* norm,
-               const PackedLinear& linear, float* result, bool adds,
-               const PackedLinear* next = nullptr) const;
+  void project(const Run& run, const float* input, const PackedNorm& norm, const PackedLinear& linear,
+               float* result, bool adds, const PackedLinear* next = nullptr) const;
   void attend(const Run& run, std::size_t layer) const;
   void attend_to_memory(const Run& run, std::size_t layer) const;
   void attend_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
-  void feed_forward(const Run& run, const Layer& layer, const PackedLinear* next) const;
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const;
-  kernels::Preparation normalized(const float* x, const PackedNorm& norm) const;
+  kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;
 
   TransformerConfig config_;
   PackOptions options_;
   std::vector<Layer> layers_;  // one if all layers share it
   PackedNorm final_norm_;
-  at::Tensor position_bias_;      // T5's table
-  std::vector<float> cos_, sin_;  // [positions, D / 2]
-  std::vector<float> bias_;       // [H, 2 positions - 1], by key position - query position
-  std::size_t positions_ = 0;     // length of the tables
+  at::Tensor position_bias_;   // T5's table
+  Angles angles_[2];           // of layers without and with a window
+  std::vector<float> bias_;    // [H, 2 positions - 1], by key position - query position
+  std::size_t positions_ = 0;  // length of the tables
 };
 
 }  // namespace zoo::inference

@@ -7,8 +7,8 @@
 namespace zoo {
 
 /// One transformer layer: self-attention, cross-attention if config.cross_attention, and feed-forward, each
-/// with a residual connection and a norm before (NormPlacement::kPre) or after it (kPost). x [B, T, C] to
-/// [B, T, C].
+/// with a residual connection and norms where config.norm_placement says; or both side by side, as
+/// config.sublayer_order says. x [B, T, C] to [B, T, C].
 class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const TransformerConfig& config);
@@ -16,13 +16,18 @@ class BlockImpl : public torch::nn::Module {
   at::Tensor forward(at::Tensor x, const SelfAttentionContext& context,
                      const CrossAttentionContext& cross = {});
 
-  Norm attention_norm{nullptr}, cross_attention_norm{nullptr}, feed_forward_norm{nullptr};
+  Norm attention_norm{nullptr}, cross_attention_norm{nullptr};
+  Norm feed_forward_norm{nullptr};                                   // empty with one norm for both
+  Norm attention_end_norm{nullptr}, feed_forward_end_norm{nullptr};  // empty unless kSandwich
   SelfAttention attention{nullptr};
   CrossAttention cross_attention{nullptr};  // empty, like its norm, unless config.cross_attention
   FeedForward feed_forward{nullptr};
 
  private:
+  at::Tensor parallel(const at::Tensor& x, const SelfAttentionContext& context);
+
   NormPlacement placement_;
+  SublayerOrder order_;
 };
 TORCH_MODULE(Block);
 

@@ -10,13 +10,13 @@ namespace zoo {
 EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config) : config_(config) {
   const std::int64_t width = config.embedding_width();
   const bool skips_padding = config.position_count == PositionCount::kNotPadding;
+  const std::int64_t rows = config.max_positions + config.position_offset;
   token = register_module(
       "token", Embedding(config.vocab_size, width, config.trains_padding ? -1 : config.pad_token_id));
   if (config.position == PositionKind::kLearned) {
-    position = register_module(
-        "position", Embedding(config.max_positions, width, skips_padding ? config.pad_token_id : -1));
+    position = register_module("position", Embedding(rows, width, skips_padding ? config.pad_token_id : -1));
   } else if (config.position == PositionKind::kSinusoidal) {
-    sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(config.max_positions, width));
+    sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(rows, width));
   }
   if (config.type_vocab_size > 0) {
     token_type = register_module("token_type", Embedding(config.type_vocab_size, width));
@@ -35,6 +35,7 @@ at::Tensor EmbeddingsImpl::position_table() const {
 at::Tensor EmbeddingsImpl::forward(const EmbeddingInputs& inputs) const {
   check(inputs);
   at::Tensor x = token->forward(inputs.ids);
+  if (config_.token_scale() != 1.0) x = x * config_.token_scale();
   if (token_type && inputs.token_type_ids.defined()) {
     x = x + token_type->forward(inputs.token_type_ids);
   } else if (token_type) {
@@ -51,9 +52,10 @@ at::Tensor EmbeddingsImpl::positions(const EmbeddingInputs& inputs) const {
   const auto rows = [&](const at::Tensor& ids) {
     return position ? position->forward(ids) : at::embedding(sinusoids_, ids);
   };
-  if (inputs.position_ids.defined()) return rows(inputs.position_ids);
-  if (config_.position_count == PositionCount::kAll) {
-    return position_table().slice(0, inputs.past, inputs.past + inputs.ids.size(1));
+  if (inputs.position_ids.defined()) return rows(inputs.position_ids + config_.position_offset);
+  if (config_.position_count != PositionCount::kNotPadding) {
+    const std::int64_t first = config_.position_offset + inputs.past;
+    return position_table().slice(0, first, first + inputs.ids.size(1));
   }
   const at::Tensor kept = inputs.ids.ne(config_.pad_token_id).to(at::kLong);
   return rows(kept.cumsum(1) * kept + config_.pad_token_id);

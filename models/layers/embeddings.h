@@ -14,9 +14,10 @@ struct EmbeddingInputs {
   const char* name = "input_ids";  // name of `ids` in messages
 };
 
-/// Embeds ids [B, T] as a stack's input [B, T, C]: token[id], plus token_type[segment] and position[p] if the
-/// configuration has those tables; then a norm (config.embedding_norm: Devlin et al., 2019, section 3),
-/// dropout, and for a factorised embedding a projection from E to C (Lan et al., 2020, section 3.1).
+/// Embeds ids [B, T] as a stack's input [B, T, C]: config.embedding_scale token[id], plus token_type[segment]
+/// and position[position_offset + p] if the configuration has those tables; then a norm
+/// (config.embedding_norm: Devlin et al., 2019, section 3), dropout, and for a factorised embedding a
+/// projection from E to C (Lan et al., 2020, section 3.1).
 class EmbeddingsImpl : public torch::nn::Module {
  public:
   explicit EmbeddingsImpl(const TransformerConfig& config);
@@ -24,7 +25,7 @@ class EmbeddingsImpl : public torch::nn::Module {
   /// Throws c10::Error for wrong shapes, an id outside its table or a sequence that is too long.
   at::Tensor forward(const EmbeddingInputs& inputs) const;
 
-  /// [max_positions, E], learned or sinusoidal; undefined without a table.
+  /// [position_offset + max_positions, E], learned or sinusoidal; undefined without a table.
   at::Tensor position_table() const;
 
   Embedding token{nullptr};
@@ -38,7 +39,7 @@ class EmbeddingsImpl : public torch::nn::Module {
   void check(const EmbeddingInputs& inputs) const;
 
   TransformerConfig config_;
-  at::Tensor sinusoids_;  // [max_positions, E] when positions are sinusoidal
+  at::Tensor sinusoids_;  // as position_table() when positions are sinusoidal
 };
 TORCH_MODULE(Embeddings);
 

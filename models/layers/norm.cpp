@@ -24,7 +24,7 @@ at::Tensor NormImpl::branch(at::Tensor& x) const {
 
 void NormImpl::reset() {
   const at::NoGradGuard no_grad;
-  weight.fill_(1.0);
+  weight.fill_(options_.kind == NormKind::kRmsNormPlusOne ? 0.0 : 1.0);
   if (bias.defined()) bias.zero_();
 }
 

@@ -9,7 +9,8 @@
 namespace zoo {
 
 /// LayerNorm (Ba et al., 2016): (x - mean) / sqrt(var + eps) * weight + bias over the last dimension;
-/// RMSNorm (Zhang and Sennrich, 2019): x / sqrt(mean(x^2) + eps) * weight. x [*, C] to [*, C].
+/// RMSNorm (Zhang and Sennrich, 2019): x / sqrt(mean(x^2) + eps) * weight, or * (1 + weight). x [*, C] to [*,
+/// C].
 class NormImpl : public torch::nn::Module {
  public:
   NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias);
@@ -22,7 +23,7 @@ class NormImpl : public torch::nn::Module {
   /// backward pass takes one pass less.
   at::Tensor branch(at::Tensor& x) const;
 
-  /// Sets the weight to one and the bias to zero.
+  /// Makes the norm multiply by one and add zero.
   void reset();
 
   at::Tensor weight, bias;

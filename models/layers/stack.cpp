@@ -1,5 +1,7 @@
 #include "models/layers/stack.h"
 
+#include <array>
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 
@@ -24,13 +26,21 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   blocks = register_module("blocks", torch::nn::ModuleList());
   const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
   for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config));
-  if (config.norm_placement == NormPlacement::kPre) final_norm = register_module("final_norm", Norm(config));
+  if (config.has_final_norm()) final_norm = register_module("final_norm", Norm(config));
   if (config.position == PositionKind::kT5Buckets) {
     position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
   }
 }
 
-AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::int64_t past) const {
+TransformerStackImpl::Positions TransformerStackImpl::positions(const StackInputs& inputs, std::int64_t past,
+                                                                bool window) const {
+  Positions positions{.mask = self_mask(inputs, past, window ? config_.sliding_window : 0)};
+  if (config_.position == PositionKind::kRotary) positions.rotary = rotary_table(inputs, past, window);
+  return positions;
+}
+
+AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::int64_t past,
+                                              std::int64_t window) const {
   const at::Tensor& x = inputs.embeddings;
   const bool causal = config_.shape == Shape::kDecoder;
   if (config_.attention != AttentionKind::kFull) {
@@ -38,7 +48,7 @@ AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::in
     if (inputs.attention_mask.defined()) mask.key_mask = inputs.attention_mask.to(x.device()).ne(0);
     return mask;
   }
-  const MaskShape shape{.queries = x.size(1), .keys = past + x.size(1), .causal = causal};
+  const MaskShape shape{.queries = x.size(1), .keys = past + x.size(1), .causal = causal, .window = window};
   AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
   if (config_.position == PositionKind::kT5Buckets) {
     const at::Tensor buckets = t5_buckets(relative_distances(shape.queries, shape.keys, x.device()),
@@ -54,14 +64,13 @@ AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::in
   return mask;
 }
 
-std::optional<RotaryTable> TransformerStackImpl::rotary_table(const StackInputs& inputs,
-                                                              std::int64_t past) const {
-  if (config_.position != PositionKind::kRotary) return std::nullopt;
+RotaryTable TransformerStackImpl::rotary_table(const StackInputs& inputs, std::int64_t past,
+                                               bool window) const {
   const at::Tensor& x = inputs.embeddings;
   const auto options = at::TensorOptions().dtype(at::kLong).device(x.device());
   const at::Tensor positions =
       inputs.positions.defined() ? inputs.positions : at::arange(past, past + x.size(1), options);
-  return RotaryTable::make(positions, config_.head_size(), config_.rope_theta, config_.rope_scaling);
+  return RotaryTable::make(positions, config_, window);
 }
 
 void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
@@ -107,9 +116,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   at::Tensor x = inputs.embeddings;
   check_memory(inputs);
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
-  const std::optional<RotaryTable> rotary = rotary_table(inputs, past);
-  SelfAttentionContext context{
-      .mask = self_mask(inputs, past), .rotary = rotary ? &*rotary : nullptr, .cache = inputs.cache};
+  std::array<std::optional<Positions>, 2> known;  // without and with a window
+  SelfAttentionContext context{.cache = inputs.cache};
   CrossAttentionContext cross{.memory = inputs.memory, .cache = inputs.cache};
   if (config_.cross_attention) {
     const MaskShape shape{.queries = length, .keys = inputs.memory.size(1)};
@@ -122,6 +130,10 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
     cross.layer = context.layer;
+    const bool window = config_.has_window(context.layer);
+    if (!known[window]) known[window] = positions(inputs, past, window);
+    context.mask = known[window]->mask;
+    context.rotary = config_.rotates(context.layer) ? &*known[window]->rotary : nullptr;
     if (recomputes) {
       x = run_recomputed(x, context, cross);
       continue;

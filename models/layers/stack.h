@@ -53,9 +53,15 @@ class TransformerStackImpl : public torch::nn::Module {
   Embedding position_bias{nullptr};  // [buckets, H], T5's position bias, shared by all blocks
 
  private:
-  /// Mask plus bias of relative positions, for all blocks.
-  AttentionMask self_mask(const StackInputs& inputs, std::int64_t past) const;
-  std::optional<RotaryTable> rotary_table(const StackInputs& inputs, std::int64_t past) const;
+  /// The part of self-attention's inputs that depends on positions: one for the layers with a window, one for
+  /// the others.
+  struct Positions {
+    AttentionMask mask;  // with the bias of relative positions
+    std::optional<RotaryTable> rotary;
+  };
+  Positions positions(const StackInputs& inputs, std::int64_t past, bool window) const;
+  AttentionMask self_mask(const StackInputs& inputs, std::int64_t past, std::int64_t window) const;
+  RotaryTable rotary_table(const StackInputs& inputs, std::int64_t past, bool window) const;
   void check_memory(const StackInputs& inputs) const;
   at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                             const CrossAttentionContext& cross) const;

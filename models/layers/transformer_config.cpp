@@ -1,5 +1,7 @@
 #include "models/layers/transformer_config.h"
 
+#include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <sstream>
@@ -62,7 +64,9 @@ void check_embeddings(const TransformerConfig& c, Faults& faults) {
   faults.check(c.label_names.empty() || static_cast<std::int64_t>(c.label_names.size()) == c.num_labels,
                "there must be as many label_names as num_labels (", c.num_labels, "), got ",
                c.label_names.size());
-  if (c.position_count == PositionCount::kAll) return;
+  faults.check(c.position_count != PositionCount::kNotMasked || c.position_offset > 0,
+               "positions that leave masked tokens out need a position_offset, whose last row is for these");
+  if (c.position_count != PositionCount::kNotPadding) return;
   faults.check(c.pad_token_id >= 0, "positions that leave padding out need a pad_token_id");
   faults.check(c.max_length() > 0, "max_positions (", c.max_positions,
                ") must be more than pad_token_id + 1 (", c.pad_token_id + 1, ")");
@@ -76,6 +80,8 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
                ") must be a multiple of num_kv_heads (", c.kv_heads(), ")");
   faults.check(c.position != PositionKind::kRotary || c.head_size() % 2 == 0,
                "rotary positions need an even head_dim, got ", c.head_size());
+  faults.check(c.rotary_dim >= 0 && c.rotary_dim % 2 == 0 && c.rotary_dim <= c.head_size(),
+               "rotary_dim must be even and at most head_dim (", c.head_size(), "), got ", c.rotary_dim);
 }
 
 void check_positions(const TransformerConfig& c, Faults& faults) {
@@ -105,9 +111,36 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
   }
 }
 
+void check_window(const TransformerConfig& c, Faults& faults) {
+  faults.check(c.sliding_window >= 0 && c.sliding_window <= kLargestSize,
+               "sliding_window must not be negative, got ", c.sliding_window);
+  faults.check(c.window_layers.empty() || static_cast<std::int64_t>(c.window_layers.size()) == c.num_layers,
+               "window_layers must name all ", c.num_layers, " layers, got ", c.window_layers.size());
+  faults.check(c.rotary_layers.empty() || static_cast<std::int64_t>(c.rotary_layers.size()) == c.num_layers,
+               "rotary_layers must name all ", c.num_layers, " layers, got ", c.rotary_layers.size());
+  faults.check(c.window_rope_theta >= 0, "window_rope_theta must not be negative, got ", c.window_rope_theta);
+  faults.check(c.attention_softcap >= 0, "attention_softcap must not be negative, got ", c.attention_softcap);
+  faults.check(c.logits_softcap >= 0, "logits_softcap must not be negative, got ", c.logits_softcap);
+}
+
+// What only a decoder's or encoder's blocks without cross-attention do, and with full attention.
+void check_block(const TransformerConfig& c, Faults& faults) {
+  const bool plain_norms =
+      c.norm_placement == NormPlacement::kPre || c.norm_placement == NormPlacement::kPost;
+  faults.check(c.shape != Shape::kEncoderDecoder || plain_norms,
+               "a block with cross-attention has its norms before or after the sublayers");
+  faults.check(c.sublayer_order == SublayerOrder::kSequential ||
+                   (c.norm_placement == NormPlacement::kPre && c.shape != Shape::kEncoderDecoder),
+               "parallel sublayers have their norms before them, and no cross-attention");
+  faults.check(c.position_offset >= 0 && c.position_offset < kLargestSize,
+               "position_offset must not be negative, got ", c.position_offset);
+}
+
 void check_attention(const TransformerConfig& c, Faults& faults) {
   if (c.attention == AttentionKind::kFull) return;
   const std::string_view kind = name_of(c.attention);
+  faults.check(c.sliding_window == 0 && c.attention_softcap == 0 && c.query_key_norm == QueryKeyNorm::kNone,
+               kind, " attention has no sliding_window, attention_softcap or query_key_norm");
   const bool biased = c.position == PositionKind::kShaw || c.position == PositionKind::kT5Buckets ||
                       c.position == PositionKind::kAlibi;
   faults.check(!biased, kind, " attention cannot have ", name_of(c.position),
@@ -144,6 +177,7 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
+  faults.check(c.embedding_scale >= 0, "embedding_scale must not be negative, got ", c.embedding_scale);
   faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
   faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
@@ -171,8 +205,15 @@ TransformerConfig TransformerConfig::resolved() const {
   TransformerConfig all = *this;
   all.intermediate_size = feed_forward_size();
   all.num_kv_heads = kv_heads();
+  if (sliding_window == 0) all.window_layers.clear();
+  for (std::vector<bool>* layers : {&all.window_layers, &all.rotary_layers})
+    if (std::ranges::all_of(*layers, std::identity())) layers->clear();
+  if (num_heads > 0 && rotary_dim == head_size()) all.rotary_dim = 0;
+  if (window_rope_theta == rope_theta && rope_scaling.kind == RopeScalingKind::kNone)
+    all.window_rope_theta = 0;
   if (shape == Shape::kEncoderDecoder) all.num_decoder_layers = decoder_layers();
   if (hidden_size > 0) all.logits_scale = output_scale();
+  if (hidden_size > 0) all.embedding_scale = token_scale();
   if (hidden_size > 0 && num_heads > 0) {
     all.head_dim = head_size();
     all.attention_scale = score_scale();
@@ -186,6 +227,8 @@ void TransformerConfig::validate() const {
   check_heads(*this, faults);
   check_positions(*this, faults);
   check_attention(*this, faults);
+  check_window(*this, faults);
+  check_block(*this, faults);
   check_embeddings(*this, faults);
   check_rates(*this, faults);
   faults.report();
@@ -211,6 +254,11 @@ std::string text_of(std::string_view name) {
 std::string text_of(const std::vector<std::string>& names) {
   return "[" + joined(names) + "]";
 }
+std::string text_of(const std::vector<bool>& flags) {
+  std::string text;
+  for (const bool flag : flags) text += flag ? '1' : '0';
+  return text;
+}
 
 // Name of an enumerator; the names follow the order of the enum.
 template <class Enum>
@@ -223,8 +271,12 @@ std::string text_of(const RopeScaling& scaling) {
   if (scaling.kind == RopeScalingKind::kNone) return "none";
   const std::string factor = " " + text_of(scaling.factor);
   if (scaling.kind == RopeScalingKind::kLinear) return "linear" + factor;
-  return "llama3" + factor + " " + text_of(scaling.low_frequency_factor) + " " +
-         text_of(scaling.high_frequency_factor) + " " + text_of(scaling.original_max_positions);
+  const std::string original = " " + text_of(scaling.original_max_positions);
+  if (scaling.kind == RopeScalingKind::kLlama3)
+    return "llama3" + factor + " " + text_of(scaling.low_frequency_factor) + " " +
+           text_of(scaling.high_frequency_factor) + original;
+  return "yarn" + factor + " " + text_of(scaling.beta_fast) + " " + text_of(scaling.beta_slow) + " " +
+         text_of(scaling.attention_factor) + original + (scaling.truncate ? "" : " untruncated");
 }
 
 }  // namespace
@@ -235,10 +287,12 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
   const auto& [shape, vocab_size, hidden_size, num_layers, num_decoder_layers, num_heads, num_kv_heads,
                head_dim, intermediate_size, max_positions, type_vocab_size, embedding_size, num_labels,
                pad_token_id, label_names, problem_type, trains_padding, decoder_start_token_id, norm,
-               norm_placement, layer_norm_eps, position, position_count, rope_theta, rope_scaling,
-               relative_buckets, relative_max_distance, activation, attention, attention_window,
-               attention_projection, attention_scale, cross_attention, sharing, tie_word_embeddings,
-               logits_scale, qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
+               norm_placement, sublayer_order, layer_norm_eps, position, position_count, position_offset,
+               rope_theta, rope_scaling, rotary_dim, window_rope_theta, rotary_layers, relative_buckets,
+               relative_max_distance, activation, attention, attention_window, attention_projection,
+               sliding_window, window_layers, query_key_norm, attention_scale, attention_softcap,
+               cross_attention, sharing, tie_word_embeddings, embedding_scale, logits_scale, logits_softcap,
+               qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
                embedding_dropout, attention_dropout, activation_dropout, dropout, final_dropout,
                classifier_dropout, token_dropout, answer_dropout, initializer_range, initial_weights] =
       resolved;
@@ -263,23 +317,34 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"trains_padding", text_of(trains_padding)},
       {"decoder_start_token_id", text_of(decoder_start_token_id)},
       {"norm", text_of(name_of(norm))},
-      {"norm_placement", text_of(named(norm_placement, {"pre", "post"}))},
+      {"norm_placement", text_of(named(norm_placement, {"pre", "post", "sandwich", "branch_end"}))},
+      {"sublayer_order", text_of(named(sublayer_order, {"sequential", "parallel", "parallel_one_norm"}))},
       {"layer_norm_eps", text_of(layer_norm_eps)},
       {"position", text_of(name_of(position))},
-      {"position_count", text_of(named(position_count, {"all", "not_padding"}))},
+      {"position_count", text_of(named(position_count, {"all", "not_padding", "not_masked"}))},
+      {"position_offset", text_of(position_offset)},
       {"rope_theta", text_of(rope_theta)},
       {"rope_scaling", text_of(rope_scaling)},
+      {"rotary_dim", text_of(rotary_dim)},
+      {"window_rope_theta", text_of(window_rope_theta)},
+      {"rotary_layers", text_of(rotary_layers)},
       {"relative_buckets", text_of(relative_buckets)},
       {"relative_max_distance", text_of(relative_max_distance)},
       {"activation", text_of(name_of(activation))},
       {"attention", text_of(name_of(attention))},
       {"attention_window", text_of(attention_window)},
       {"attention_projection", text_of(attention_projection)},
+      {"sliding_window", text_of(sliding_window)},
+      {"window_layers", text_of(window_layers)},
+      {"query_key_norm", text_of(named(query_key_norm, {"none", "per_head", "whole"}))},
       {"attention_scale", text_of(attention_scale)},
+      {"attention_softcap", text_of(attention_softcap)},
       {"cross_attention", text_of(cross_attention)},
       {"sharing", text_of(named(sharing, {"none", "all_layers"}))},
       {"tie_word_embeddings", text_of(tie_word_embeddings)},
+      {"embedding_scale", text_of(embedding_scale)},
       {"logits_scale", text_of(logits_scale)},
+      {"logits_softcap", text_of(logits_softcap)},
       {"qkv_bias", text_of(qkv_bias)},
       {"attention_output_bias", text_of(attention_output_bias)},
       {"feed_forward_bias", text_of(feed_forward_bias)},
@@ -303,7 +368,7 @@ std::string_view name_of(PositionKind position) {
 }
 
 std::string_view name_of(NormKind norm) {
-  return named(norm, {"layer_norm", "rms_norm"});
+  return named(norm, {"layer_norm", "rms_norm", "rms_norm_plus_one"});
 }
 
 std::string_view name_of(AttentionKind attention) {

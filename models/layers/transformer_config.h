@@ -15,9 +15,19 @@ namespace zoo {
 /// Stacks of Vaswani et al. (2017) that a model has.
 enum class Shape { kEncoder, kDecoder, kEncoderDecoder };
 
-/// Position of the norm (terms of Xiong et al., 2020). kPre (pre-LN): x + f(norm(x)). kPost (post-LN): norm(x
-/// + f(x)).
-enum class NormPlacement { kPre, kPost };
+/// Position of a sublayer's norms. kPre and kPost (pre-LN, post-LN: Xiong et al., 2020): x + f(norm(x)) and
+/// norm(x + f(x)). kSandwich (Ding et al., 2021): x + norm(f(norm(x))). kBranchEnd (res-post-norm: Liu et
+/// al., 2022): x + norm(f(x)).
+enum class NormPlacement { kPre, kPost, kSandwich, kBranchEnd };
+
+/// Order of a block's sublayers. kSequential: Vaswani et al. (2017). kParallel (Wang and Komatsuzaki, 2021):
+/// x + attention(norm(x)) + feed_forward(norm(x)), each with its own norm. kParallelOneNorm: the same norm
+/// for both.
+enum class SublayerOrder { kSequential, kParallel, kParallelOneNorm };
+
+/// RMSNorm of queries and keys before their product (Henry et al., 2020), with learned weights. kPerHead:
+/// over each head's D numbers; all heads share the weights. kWhole: over all heads of a token together.
+enum class QueryKeyNorm { kNone, kPerHead, kWhole };
 
 /// kSinusoidal: Vaswani et al. (2017). kLearned: a table. kShaw: Shaw et al. (2018). kT5Buckets: Raffel et
 /// al. (2020). kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
@@ -25,8 +35,9 @@ enum class PositionKind { kNone, kSinusoidal, kLearned, kShaw, kT5Buckets, kRota
 
 /// Scaling of rotary frequencies for contexts longer than in training. kLinear divides all frequencies by the
 /// factor (Chen et al., 2023). kLlama3 divides only the low ones, with a smooth transition (Dubey et al.,
-/// 2024).
-enum class RopeScalingKind { kNone, kLinear, kLlama3 };
+/// 2024). kYarn does so with a transition that is linear in the pair's index, and scales the rotated numbers
+/// (Peng et al., 2023).
+enum class RopeScalingKind { kNone, kLinear, kLlama3, kYarn };
 
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
@@ -35,7 +46,12 @@ struct RopeScaling {
   // and keeps those whose wavelength is below original_max_positions / high_frequency_factor.
   double low_frequency_factor = 1.0;
   double high_frequency_factor = 4.0;
-  std::int64_t original_max_positions = 8192;
+  std::int64_t original_max_positions = 8192;  // kLlama3 and kYarn
+  // kYarn only: rotations within the original context above beta_fast are kept, below beta_slow divided.
+  double beta_fast = 32.0;
+  double beta_slow = 1.0;
+  double attention_factor = 1.0;  // of cosines and sines
+  bool truncate = true;           // rounds the bounds of the transition to whole pairs
 };
 
 /// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
@@ -52,8 +68,9 @@ enum class Sharing { kNone, kAllLayers };
 enum class InitialWeights { kNormal, kScaledResiduals, kByWidth };
 
 /// Tokens that learned positions count. kAll: every token, from 0. kNotPadding: all except pad_token_id, from
-/// pad_token_id + 1; padding gets position pad_token_id (RoBERTa: Liu et al., 2019).
-enum class PositionCount { kAll, kNotPadding };
+/// pad_token_id + 1; padding gets position pad_token_id (RoBERTa: Liu et al., 2019). kNotMasked: those that
+/// the attention mask keeps (OPT: Zhang et al., 2022).
+enum class PositionCount { kAll, kNotPadding, kNotMasked };
 
 /// Type of a sequence classifier's labels; it selects the loss. kByLabels: one label means regression,
 /// integers mean classes, rows of numbers mean multi-label.
@@ -83,22 +100,36 @@ struct TransformerConfig {
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
+  SublayerOrder sublayer_order = SublayerOrder::kSequential;
   double layer_norm_eps = 1e-5;
   PositionKind position = PositionKind::kLearned;
   PositionCount position_count = PositionCount::kAll;
+  std::int64_t position_offset = 0;  // unused rows before the first position of a learned table
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
+  std::int64_t rotary_dim = 0;      // dimensions of a head that rotate, its first ones; 0: all
+  double window_rope_theta = 0.0;   // base of layers with a window, without scaling; 0: as the others
+  std::vector<bool> rotary_layers;  // whether each layer rotates (NoPE: Kazemnejad et al., 2023); empty: all
   std::int64_t relative_buckets = 32;        // of T5's position bias
   std::int64_t relative_max_distance = 128;  // T5: from it on, one bucket; Shaw: distances are clipped to it
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
   std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
   std::int64_t attention_projection = 0;  // kLinformer: length that keys and values are projected to
-  double attention_scale = 0.0;           // factor of the scores; 0: 1 / sqrt(D)
-  bool cross_attention = false;           // decoder blocks also attend to a memory
+  // kFull: a query of a layer with a window sees this many keys, the last of which is its own (Mistral: Jiang
+  // et al., 2023); in an encoder half as many on each side and its own (ModernBERT: Warner et al., 2024). 0:
+  // all.
+  std::int64_t sliding_window = 0;
+  std::vector<bool> window_layers;  // whether each layer has the window; empty: all
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  double attention_scale = 0.0;    // factor of the scores; 0: 1 / sqrt(D)
+  double attention_softcap = 0.0;  // c of scores c tanh(s / c) (Gemma 2: Riviere et al., 2024); 0: none
+  bool cross_attention = false;    // decoder blocks also attend to a memory
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
+  double embedding_scale = 1.0;  // factor of the token embedding; 0: sqrt(C)
   double logits_scale = 1.0;  // factor of the hidden state before the output projection; 0: 1 / sqrt(C) (T5)
+  double logits_softcap = 0.0;  // c of logits c tanh(l / c); 0: none
 
   bool qkv_bias = true;               // of the query, key and value projections
   bool attention_output_bias = true;  // of the attention output projection
@@ -129,10 +160,24 @@ struct TransformerConfig {
   double output_scale() const {
     return logits_scale != 0 ? logits_scale : 1.0 / std::sqrt(static_cast<double>(hidden_size));
   }
+  double token_scale() const {
+    return embedding_scale != 0 ? embedding_scale : std::sqrt(static_cast<double>(hidden_size));
+  }
   /// True if positions come from a table, which limits sequences to max_length() tokens.
   bool has_position_table() const {
     return position == PositionKind::kLearned || position == PositionKind::kSinusoidal;
   }
+
+  bool has_window(std::int64_t layer) const {
+    return sliding_window > 0 && (window_layers.empty() || window_layers[static_cast<std::size_t>(layer)]);
+  }
+  bool rotates(std::int64_t layer) const {
+    return position == PositionKind::kRotary &&
+           (rotary_layers.empty() || rotary_layers[static_cast<std::size_t>(layer)]);
+  }
+  /// Dimensions of a head that rotary positions turn.
+  std::int64_t rotary_size() const { return rotary_dim > 0 ? rotary_dim : head_size(); }
+  bool has_final_norm() const { return norm_placement != NormPlacement::kPost; }
 
   std::int64_t decoder_layers() const { return num_decoder_layers > 0 ? num_decoder_layers : num_layers; }
 
@@ -142,7 +187,7 @@ struct TransformerConfig {
 
   /// Maximum sequence length. RoBERTa does not use the first pad_token_id + 1 positions.
   std::int64_t max_length() const {
-    return position_count == PositionCount::kAll ? max_positions : max_positions - pad_token_id - 1;
+    return position_count == PositionCount::kNotPadding ? max_positions - pad_token_id - 1 : max_positions;
   }
   /// Width E of the embedding tables.
   std::int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }

@@ -9,6 +9,7 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
 
 #include "models/kernels/attention/short_attention.h"
 #include "models/ops/dropout.h"
@@ -22,6 +23,7 @@ at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const Atte
   if (options.relative_keys.defined())
     scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
   scores = scores * options.scale;
+  if (options.softcap > 0) scores = at::tanh(scores / options.softcap) * options.softcap;
   if (mask.causal) {
     const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
@@ -67,7 +69,7 @@ at::Tensor joint_projection(const at::Tensor& q, const at::Tensor& k, const at::
 
 bool is_only_causal(const AttentionMask& mask, const AttentionOptions& options) {
   return mask.causal && !mask.hidden_rows.defined() && options.dropout == 0 && options.scale == 0 &&
-         !options.need_weights && !options.relative_keys.defined();
+         options.softcap == 0 && !options.need_weights && !options.relative_keys.defined();
 }
 
 }  // namespace
@@ -86,7 +88,7 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   AttentionOutput result;
   // LibTorch's attention draws dropout on a single CPU thread.
   const bool drops = options.dropout > 0 && q.is_cpu();
-  if (options.need_weights || options.relative_keys.defined() || drops) {
+  if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops) {
     result = explicit_attention(q, k, v, mask, options);
     if (!options.need_weights) result.weights = at::Tensor();
   } else {

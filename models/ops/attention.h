@@ -21,6 +21,7 @@ struct AttentionMask {
 struct AttentionOptions {
   double dropout = 0.0;  // on the attention weights, in [0, 1)
   double scale = 0.0;    // factor of the scores; 0: 1 / sqrt(D)
+  double softcap = 0.0;  // c of scores c tanh(s / c), before the mask; 0: none
   bool need_weights = false;
   /// Added to key s and value s for query t (Shaw et al., 2018): [T, S, D], both or none.
   at::Tensor relative_keys, relative_values;
@@ -35,7 +36,8 @@ namespace ops {
 
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
 /// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
-/// kernel runs unless weights are asked for, keys are relative or dropout runs on a CPU.
+/// kernel runs unless weights are asked for, keys are relative, scores have a softcap or dropout runs on a
+/// CPU.
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
 

@@ -8,22 +8,37 @@
 #include "models/kernels/norm.h"
 
 namespace zoo::ops {
+namespace {
+
+// Options of the RMSNorm that gets 1 + weight as its weight.
+NormOptions plain(const NormOptions& options) {
+  return {.kind = NormKind::kRmsNorm, .eps = options.eps};
+}
+
+}  // namespace
 
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options) {
   if (options.kind == NormKind::kLayerNorm)
     return at::layer_norm(x, weight.sizes(), weight, bias, options.eps);
+  const bool plus_one = options.kind == NormKind::kRmsNormPlusOne;
+  if (plus_one && x.scalar_type() == at::kFloat) return norm(x, weight + 1, bias, plain(options));
   if (kernels::has_fast_norm(x, weight))
     return kernels::norm(x, weight, bias, {/*centred=*/false, options.eps});
   // The mean of squares needs float32: bfloat16 has 8 bits of precision.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + options.eps);
+  // Gemma multiplies before it rounds, Llama after.
+  if (plus_one) return (wide * scale * (weight.to(at::kFloat) + 1)).to(x.scalar_type());
   return weight * (wide * scale).to(x.scalar_type());
 }
 
 at::Tensor norm_beside_residual(at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                 const NormOptions& options) {
-  if (!kernels::has_fast_norm(x, weight)) return norm(x, weight, bias, options);
+  if (options.kind == NormKind::kRmsNormPlusOne && x.scalar_type() == at::kFloat)
+    return norm_beside_residual(x, weight + 1, bias, plain(options));
+  if (options.kind == NormKind::kRmsNormPlusOne || !kernels::has_fast_norm(x, weight))
+    return norm(x, weight, bias, options);
   auto [residual, normed] =
       kernels::normed_residual(x, weight, bias, {options.kind == NormKind::kLayerNorm, options.eps});
   x = std::move(residual);

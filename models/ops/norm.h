@@ -4,8 +4,9 @@
 
 namespace zoo {
 
-/// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019).
-enum class NormKind { kLayerNorm, kRmsNorm };
+/// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019). kRmsNormPlusOne: RMSNorm that multiplies
+/// by 1 + weight (Gemma: Mesnard et al., 2024).
+enum class NormKind { kLayerNorm, kRmsNorm, kRmsNormPlusOne };
 
 namespace ops {
 
@@ -14,7 +15,7 @@ struct NormOptions {
   double eps = 1e-5;
 };
 
-/// LayerNorm or RMSNorm over the last dimension: x [*, C], weight [C], bias [C] or undefined.
+/// Norm over the last dimension: x [*, C], weight [C], bias [C] or undefined.
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options);
 

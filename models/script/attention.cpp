@@ -14,7 +14,7 @@ def split_heads(self, x: Tensor, heads: int) -> Tensor:
 
 def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tensor],
            causal: bool) -> Tensor:
-    y = torch.scaled_dot_product_attention(q, k, v, bias, 0.0, causal, scale=$scale$gqa)
+    $attention
     if hidden_rows is not None:
         y = torch.masked_fill(y, hidden_rows, 0.0)
     return self.out.forward(torch.flatten(y.transpose(1, 2), 2))
@@ -22,15 +22,18 @@ def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor], hidden
 
 constexpr std::string_view kSelfAttention = R"(
 def rotate(self, x: Tensor, rotary: List[Tensor]) -> Tensor:
+    $stays
     halves = torch.chunk(x, 2, -1)
     quarter_turned = torch.cat([torch.neg(halves[1]), halves[0]], -1)
-    return x * rotary[0].to(x.dtype) + quarter_turned * rotary[1].to(x.dtype)
+    x = x * rotary[0].to(x.dtype) + quarter_turned * rotary[1].to(x.dtype)
+    return $joined
 
 def forward(self, x: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tensor], causal: bool,
             rotary: List[Tensor], cache: List[Tensor], past: int) -> Tensor:
     projected = torch.split_with_sizes(self.qkv.forward(x), [$width, $kv_width, $kv_width], -1)
-    q = self.split_heads(projected[0], $heads)
-    k = self.split_heads(projected[1], $kv_heads)
+    q = self.split_heads($whole_query, $heads)
+    k = self.split_heads($whole_key, $kv_heads)
+    $head_norms
     v = self.split_heads(projected[2], $kv_heads)
     if len(rotary) > 0:
         q = self.rotate(q, rotary)
@@ -53,29 +56,69 @@ def forward(self, x: Tensor, read: List[Tensor], bias: Optional[Tensor], hidden_
     return self.attend(self.split_heads(self.q.forward(x), $heads), read[0], read[1], bias, hidden_rows, False)
 )";
 
+constexpr std::string_view kFused =
+    "y = torch.scaled_dot_product_attention(q, k, v, bias, 0.0, causal, scale=$scale$gqa)";
+
+// Mirrors explicit_attention().
+constexpr std::string_view kCapped =
+    R"(if $group > 1:
+        k = torch.repeat_interleave(k, $group, 1)
+        v = torch.repeat_interleave(v, $group, 1)
+    scores = torch.tanh(torch.matmul(q, k.transpose(-2, -1)) * $scale / $cap) * $cap
+    if causal:
+        future = torch.triu(torch.ones([q.size(2), k.size(2)], dtype=$bool, device=q.device), 1)
+        scores = torch.masked_fill(scores, future, float("-inf"))
+    if bias is not None:
+        scores = scores + bias
+    y = torch.matmul(torch.softmax(scores, -1, $float).to(v.dtype), v))";
+
+std::string attention_source(const TransformerConfig& config) {
+  const std::int64_t group = config.num_heads / config.kv_heads();
+  const std::string scale = literal(config.score_scale());
+  if (config.attention_softcap > 0) {
+    return fill(kCapped, {{"group", std::to_string(group)},
+                          {"scale", scale},
+                          {"cap", literal(config.attention_softcap)},
+                          {"bool", kBoolCode},
+                          {"float", kFloatCode}});
+  }
+  // enable_gqa is omitted if not needed: older releases of PyTorch do not know it.
+  return fill(kFused, {{"scale", scale}, {"gqa", group == 1 ? "" : ", enable_gqa=True"}});
+}
+
 std::string with_heads(std::string_view text, const TransformerConfig& config) {
   const std::int64_t heads = config.num_heads, kv_heads = config.kv_heads(), head_dim = config.head_size();
-  return fill(std::string(kHeads) + std::string(text),
-              {{"heads", std::to_string(heads)},
-               {"kv_heads", std::to_string(kv_heads)},
-               {"head_dim", std::to_string(head_dim)},
-               {"width", std::to_string(heads * head_dim)},
-               {"kv_width", std::to_string(kv_heads * head_dim)},
-               {"scale", literal(config.score_scale())},
-               // Omitted if not needed: older releases of PyTorch do not know it.
-               {"gqa", heads == kv_heads ? "" : ", enable_gqa=True"}});
+  const bool partial = config.rotary_size() < head_dim;
+  const std::string rotary_dim = std::to_string(config.rotary_size());
+  const bool whole = config.query_key_norm == QueryKeyNorm::kWhole,
+             per_head = config.query_key_norm == QueryKeyNorm::kPerHead;
+  return fill(
+      std::string(kHeads) + std::string(text),
+      {{"heads", std::to_string(heads)},
+       {"kv_heads", std::to_string(kv_heads)},
+       {"head_dim", std::to_string(head_dim)},
+       {"width", std::to_string(heads * head_dim)},
+       {"kv_width", std::to_string(kv_heads * head_dim)},
+       {"stays", partial ? "rest = torch.slice(x, -1, " + rotary_dim + ")\n    x = torch.slice(x, -1, 0, " +
+                               rotary_dim + ")"
+                         : "pass"},
+       {"joined", partial ? "torch.cat([x, rest], -1)" : "x"},
+       {"whole_query", whole ? "self.query_norm.forward(projected[0])" : "projected[0]"},
+       {"whole_key", whole ? "self.key_norm.forward(projected[1])" : "projected[1]"},
+       {"head_norms", per_head ? "q = self.query_norm.forward(q)\n    k = self.key_norm.forward(k)" : "pass"},
+       {"attention", attention_source(config)}});
 }
 
 }  // namespace
 
 ScriptPart self_attention_part(const SelfAttentionImpl& attention, const TransformerConfig& config) {
-  TORCH_CHECK(config.attention == AttentionKind::kFull, "TorchScript has no text for ",
-              name_of(config.attention), " attention");
-  TORCH_CHECK(!attention.relative_keys, "TorchScript has no text for ", name_of(config.position),
-              " positions");
   ScriptPart part;
   part.class_name = "SelfAttention";
   part.children = {{"qkv", linear_part(*attention.qkv)}, {"out", linear_part(*attention.out)}};
+  if (attention.query_norm) {
+    part.children.push_back({"query_norm", norm_part(*attention.query_norm, config)});
+    part.children.push_back({"key_norm", norm_part(*attention.key_norm, config)});
+  }
   part.source = with_heads(kSelfAttention, config);
   return part;
 }

@@ -98,13 +98,18 @@ def forward(self, x: Tensor) -> Tensor:
     return part;
   }
   part.class_name = "RmsNorm";
-  part.source = fill(R"(
+  part.source = fill(
+      R"(
 def forward(self, x: Tensor) -> Tensor:
     wide = x.to($float)
     scale = torch.rsqrt(torch.mean(torch.square(wide), [-1], True) + $eps)
-    return self.weight * (wide * scale).to(x.dtype)
+    return $result
 )",
-                     {{"float", kFloatCode}, {"eps", eps}});
+      {{"float", kFloatCode},
+       {"eps", eps},
+       {"result", config.norm == NormKind::kRmsNormPlusOne
+                      ? "(wide * scale * (self.weight.to(" + std::string(kFloatCode) + ") + 1)).to(x.dtype)"
+                      : "self.weight * (wide * scale).to(x.dtype)"}});
   return part;
 }
 

@@ -1,7 +1,10 @@
 #include "models/script/model.h"
 
+#include <array>
+
 #include "data/base/error.h"
 #include "models/layers/embeddings.h"
+#include "models/layers/features.h"
 #include "models/script/decoding.h"
 #include "models/script/layers.h"
 #include "models/script/stack.h"
@@ -14,10 +17,11 @@ def check(self, ids: Tensor, name: str):
     shape = "{} must be [batch, length] with a length of at least 1, got {}".format(name, ids.size())
     assert ids.dim() == 2 and ids.size(1) > 0, shape
 
-def forward(self, ids: Tensor, name: str, past: int, token_type_ids: Optional[Tensor] = None) -> Tensor:
+def forward(self, ids: Tensor, name: str, past: int, token_type_ids: Optional[Tensor] = None,
+            position_ids: Optional[Tensor] = None) -> Tensor:
     self.check(ids, name)
     $limit
-    x = self.token.forward(ids)
+    x = self.token.forward(ids)$scale
     $token_types
     $positions
     $norm
@@ -36,7 +40,13 @@ constexpr std::string_view kTokenTypes =
     else:
         x = x + torch.select(self.token_type.weight, 0, 0))";
 
-constexpr std::string_view kAllPositions = "x = x + torch.slice($table, 0, past, end)";
+constexpr std::string_view kAllPositions = "x = x + torch.slice($table, 0, past + $offset, end + $offset)";
+
+constexpr std::string_view kGivenPositions =
+    R"(if position_ids is not None:
+        x = x + self.position.forward(position_ids + $offset)
+    else:
+        x = x + torch.slice(self.position.weight, 0, past + $offset, end + $offset))";
 
 constexpr std::string_view kPositionsAfterPadding =
     R"(kept = torch.ne(ids, $pad).to($long)
@@ -55,16 +65,27 @@ ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerCo
     } else {
       part.buffers.emplace_back("sinusoids", embeddings.position_table());
     }
-    positions = config.position_count == PositionCount::kAll
-                    ? fill(kAllPositions, {{"table", learned ? "self.position.weight" : "self.sinusoids"}})
-                    : fill(kPositionsAfterPadding,
-                           {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
+    const std::string offset = std::to_string(config.position_offset);
+    switch (config.position_count) {
+      case PositionCount::kAll:
+        positions = fill(kAllPositions, {{"table", learned ? "self.position.weight" : "self.sinusoids"},
+                                         {"offset", offset}});
+        break;
+      case PositionCount::kNotPadding:
+        positions =
+            fill(kPositionsAfterPadding, {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
+        break;
+      case PositionCount::kNotMasked:
+        positions = fill(kGivenPositions, {{"offset", offset}});
+        break;
+    }
   }
   if (embeddings.token_type) part.children.push_back({"token_type", embedding_part(*embeddings.token_type)});
   if (embeddings.norm) part.children.push_back({"norm", norm_part(*embeddings.norm, config)});
   if (embeddings.projection) part.children.push_back({"projection", linear_part(*embeddings.projection)});
   part.source =
       fill(kEmbeddings, {{"limit", limit},
+                         {"scale", config.token_scale() == 1.0 ? "" : " * " + literal(config.token_scale())},
                          {"token_types", std::string(embeddings.token_type ? kTokenTypes : "pass")},
                          {"positions", positions},
                          {"norm", embeddings.norm ? "x = self.norm.forward(x)" : "pass"},
@@ -115,6 +136,7 @@ std::string add_steps(ScriptPart& part, const HeadParts& head, const std::string
     part.children.push_back({name + "output", linear_part(head.weight, head.bias)});
     step("x = self." + name + "output.forward(x)");
   }
+  if (head.softcap > 0) step("x = torch.tanh(x / " + literal(head.softcap) + ") * " + literal(head.softcap));
   return text;
 }
 
@@ -132,10 +154,18 @@ std::string add_head(ScriptPart& part, const ModelParts& parts, const Transforme
 constexpr std::string_view kForward = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None$segments) -> $result:
     no_caches: List[List[Tensor]] = []
+    $positions
     embedded = self.embeddings.forward(input_ids, "input_ids", 0$token_type_ids)
     x = self.stack.forward(embedded, attention_mask, no_caches, 0)
     $head
 )";
+
+// Mirrors DecoderModel::forward.
+constexpr std::string_view kCountedPositions =
+    R"(positions: Optional[Tensor] = None
+    if attention_mask is not None:
+        kept = attention_mask.to($long)
+        positions = torch.cumsum(kept, 1) * kept - 1)";
 
 // Called by generate_source().
 constexpr std::string_view kSteps = R"(
@@ -155,12 +185,17 @@ ScriptPart one_stack(const ModelParts& parts, const TransformerConfig& config) {
                    {"stack", stack_part(parts.decoder ? *parts.decoder : *parts.encoder, config)}};
   const std::string head = add_head(part, parts, config);
   const bool segments = static_cast<bool>(parts.embeddings->token_type);
-  part.source = fill(kForward, {{"segments", segments ? ", token_type_ids: Optional[Tensor] = None" : ""},
-                                {"token_type_ids", segments ? ", token_type_ids" : ""},
-                                {"result", parts.head.is_span || parts.sentence_head.weight.defined()
-                                               ? "Tuple[Tensor, Tensor]"
-                                               : "Tensor"},
-                                {"head", head}});
+  const bool counts = config.position_count == PositionCount::kNotMasked;
+  part.source =
+      fill(kForward,
+           {{"segments", segments ? ", token_type_ids: Optional[Tensor] = None" : ""},
+            {"positions", counts ? fill(kCountedPositions, {{"long", kLongCode}}) : "pass"},
+            {"token_type_ids", segments ? ", token_type_ids"
+                               : counts ? ", None, positions"
+                                        : ""},
+            {"result",
+             parts.head.is_span || parts.sentence_head.weight.defined() ? "Tuple[Tensor, Tensor]" : "Tensor"},
+            {"head", head}});
   if (parts.generates()) part.source += fill(kSteps, {{"head", head}}) + generate_source(config);
   return part;
 }
@@ -210,11 +245,50 @@ ScriptPart two_stacks(const ModelParts& parts, const TransformerConfig& config) 
   return part;
 }
 
+constexpr std::array<std::string_view, 36> kFeatures{"shape = encoder",
+                                                     "shape = encoder-decoder",
+                                                     "type_vocab_size",
+                                                     "embedding_size",
+                                                     "norm = rms_norm",
+                                                     "norm = rms_norm_plus_one",
+                                                     "norm_placement = post",
+                                                     "norm_placement = sandwich",
+                                                     "norm_placement = branch_end",
+                                                     "sublayer_order = parallel",
+                                                     "sublayer_order = parallel_one_norm",
+                                                     "position = none",
+                                                     "position = sinusoidal",
+                                                     "position = t5_buckets",
+                                                     "position = rotary",
+                                                     "position = alibi",
+                                                     "position_count",
+                                                     "position_offset",
+                                                     "rope_theta",
+                                                     "rope_scaling",
+                                                     "rotary_dim",
+                                                     "window_rope_theta",
+                                                     "rotary_layers",
+                                                     "relative_buckets",
+                                                     "relative_max_distance",
+                                                     "activation",
+                                                     "sliding_window",
+                                                     "window_layers",
+                                                     "query_key_norm",
+                                                     "attention_softcap",
+                                                     "cross_attention",
+                                                     "sharing",
+                                                     "embedding_scale",
+                                                     "logits_scale",
+                                                     "logits_softcap",
+                                                     "embedding_norm"};
+
 }  // namespace
 
 ScriptPart model_part(const Model& model) {
   const ModelParts parts = model.parts();
   if (!parts.embeddings) throw Error("a model of this family cannot be written as TorchScript");
+  const std::string missing = missing_features(model.config(), kFeatures);
+  if (!missing.empty()) throw Error("TorchScript has no text for ", missing);
   return parts.encoder && parts.decoder ? two_stacks(parts, model.config())
                                         : one_stack(parts, model.config());
 }

@@ -1,5 +1,6 @@
 #include "models/script/stack.h"
 
+#include <array>
 #include <cmath>
 
 #include <c10/util/irange.h>
@@ -30,6 +31,25 @@ constexpr std::string_view kPreNormCross =
     R"(c = self.cross_attention_norm.forward(x)
     x = x + self.cross_attention.forward(c, read, memory_bias, memory_hidden_rows))";
 
+constexpr std::string_view kSandwich = R"(
+    a = self.attention.forward(self.attention_norm.forward(x), bias, hidden_rows, causal, rotary, cache, past)
+    x = x + self.attention_end_norm.forward(a)
+    f = self.feed_forward.forward(self.feed_forward_norm.forward(x))
+    return x + self.feed_forward_end_norm.forward(f)
+)";
+
+constexpr std::string_view kBranchEnd = R"(
+    a = self.attention.forward(x, bias, hidden_rows, causal, rotary, cache, past)
+    x = x + self.attention_norm.forward(a)
+    return x + self.feed_forward_norm.forward(self.feed_forward.forward(x))
+)";
+
+constexpr std::string_view kParallel = R"(
+    normed = self.attention_norm.forward(x)
+    a = self.attention.forward(normed, bias, hidden_rows, causal, rotary, cache, past)
+    return x + a + self.feed_forward.forward($fed)
+)";
+
 constexpr std::string_view kPostNorm = R"(
     a = self.attention.forward(x, bias, hidden_rows, causal, rotary, cache, past)
     x = self.attention_norm.forward(x + a)
@@ -43,14 +63,17 @@ constexpr std::string_view kPostNormCross =
 
 // Mirrors make_attention_mask() and TransformerStack::forward. One line per layer follows.
 constexpr std::string_view kStack = R"(
-def visible_keys(self, attention_mask: Optional[Tensor], length: int, past: int, x: Tensor) -> Optional[Tensor]:
+def visible_keys(self, attention_mask: Optional[Tensor], length: int, past: int, x: Tensor,
+                 reach: int) -> Optional[Tensor]:
     visible: Optional[Tensor] = None
     if attention_mask is not None:
         shape = "attention_mask must be [batch, {}], got {}".format(past + length, attention_mask.size())
         assert attention_mask.dim() == 2 and attention_mask.size(1) == past + length, shape
         visible = torch.ne(attention_mask.to(x.device), 0).unsqueeze(1).unsqueeze(1)
-    if $causal and length > 1 and ($biased or visible is not None or past > 0):
-        seen = torch.tril(torch.ones([length, past + length], dtype=$bool, device=x.device), past)
+    distant = reach < past + length - 1
+    if distant or ($causal and length > 1 and ($biased or visible is not None or past > 0)):
+        seen = torch.triu(torch.ones([length, past + length], dtype=$bool, device=x.device), past - reach)
+        seen = torch.tril(seen, past if $causal else past + reach)
         if visible is not None:
             visible = torch.logical_and(visible, seen)
         else:
@@ -63,11 +86,7 @@ def bias_of(self, visible: Tensor, hidden: Tensor, length: int, x: Tensor) -> Te
     scores = torch.masked_fill(scores, torch.logical_not(shown), float("-inf"))
     return scores.expand([-1, -1, length, -1])
 
-def rotary_table(self, length: int, past: int, x: Tensor) -> List[Tensor]:
-    table: List[Tensor] = []
-    $rotary
-    return table
-
+$rotary_tables
 def distances(self, length: int, past: int, x: Tensor) -> Tensor:
     keys = torch.arange(past + length, device=x.device)
     return keys - torch.arange(past, past + length, device=x.device).unsqueeze(1)
@@ -81,29 +100,45 @@ def new_caches(self, batch: int, capacity: int, like: Tensor) -> List[List[Tenso
 $more_methods
 def forward(self, x: Tensor, attention_mask: Optional[Tensor], caches: List[List[Tensor]], past: int$memory) -> Tensor:
     length = x.size(1)
-    bias: Optional[Tensor] = None
-    hidden_rows: Optional[Tensor] = None
-    visible = self.visible_keys(attention_mask, length, past, x)
-    if visible is not None:
-        hidden = torch.logical_not(torch.any(visible, -1, True))
-        bias = self.bias_of(visible, hidden, length, x)
-        hidden_rows = hidden
-    causal = $causal and length > 1 and visible is None
-    $position_bias
-    rotary = self.rotary_table(length, past, x)
     none: List[Tensor] = []
     $memory_mask
+)";
+
+// Written once for the layers without a window, and once for those with one.
+constexpr std::string_view kMask = R"(
+    bias$kind: Optional[Tensor] = None
+    hidden_rows$kind: Optional[Tensor] = None
+    visible$kind = self.visible_keys(attention_mask, length, past, x, $reach)
+    if visible$kind is not None:
+        hidden$kind = torch.logical_not(torch.any(visible$kind, -1, True))
+        bias$kind = self.bias_of(visible$kind, hidden$kind, length, x)
+        hidden_rows$kind = hidden$kind
+    causal$kind = $causal and length > 1 and visible$kind is None
+    $position_bias
+    rotary$kind = self.rotary_table$kind(length, past, x)
+)";
+
+constexpr std::string_view kRotaryTable = R"(
+def rotary_table$kind(self, length: int, past: int, x: Tensor) -> List[Tensor]:
+    table: List[Tensor] = []
+    $rotary
+    return table
 )";
 
 // Mirrors RotaryTable::make().
 constexpr std::string_view kRotary =
     R"(positions = torch.arange(past, past + length, device=x.device).to($float)
-    exponents = torch.arange(0, $head_dim, 2, dtype=$float, device=x.device) / $head_dim
+    exponents = torch.arange(0, $rotary_dim, 2, dtype=$float, device=x.device) / $rotary_dim
     frequencies = torch.reciprocal(torch.pow($theta, exponents))
     $scaling
     angles = positions.unsqueeze(-1) * frequencies
     angles = torch.cat([angles, angles], -1)
-    table = [torch.cos(angles), torch.sin(angles)])";
+    table = [torch.cos(angles)$factor, torch.sin(angles)$factor])";
+
+// The share of each frequency that is kept is a number for each pair.
+constexpr std::string_view kYarnScaling =
+    R"(kept = torch.tensor([$kept], dtype=$float, device=x.device)
+    frequencies = frequencies / $factor * (1.0 - kept) + frequencies * kept)";
 
 constexpr std::string_view kLinearScaling = "frequencies = frequencies / $factor";
 
@@ -114,10 +149,10 @@ constexpr std::string_view kLlama3Scaling =
 
 constexpr std::string_view kPositionBias =
     R"(positions = self.position_scores(self.distances(length, past, x), x)
-    if bias is not None:
-        bias = bias + positions
+    if bias$kind is not None:
+        bias$kind = bias$kind + positions
     else:
-        bias = positions)";
+        bias$kind = positions)";
 
 // Mirrors t5_buckets().
 constexpr std::string_view kT5Scores = R"(
@@ -152,10 +187,19 @@ constexpr std::string_view kMemoryMask =
         memory_bias = self.bias_of(kept, lost, length, x)
         memory_hidden_rows = lost)";
 
-std::string rotary_source(const TransformerConfig& config) {
+std::string numbers(const at::Tensor& values) {
+  std::string list;
+  for (const auto i : c10::irange(values.size(0)))
+    list += (list.empty() ? "" : ", ") + literal(values[i].item<double>());
+  return list;
+}
+
+std::string rotary_source(const TransformerConfig& config, bool window) {
   if (config.position != PositionKind::kRotary) return "pass";
-  const RopeScaling& rope = config.rope_scaling;
-  std::string scaling = "pass";
+  const bool own_base = window && config.window_rope_theta > 0;
+  const RopeScaling rope = own_base ? RopeScaling{} : config.rope_scaling;
+  const double theta = own_base ? config.window_rope_theta : config.rope_theta;
+  std::string scaling = "pass", factor;
   if (rope.kind == RopeScalingKind::kLinear)
     scaling = fill(kLinearScaling, {{"factor", literal(rope.factor)}});
   if (rope.kind == RopeScalingKind::kLlama3) {
@@ -165,10 +209,17 @@ std::string rotary_source(const TransformerConfig& config) {
                                     {"original", literal(static_cast<double>(rope.original_max_positions))},
                                     {"circle", literal(2 * M_PI)}});
   }
+  if (rope.kind == RopeScalingKind::kYarn) {
+    scaling = fill(kYarnScaling, {{"kept", numbers(yarn_kept(config.rotary_size() / 2, theta, rope))},
+                                  {"factor", literal(rope.factor)},
+                                  {"float", kFloatCode}});
+    factor = " * " + literal(rope.attention_factor);
+  }
   return fill(kRotary, {{"float", kFloatCode},
-                        {"head_dim", std::to_string(config.head_size())},
-                        {"theta", literal(config.rope_theta)},
-                        {"scaling", scaling}});
+                        {"rotary_dim", std::to_string(config.rotary_size())},
+                        {"theta", literal(theta)},
+                        {"scaling", scaling},
+                        {"factor", factor}});
 }
 
 std::string t5_scores(const TransformerConfig& config) {
@@ -191,12 +242,7 @@ std::string t5_scores(const TransformerConfig& config) {
 }
 
 std::string alibi_scores(const TransformerConfig& config) {
-  const at::Tensor slopes = alibi_slopes(config.num_heads);
-  std::string list;
-  for (const auto head : c10::irange(config.num_heads)) {
-    list += (list.empty() ? "" : ", ") + literal(slopes[head].item<double>());
-  }
-  return fill(kAlibiScores, {{"slopes", list}, {"float", kFloatCode}});
+  return fill(kAlibiScores, {{"slopes", numbers(alibi_slopes(config.num_heads))}, {"float", kFloatCode}});
 }
 
 // Name of layer i; a single name if all layers share one block.
@@ -218,48 +264,98 @@ std::string more_methods(const TransformerConfig& config) {
   return source + "    return read\n";
 }
 
+// Names of a kind of layer's inputs end in it.
+std::string kind_of(bool window) {
+  return window ? "_in_window" : "";
+}
+
+// The keys on a query's left, and in an encoder on its right, that a layer sees.
+std::string reach_of(const TransformerConfig& config, bool window) {
+  if (!window) return "past + length";
+  return std::to_string(config.shape == Shape::kDecoder ? config.sliding_window - 1
+                                                        : config.sliding_window / 2);
+}
+
+std::string layer_line(const TransformerConfig& config, std::int64_t i) {
+  const std::string layer = std::to_string(i), kind = kind_of(config.has_window(i));
+  const std::string rotary = config.rotates(i) ? "rotary" + kind : "none";
+  return "    x = getattr(self.blocks, \"" + block_name(i, config) + "\").forward(x, bias" + kind +
+         ", hidden_rows" + kind + ", causal" + kind + ", " + rotary +
+         ", none if len(caches) == 0 else caches[" + layer + "], past" +
+         (config.cross_attention ? ", read[" + layer + "], memory_bias, memory_hidden_rows" : "") + ")\n";
+}
+
 std::string stack_source(const TransformerConfig& config) {
+  std::string rotary_tables, masks;
+  std::array<bool, 2> has{};  // layers without and with a window
+  for (const auto i : c10::irange(config.num_layers)) has[config.has_window(i)] = true;
   const bool biased = config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
   const bool cross = config.cross_attention;
+  for (const bool window : {false, true}) {
+    if (!has[window]) continue;
+    const std::string kind = kind_of(window);
+    rotary_tables += fill(kRotaryTable, {{"kind", kind}, {"rotary", rotary_source(config, window)}});
+    masks += fill(kMask, {{"kind", kind},
+                          {"reach", reach_of(config, window)},
+                          {"causal", config.shape == Shape::kDecoder ? "True" : "False"},
+                          {"position_bias", biased ? fill(kPositionBias, {{"kind", kind}}) : "pass"}});
+  }
   std::string source = fill(kStack, {{"bool", kBoolCode},
                                      {"causal", config.shape == Shape::kDecoder ? "True" : "False"},
                                      {"biased", biased ? "True" : "False"},
                                      {"head_dim", std::to_string(config.head_size())},
                                      {"kv_heads", std::to_string(config.kv_heads())},
                                      {"layers", std::to_string(config.num_layers)},
-                                     {"rotary", rotary_source(config)},
-                                     {"position_bias", biased ? std::string(kPositionBias) : "pass"},
+                                     {"rotary_tables", rotary_tables},
                                      {"memory", cross ? std::string(kStackMemory) : ""},
                                      {"memory_mask", cross ? std::string(kMemoryMask) : "pass"},
                                      {"more_methods", more_methods(config)}});
-  for (const auto i : c10::irange(config.num_layers)) {
-    const std::string layer = std::to_string(i);
-    source += "    x = getattr(self.blocks, \"" + block_name(i, config) +
-              "\").forward(x, bias, hidden_rows, causal, rotary, none if len(caches) == 0 else caches[" +
-              layer + "], past" + (cross ? ", read[" + layer + "], memory_bias, memory_hidden_rows" : "") +
-              ")\n";
+  source += masks;
+  for (const auto i : c10::irange(config.num_layers)) source += layer_line(config, i);
+  return source + (config.has_final_norm() ? "    return self.final_norm.forward(x)\n" : "    return x\n");
+}
+
+std::string block_source(const TransformerConfig& config) {
+  if (config.sublayer_order != SublayerOrder::kSequential) {
+    const bool one_norm = config.sublayer_order == SublayerOrder::kParallelOneNorm;
+    return fill(kParallel, {{"fed", one_norm ? "normed" : "self.feed_forward_norm.forward(x)"}});
   }
-  const bool last_norm = config.norm_placement == NormPlacement::kPre;
-  return source + (last_norm ? "    return self.final_norm.forward(x)\n" : "    return x\n");
+  const auto with_cross = [&](std::string_view text, std::string_view cross) {
+    return fill(text, {{"cross", config.cross_attention ? std::string(cross) : "pass"}});
+  };
+  switch (config.norm_placement) {
+    case NormPlacement::kPre:
+      return with_cross(kPreNorm, kPreNormCross);
+    case NormPlacement::kPost:
+      return with_cross(kPostNorm, kPostNormCross);
+    case NormPlacement::kSandwich:
+      return std::string(kSandwich);
+    default:
+      return std::string(kBranchEnd);
+  }
 }
 
 }  // namespace
 
 ScriptPart block_part(const BlockImpl& block, const TransformerConfig& config) {
-  const bool pre = config.norm_placement == NormPlacement::kPre, cross = config.cross_attention;
+  const bool cross = config.cross_attention;
   ScriptPart part;
   part.class_name = cross ? "BlockWithMemory" : "Block";
   part.children = {{"attention_norm", norm_part(*block.attention_norm, config)},
                    {"attention", self_attention_part(*block.attention, config)},
-                   {"feed_forward_norm", norm_part(*block.feed_forward_norm, config)},
                    {"feed_forward", feed_forward_part(*block.feed_forward, config)}};
+  const auto add_norm = [&](const std::string& name, const Norm& norm) {
+    if (norm) part.children.push_back({name, norm_part(*norm, config)});
+  };
+  add_norm("feed_forward_norm", block.feed_forward_norm);
+  add_norm("attention_end_norm", block.attention_end_norm);
+  add_norm("feed_forward_end_norm", block.feed_forward_end_norm);
   if (cross) {
-    part.children.push_back({"cross_attention_norm", norm_part(*block.cross_attention_norm, config)});
+    add_norm("cross_attention_norm", block.cross_attention_norm);
     part.children.push_back({"cross_attention", cross_attention_part(*block.cross_attention, config)});
   }
-  part.source = fill(kBlockHead, {{"memory", cross ? std::string(kMemoryArguments) : ""}}) +
-                fill(pre ? kPreNorm : kPostNorm,
-                     {{"cross", !cross ? "pass" : std::string(pre ? kPreNormCross : kPostNormCross)}});
+  part.source =
+      fill(kBlockHead, {{"memory", cross ? std::string(kMemoryArguments) : ""}}) + block_source(config);
   return part;
 }
 

@@ -24,13 +24,23 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
       head_dim_(config.head_size()),
       kind_(config.attention),
       window_(config.attention_window),
+      query_key_norm_(config.query_key_norm),
       dropout_(config.attention_dropout),
       scale_(config.attention_scale),
+      softcap_(config.attention_softcap),
       output_dropout_(config.dropout) {
   const std::int64_t width = num_heads_ * head_dim_;
   const std::int64_t kv_width = num_kv_heads_ * head_dim_;
   qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.qkv_bias));
   out = register_module("out", Linear(width, config.hidden_size, config.attention_output_bias));
+  if (query_key_norm_ != QueryKeyNorm::kNone) {
+    const bool per_head = query_key_norm_ == QueryKeyNorm::kPerHead;
+    const auto norm = [&](std::int64_t size) {
+      return Norm(config.norm, per_head ? head_dim_ : size, config.layer_norm_eps, config.norm_bias);
+    };
+    query_norm = register_module("query_norm", norm(width));
+    key_norm = register_module("key_norm", norm(kv_width));
+  }
   if (kind_ == AttentionKind::kLinformer) {
     const auto projection = [&] {
       return Linear(config.max_positions, config.attention_projection, /*with_bias=*/false);
@@ -47,8 +57,10 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
 
 AttentionOptions SelfAttentionImpl::options_for(const SelfAttentionContext& context, const at::Tensor& q,
                                                 const at::Tensor& k) const {
-  AttentionOptions options{
-      .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.weights != nullptr};
+  AttentionOptions options{.dropout = is_training() ? dropout_ : 0.0,
+                           .scale = scale_,
+                           .softcap = softcap_,
+                           .need_weights = context.weights != nullptr};
   if (relative_keys) {
     const std::int64_t farthest = relative_keys->weight.size(0) / 2;
     const at::Tensor distances = relative_distances(q.size(2), k.size(2), q.device());
@@ -59,12 +71,24 @@ AttentionOptions SelfAttentionImpl::options_for(const SelfAttentionContext& cont
   return options;
 }
 
+// [B, T, n D] -> [B, n, T, D]
+at::Tensor SelfAttentionImpl::normed_heads(const at::Tensor& x, const Norm& norm) const {
+  switch (query_key_norm_) {
+    case QueryKeyNorm::kPerHead:
+      return norm->forward(x.unflatten(-1, {-1, head_dim_})).transpose(1, 2);
+    case QueryKeyNorm::kWhole:
+      return split_heads(norm->forward(x), head_dim_);
+    default:
+      return split_heads(x, head_dim_);
+  }
+}
+
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context,
                                       const at::Tensor& add_to) {
   const std::int64_t width = num_heads_ * head_dim_, kv_width = num_kv_heads_ * head_dim_;
   const auto projected = qkv(x).split_with_sizes({width, kv_width, kv_width}, -1);
-  at::Tensor q = split_heads(projected[0], head_dim_);
-  at::Tensor k = split_heads(projected[1], head_dim_);
+  at::Tensor q = normed_heads(projected[0], query_norm);
+  at::Tensor k = normed_heads(projected[1], key_norm);
   at::Tensor v = split_heads(projected[2], head_dim_);
   if (context.rotary != nullptr) {
     q = context.rotary->rotate(q);

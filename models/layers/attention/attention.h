@@ -4,6 +4,7 @@
 #include "models/layers/attention/masks.h"
 #include "models/layers/attention/positions.h"
 #include "models/layers/linear.h"
+#include "models/layers/norm.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
@@ -25,8 +26,8 @@ struct SelfAttentionContext {
 
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
 /// al., 2023). x [B, T, C] to [B, T, C], added to `add_to` if given. One projection computes queries, keys
-/// and values: qkv.weight [(H + 2 Hkv) D, C]. With Shaw et al.'s (2018) positions, all heads share tables of
-/// 2 k
+/// and values: qkv.weight [(H + 2 Hkv) D, C]. query_norm and key_norm act before the rotation. With Shaw et
+/// al.'s (2018) positions, all heads share tables of 2 k
 /// + 1 distances, k = relative_max_distance. For kinds other than AttentionKind::kFull see
 /// efficient_attention.h; their mask has only causal and key_mask.
 class SelfAttentionImpl : public torch::nn::Module {
@@ -36,6 +37,7 @@ class SelfAttentionImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const SelfAttentionContext& context, const at::Tensor& add_to = {});
 
   Linear qkv{nullptr}, out{nullptr};
+  Norm query_norm{nullptr}, key_norm{nullptr};                 // empty unless config.query_key_norm
   Linear key_projection{nullptr}, value_projection{nullptr};   // [projection, max_positions]; only kLinformer
   Embedding relative_keys{nullptr}, relative_values{nullptr};  // [2 k + 1, D]; empty unless kShaw
 
@@ -43,13 +45,16 @@ class SelfAttentionImpl : public torch::nn::Module {
   AttentionOptions options_for(const SelfAttentionContext& context, const at::Tensor& q,
                                const at::Tensor& k) const;
 
+  at::Tensor normed_heads(const at::Tensor& x, const Norm& norm) const;
+
   AttentionOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const SelfAttentionContext& context) const;
 
   std::int64_t num_heads_, num_kv_heads_, head_dim_;
   AttentionKind kind_;
   std::int64_t window_;
-  double dropout_, scale_, output_dropout_;
+  QueryKeyNorm query_key_norm_;
+  double dropout_, scale_, softcap_, output_dropout_;
 };
 TORCH_MODULE(SelfAttention);
 

@@ -9,10 +9,19 @@
 namespace zoo {
 namespace {
 
+// Keys on a query's left, and in an encoder on its right, that its window holds.
+std::int64_t reach_of(const MaskShape& shape) {
+  if (shape.window == 0) return shape.keys;
+  return shape.causal ? shape.window - 1 : shape.window / 2;
+}
+
 // [T, S], true where query t may see key s; the queries are the last T of S positions.
-at::Tensor causal_visibility(const MaskShape& shape, const at::Device& device) {
+at::Tensor visible_pairs(const MaskShape& shape, const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kBool).device(device);
-  return at::ones({shape.queries, shape.keys}, options).tril(shape.keys - shape.queries);
+  const std::int64_t past = shape.keys - shape.queries, reach = reach_of(shape);
+  return at::ones({shape.queries, shape.keys}, options)
+      .triu(past - reach)
+      .tril(shape.causal ? past : past + reach);
 }
 
 }  // namespace
@@ -22,11 +31,12 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
   TORCH_CHECK(!shape.causal || shape.keys >= shape.queries, "a causal mask needs at least as many keys (",
               shape.keys, ") as queries (", shape.queries, ")");
   AttentionMask mask;
-  // A single query in last place sees every key.
+  // A single query in last place sees every key that its window holds.
   const bool hides_future = shape.causal && shape.queries > 1;
+  const bool hides_distant = reach_of(shape) < shape.keys - 1;
   if (!attention_mask.defined()) {
-    if (!hides_future) return mask;
-    if (shape.queries == shape.keys) {
+    if (!hides_future && !hides_distant) return mask;
+    if (shape.queries == shape.keys && !hides_distant) {
       mask.causal = true;
       return mask;
     }
@@ -37,9 +47,9 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
 
   at::Tensor visible;  // [B or 1, 1, T or 1, S]
   if (attention_mask.defined()) visible = attention_mask.to(device).ne(0).unsqueeze(1).unsqueeze(1);
-  if (hides_future) {
-    const at::Tensor past = causal_visibility(shape, device);
-    visible = visible.defined() ? visible & past : past.unsqueeze(0).unsqueeze(0);
+  if (hides_future || hides_distant) {
+    const at::Tensor pairs = visible_pairs(shape, device);
+    visible = visible.defined() ? visible & pairs : pairs.unsqueeze(0).unsqueeze(0);
   }
   const at::Tensor hidden_rows = visible.any(-1, /*keepdim=*/true).logical_not();
   // Checking for such a row synchronises an accelerator; multiplying by the mask does not.
@@ -56,7 +66,8 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
 
 AttentionMask with_bias(AttentionMask mask, const at::Tensor& bias) {
   if (mask.causal) {
-    const at::Tensor past = causal_visibility({.queries = bias.size(2), .keys = bias.size(3)}, bias.device());
+    const MaskShape shape{.queries = bias.size(2), .keys = bias.size(3), .causal = true};
+    const at::Tensor past = visible_pairs(shape, bias.device());
     mask.bias = bias.masked_fill(past.logical_not(), -std::numeric_limits<double>::infinity());
     mask.causal = false;
   } else {

@@ -10,6 +10,7 @@ struct MaskShape {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   bool causal = false;
+  std::int64_t window = 0;  // TransformerConfig::sliding_window; 0: none
 };
 
 /// Makes the mask for `attention_mask` [B, S] (1 keeps, 0 hides; any integer or bool type); undefined means

@@ -11,9 +11,14 @@ namespace zoo {
 /// Throws c10::Error for an odd hidden_size.
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size);
 
+/// Share of each of `pairs` frequencies that YaRN (RopeScalingKind::kYarn) does not divide by its factor,
+/// [pairs]: 1 for the first, 0 for the last.
+at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling);
+
 /// Rotary position embedding (Su et al., 2021) over the head dimension D: rotates the pair (x[i], x[i + D/2])
 /// by the angle position * theta^(-2i / D), so that q_m . k_n depends only on m - n. Pairs dimensions as
-/// Llama does. `scaling` lowers the angles for longer contexts.
+/// Llama does. `scaling` lowers the angles for longer contexts. If a head has more than D dimensions, the
+/// others stay as they are.
 struct RotaryTable {
   at::Tensor cos, sin;  // [T, D] or [B, 1, T, D], each half repeated
 
@@ -21,7 +26,10 @@ struct RotaryTable {
   static RotaryTable make(const at::Tensor& positions, std::int64_t head_dim, double theta,
                           const RopeScaling& scaling = {});
 
-  /// Rotates x [B, H, T, D].
+  /// The table of a model's layers with, or without, a sliding window.
+  static RotaryTable make(const at::Tensor& positions, const TransformerConfig& config, bool window);
+
+  /// Rotates the first D dimensions of x [B, H, T, at least D].
   at::Tensor rotate(const at::Tensor& x) const;
 };
 

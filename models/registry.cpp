@@ -13,7 +13,9 @@
 namespace zoo {
 
 // Each is defined in the file of models/families that has its name.
-Family gpt2(), llama(), qwen2(), t5(), bert(), roberta(), distilbert(), albert();
+Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
+Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt();
+Family t5(), bert(), roberta(), distilbert(), albert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
 namespace {
@@ -34,7 +36,18 @@ const std::vector<Family>& families() {
   static const std::vector<Family> all{
       gpt2(),
       llama(),
+      mistral(),
       qwen2(),
+      qwen3(),
+      gemma(),
+      gemma2(),
+      gemma3(),
+      olmo2(),
+      phi3(),
+      smollm3(),
+      starcoder2(),
+      gpt_neox(),
+      opt(),
       t5(),
       bert(),
       roberta(),

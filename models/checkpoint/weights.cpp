@@ -18,7 +18,6 @@ std::string shape_text(at::IntArrayRef sizes) {
   return text.str();
 }
 
-// Hugging Face's classes store a model without biases with zero biases.
 bool is_bias(const std::string& name) {
   return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0;
 }
@@ -29,9 +28,24 @@ std::string weight_beside(const std::string& bias) {
 
 // Rows of the parameter that each name holds.
 std::vector<std::int64_t> rows_of(const WeightName& name, const at::Tensor& parameter) {
-  if (!name.rows.empty()) return name.rows;
+  if (!name.rows.empty() && name.layout != WeightLayout::kByHead) return name.rows;
   return std::vector<std::int64_t>(name.theirs.size(),
                                    parameter.size(0) / static_cast<std::int64_t>(name.theirs.size()));
+}
+
+// Rows [queries; keys; values], each of all heads, to rows of one head after the other.
+at::Tensor by_head(const at::Tensor& tensor, const WeightName& name) {
+  std::vector<at::Tensor> parts = tensor.split_with_sizes(name.rows, 0);
+  for (at::Tensor& part : parts) part = part.unflatten(0, {name.groups, -1});
+  return at::cat(parts, 1).flatten(0, 1);
+}
+
+at::Tensor from_heads(const at::Tensor& tensor, const WeightName& name) {
+  std::vector<std::int64_t> rows = name.rows;
+  for (std::int64_t& count : rows) count /= name.groups;
+  std::vector<at::Tensor> parts = tensor.unflatten(0, {name.groups, -1}).split_with_sizes(rows, 1);
+  for (at::Tensor& part : parts) part = part.flatten(0, 1);
+  return at::cat(parts, 0);
 }
 
 // Matches one model with one set of files.
@@ -56,7 +70,8 @@ class Matcher {
         check_shapes(name, *parameter);
       } else if (is_of_a_head(table_, name.theirs.front())) {
         for (const std::string& theirs : name.theirs) of_other_heads.insert(stored(theirs));
-      } else if (is_bias(name.ours) && parameters_.contains(weight_beside(name.ours))) {
+      } else if (table_.has_all_biases && is_bias(name.ours) &&
+                 parameters_.contains(weight_beside(name.ours))) {
         for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
       }
     }
@@ -151,6 +166,7 @@ at::Tensor read_weight(const WeightName& name, const Matcher& matcher, const Wei
     parts.push_back(name.layout == WeightLayout::kTransposed ? part.t() : part);
   }
   at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
+  if (name.layout == WeightLayout::kByHead) weight = from_heads(weight, name);
   const at::Tensor mapped = weight;
   weight = weight.to(options.dtype);
   if (options.trainable) {
@@ -206,7 +222,9 @@ NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, con
   const auto parts = tensor.split_with_sizes(rows_of(name, tensor), 0);
   for (std::size_t i = 0; i < name.theirs.size(); ++i) {
     const bool transposed = name.layout == WeightLayout::kTransposed;
-    tensors.emplace_back(with_prefix(table, name.theirs[i]), transposed ? parts[i].t() : parts[i]);
+    at::Tensor part = transposed ? parts[i].t() : parts[i];
+    if (name.layout == WeightLayout::kByHead) part = by_head(part, name);
+    tensors.emplace_back(with_prefix(table, name.theirs[i]), std::move(part));
   }
   return tensors;
 }
@@ -218,7 +236,7 @@ NamedTensors export_weights(const Model& model, const WeightTable& table) {
     at::Tensor weight;
     if (const at::Tensor* parameter = parameters.find(name.ours)) {
       weight = parameter->detach();
-    } else if (is_bias(name.ours) && parameters.contains(weight_beside(name.ours))) {
+    } else if (table.has_all_biases && is_bias(name.ours) && parameters.contains(weight_beside(name.ours))) {
       const at::Tensor& beside = parameters[weight_beside(name.ours)];
       weight = at::zeros({beside.size(0)}, beside.options().requires_grad(false));
     } else {

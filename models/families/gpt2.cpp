@@ -70,6 +70,7 @@ WeightTable weights(const C& config) {
   };
   // clang-format on
   table.prefix = "transformer.";
+  table.has_all_biases = true;
   table.unprefixed = table.of_heads = {"lm_head.", "score."};
   if (config.tie_word_embeddings) {
     table.tied = {{"lm_head.weight", "wte.weight"}};

@@ -10,12 +10,10 @@ namespace {
 using C = TransformerConfig;
 
 ConfigKeys keys() {
-  return {"Llama", concatenated(llama_keys(),
-                                {
-                                    optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
-                                    optional_key("mlp_bias", &C::feed_forward_bias),
-                                    expected_key("sliding_window", nullptr),
-                                })};
+  return {"Llama", concatenated({llama_keys(),
+                                 rope_keys(),
+                                 {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
+                                  expected_key("sliding_window", nullptr)}})};
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
@@ -71,9 +69,7 @@ Family llama() {
       .description =
           "Llama (Touvron et al., 2023): causal decoder, pre-RMSNorm, rotary positions, SwiGLU, grouped "
           "heads",
-      .heads = {{Head::kCausalLm, "LlamaForCausalLM"},
-                {Head::kBase, "LlamaModel"},
-                {Head::kSequenceClassification, "LlamaForSequenceClassification"}},
+      .heads = decoder_heads("Llama"),
       .base = llama_base(),
       .keys = keys(),
       .presets = {{"llama-tiny", "characters on a CPU, with Llama's parts", tiny()},

@@ -1,7 +1,5 @@
 // Qwen2 and Qwen2.5 (Yang et al., 2024): a Llama with biases in the projections to queries, keys and values.
 
-#include <nlohmann/json.hpp>
-
 #include "models/decoder/decoder.h"
 #include "models/families/shared.h"
 
@@ -15,13 +13,6 @@ C base() {
   config.qkv_bias = true;
   config.max_positions = 32768;
   return config;
-}
-
-// Layers whose attention is a sliding window have no weights of their own: only this key tells of them.
-void read_layer_types(const ConfigReader& reader, C&) {
-  if (!reader.has("layer_types")) return;
-  for (const nlohmann::json& type : reader.at("layer_types"))
-    if (type != "full_attention") reader.refuse("layer_types", "expected full_attention for every layer");
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
@@ -44,16 +35,12 @@ Family qwen2() {
   return {
       .model_type = "qwen2",
       .description = "Qwen2 (Yang et al., 2024): Llama with biases of queries, keys and values",
-      .heads = {{Head::kCausalLm, "Qwen2ForCausalLM"},
-                {Head::kBase, "Qwen2Model"},
-                {Head::kSequenceClassification, "Qwen2ForSequenceClassification"}},
+      .heads = decoder_heads("Qwen2"),
       .base = base(),
-      .keys = {"Qwen2", concatenated(llama_keys(),
-                                     {
-                                         required_key("num_key_value_heads", &C::num_kv_heads),
-                                         expected_key("use_sliding_window", false),
-                                         {"layer_types", read_layer_types, {}},
-                                     })},
+      .keys = {"Qwen2", concatenated({llama_keys(),
+                                      rope_keys(),
+                                      qwen_window_keys(),
+                                      {required_key("num_key_value_heads", &C::num_kv_heads)}})},
       .presets = {{"qwen2.5-0.5b", "Qwen2.5 0.5B", sized(896, 24, 14, 2, 4864)},
                   {"qwen2.5-1.5b", "Qwen2.5 1.5B", sized(1536, 28, 12, 2, 8960)},
                   {"qwen2.5-3b", "Qwen2.5 3B", sized(2048, 36, 16, 2, 11008)}},

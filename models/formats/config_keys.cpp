@@ -163,6 +163,19 @@ ConfigKey required_key(const std::string& name, std::int64_t TransformerConfig::
   return key;
 }
 
+ConfigKey nullable_key(const std::string& name, ConfigKey::Field field) {
+  ConfigKey key = optional_key(name, field);
+  key.read = [name, field, read = key.read](const ConfigReader& reader, TransformerConfig& config) {
+    if (!reader.is_null(name.c_str())) return read(reader, config);
+    std::visit([&](auto member) { config.*member = {}; }, field);
+  };
+  key.write = [name, field](const TransformerConfig& config, json& json) {
+    const nlohmann::json value = written(config, field);
+    json[name] = value == 0 ? nlohmann::json() : value;
+  };
+  return key;
+}
+
 ConfigKey own_key(const std::string& name, std::vector<ConfigKey::Field> fields, bool absent) {
   ConfigKey key = optional_key(name, std::move(fields));
   key.write = [name, absent, first = key.fields.front()](const TransformerConfig& config, json& json) {

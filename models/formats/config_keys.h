@@ -36,6 +36,9 @@ ConfigKey optional_key(const std::string& name, ConfigKey::Field field);
 ConfigKey required_key(const std::string& name, std::int64_t TransformerConfig::*field,
                        const std::string& older_name = "");
 
+/// A number for which null, as files say it, means 0: none. An absent key leaves the field as it is.
+ConfigKey nullable_key(const std::string& name, ConfigKey::Field field);
+
 /// Written only if the field differs from `absent`, since Hugging Face's class has no such key.
 ConfigKey own_key(const std::string& name, std::vector<ConfigKey::Field> fields, bool absent);
 

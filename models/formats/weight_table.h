@@ -11,6 +11,9 @@ namespace zoo {
 enum class WeightLayout {
   kSame,
   kTransposed,  ///< [in, out], like GPT-2's Conv1D
+  /// Queries, keys and values of each key/value head together (GPT-NeoX, BLOOM, Falcon): `groups` groups,
+  /// each with its share of our `rows`.
+  kByHead,
 };
 
 /// One line of a family's table: our parameter and the checkpoint tensors that hold it. "{}" stands for the
@@ -21,6 +24,7 @@ struct WeightName {
   WeightLayout layout = WeightLayout::kSame;
   /// Rows of each of several names; empty: all have the same number.
   std::vector<std::int64_t> rows = {};
+  std::int64_t groups = 0;  // of kByHead
 };
 
 /// All weight names of a family.
@@ -36,6 +40,8 @@ struct WeightTable {
   std::vector<std::pair<std::string, std::string>> tied;
   /// {ending, older ending}: if a file lacks a name with the first, it may have one with the second.
   std::vector<std::pair<std::string, std::string>> renamed;
+  /// Hugging Face's class always has biases: those that the model lacks are zeros in files.
+  bool has_all_biases = false;
   /// Unused buffers of old checkpoints, with "{}" for the layer number.
   std::vector<std::string> ignored;
 };

@@ -11,13 +11,17 @@ from transformers import LlamaConfig
 
 
 def random_rope(draw):
-    kind = draw.choice(["default", "linear", "llama3"])
+    kind = draw.choice(["default", "linear", "llama3", "yarn"])
     rope = {"rope_theta": draw.choice([100.0, 10000.0, 500000.0]), "rope_type": kind}
     if kind != "default":
         rope["factor"] = draw.choice([2.0, 3.5, 8.0])
     if kind == "llama3":  # within so few positions that frequencies are treated in every way
         rope.update(low_freq_factor=draw.choice([1.0, 1.5]), high_freq_factor=draw.choice([2.0, 4.0]),
                     original_max_position_embeddings=draw.choice([8, 20, 30]))
+    if kind == "yarn":
+        rope.update(original_max_position_embeddings=draw.choice([8, 20, 30]), truncate=draw.random() < 0.5,
+                    beta_fast=draw.choice([4.0, 32.0]), beta_slow=draw.choice([0.5, 1.0]),
+                    attention_factor=draw.choice([None, 0.9]), mscale=draw.choice([None, 0.7]), mscale_all_dim=0.8)
     return rope
 
 

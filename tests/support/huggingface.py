@@ -10,6 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
+CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
+          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
@@ -20,7 +22,8 @@ def randomize(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_norm_weight = ("norm" in name.lower() or ".ln_" in name) and name.endswith(".weight")
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if is_norm_weight else 0.0))
+            is_one = is_norm_weight and not model.config.model_type.startswith("gemma")  # which adds 1 itself
+            parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if is_one else 0.0))
     return model.eval()
 
 
@@ -31,7 +34,7 @@ def random_model(cls, config, seed):
 
 
 def is_causal(model):
-    return model.config.model_type in ("gpt2", "llama", "qwen2")
+    return model.config.model_type in CAUSAL
 
 
 def is_encoder_decoder(model):
@@ -140,18 +143,22 @@ def expected_tensors(model, head, inputs):
         output.loss.backward()
         tensors["loss"] = output.loss
         for name, parameter in model.named_parameters():
+            if model.config.model_type == "gpt_neox":  # whose files keep an older name
+                name = name.replace("lm_head.", "embed_out.")
             # A weight that nothing reads has none: the bias beside an untied output projection.
             tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 
 def without_hidden_rows(model, name, tensor, mask):
-    """A query whose keys are all hidden (left padding under a causal mask) has no defined answer: transformers
-    spreads its attention evenly, the zoo gives zeros."""
+    """A query whose keys are all hidden (left padding under a causal mask, or padding that fills its window) has no
+    defined answer: transformers spreads its attention evenly, the zoo gives zeros."""
     kind = name.split(".")[0]
     if not is_causal(model) or kind in ("loss", "grad") or tensor.dim() < 3:
         return tensor
-    seen = mask.cumsum(-1) > 0
+    kept = mask.cumsum(-1)
+    window = getattr(model.config, "sliding_window", None) or mask.size(-1)
+    seen = kept > torch.nn.functional.pad(kept, (window, 0))[:, :mask.size(-1)]
     return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
 
 

@@ -1,0 +1,53 @@
+// Gemma (Mesnard et al., 2024): a Llama whose norms multiply by 1 + w, with GeGLU, wide heads and embeddings
+// that are scaled by sqrt(C) and tied.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+// transformers reads "gelu" as its approximation, with which Gemma was trained.
+ConfigKey gelu_key() {
+  ConfigKey key = activation_key("hidden_act", ActivationUse::kGate);
+  key.read = [read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (config.activation == Activation::kGeGlu) config.activation = Activation::kGeGluTanh;
+  };
+  return key;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+        std::int64_t inner) {
+  C config = gemma_base();
+  config.vocab_size = 256000;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = kv_heads;
+  config.intermediate_size = inner;
+  return config;
+}
+
+}  // namespace
+
+Family gemma() {
+  return {
+      .model_type = "gemma",
+      .description = "Gemma (Mesnard et al., 2024): Llama with norms of 1 + w, GeGLU, scaled embeddings",
+      .heads = decoder_heads("Gemma"),
+      .base = gemma_base(),
+      .keys = {"Gemma", concatenated({llama_keys(),
+                                      rope_keys(),
+                                      {gelu_key(), attention_bias_key(),
+                                       expected_key("use_bidirectional_attention", false)}})},
+      .presets = {{"gemma-2b", "Gemma 2B", sized(2048, 18, 8, 1, 16384)},
+                  {"gemma-7b", "Gemma 7B", sized(3072, 28, 16, 16, 24576)}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

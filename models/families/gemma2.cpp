@@ -1,0 +1,55 @@
+// Gemma 2 (Riviere et al., 2024): a Gemma with norms before and after each sublayer, capped scores and
+// logits, and a sliding window in every other layer.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = gemma_base();
+  config.norm_placement = NormPlacement::kSandwich;
+  config.sliding_window = 4096;
+  config.attention_scale = 1.0 / std::sqrt(256.0);
+  config.attention_softcap = 50.0;
+  config.logits_softcap = 30.0;
+  return config;
+}
+
+bool has_window(std::int64_t layer) {
+  return layer % 2 == 0;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 256000;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = heads / 2;
+  config.intermediate_size = inner;
+  for (std::int64_t i = 0; i < layers; ++i) config.window_layers.push_back(has_window(i));
+  return config;
+}
+
+}  // namespace
+
+Family gemma2() {
+  return {
+      .model_type = "gemma2",
+      .description =
+          "Gemma 2 (Riviere et al., 2024): Gemma with more norms, softcaps, windows in every other layer",
+      .heads = decoder_heads("Gemma2"),
+      .base = base(),
+      .keys = {"Gemma 2", concatenated({gemma2_keys(), rope_keys(), {layer_types_key(has_window)}})},
+      .presets = {{"gemma-2-2b", "Gemma 2 2B", sized(2304, 26, 8, 9216)},
+                  {"gemma-2-9b", "Gemma 2 9B", sized(3584, 42, 16, 14336)}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

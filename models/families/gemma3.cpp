@@ -1,0 +1,96 @@
+// Gemma 3 (Kamath et al., 2025), its text models: a Gemma 2 with norms of queries and keys in place of
+// softcaps; five layers of six have a window, and their rotary positions a base of their own.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = gemma_base();
+  config.norm_placement = NormPlacement::kSandwich;
+  config.query_key_norm = QueryKeyNorm::kPerHead;
+  config.sliding_window = 4096;
+  config.attention_scale = 1.0 / std::sqrt(256.0);
+  config.max_positions = 131072;
+  config.rope_theta = 1e6;
+  config.window_rope_theta = 1e4;
+  return config;
+}
+
+bool has_window(std::int64_t layer) {
+  return layer % 6 != 5;
+}
+
+// transformers 5 keeps the two bases in rope_parameters, one object for each type of layer; 4 in
+// rope_theta and rope_local_base_freq.
+void read_ropes(const ConfigReader& reader, C& config) {
+  if (!reader.has("rope_parameters") || !reader.at("rope_parameters").contains("full_attention")) {
+    config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
+    return rope_key().read(reader, config);
+  }
+  const ConfigReader both(reader.at("rope_parameters"), reader.source() + ": rope_parameters");
+  const auto of_type = [&](const char* type, C& part) {
+    nlohmann::json wrapped{{"rope_parameters", both.at(type)}};
+    rope_key().read(ConfigReader(wrapped, both.source() + ": " + type), part);
+  };
+  of_type("full_attention", config);
+  if (!both.has("sliding_attention")) return;
+  C local = config;
+  local.rope_scaling = {};
+  of_type("sliding_attention", local);
+  if (local.rope_scaling.kind != RopeScalingKind::kNone)
+    both.refuse("sliding_attention", "expected a rope_type of default");
+  config.window_rope_theta = local.rope_theta;
+}
+
+void write_ropes(const C& config, nlohmann::json& json) {
+  rope_key().write(config, json);
+  json["rope_local_base_freq"] = config.window_rope_theta;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+        std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 262144;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = kv_heads;
+  config.intermediate_size = inner;
+  config.sliding_window = 512;
+  config.max_positions = 32768;
+  for (std::int64_t i = 0; i < layers; ++i) config.window_layers.push_back(has_window(i));
+  return config;
+}
+
+}  // namespace
+
+Family gemma3() {
+  return {
+      .model_type = "gemma3_text",
+      .description =
+          "Gemma 3 (Kamath et al., 2025), text: Gemma 2 with norms of queries and keys, no softcaps",
+      .heads = {{Head::kCausalLm, "Gemma3ForCausalLM"},
+                {Head::kBase, "Gemma3TextModel"},
+                {Head::kSequenceClassification, "Gemma3TextForSequenceClassification"}},
+      .base = base(),
+      .keys = {"Gemma 3",
+               concatenated({gemma2_keys(),
+                             {layer_types_key(has_window),
+                              // transformers does not cap the scores of Gemma 3, whatever the key says.
+                              expected_key("attn_logit_softcapping", nullptr),
+                              {"rope_theta", read_ropes, write_ropes}}})},
+      .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
+                  {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,122 @@
+// GPT-NeoX (Black et al., 2022) and Pythia (Biderman et al., 2023): attention and feed-forward network side
+// by side, rotary positions over a quarter of each head; the rows of queries, keys and values alternate by
+// head.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.position = PositionKind::kRotary;
+  config.sublayer_order = SublayerOrder::kParallel;
+  config.activation = Activation::kGelu;
+  config.max_positions = 2048;
+  config.tie_word_embeddings = false;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+ConfigKey order_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    const bool parallel = reader.get_bool("use_parallel_residual", true);
+    config.sublayer_order = parallel ? SublayerOrder::kParallel : SublayerOrder::kSequential;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["use_parallel_residual"] = config.sublayer_order == SublayerOrder::kParallel;
+  };
+  return {"use_parallel_residual", read, write};
+}
+
+// Older files say rotary_emb_base for rope_theta; transformers 5 still reads it.
+std::vector<ConfigKey> rope() {
+  ConfigKey older = optional_key("rotary_emb_base", &C::rope_theta);
+  return {older, rope_key(), partial_rotary_key("rotary_pct", 0.25)};
+}
+
+ConfigKeys keys() {
+  return {"GPT-NeoX",
+          concatenated({{
+                            required_key("vocab_size", &C::vocab_size),
+                            required_key("hidden_size", &C::hidden_size),
+                            required_key("num_hidden_layers", &C::num_layers),
+                            required_key("num_attention_heads", &C::num_heads),
+                            required_key("intermediate_size", &C::intermediate_size),
+                            optional_key("max_position_embeddings", &C::max_positions),
+                            activation_key("hidden_act"),
+                            optional_key("layer_norm_eps", &C::layer_norm_eps),
+                            optional_key("initializer_range", &C::initializer_range),
+                            optional_key("attention_dropout", &C::attention_dropout),
+                            optional_key("hidden_dropout", {&C::dropout, &C::embedding_dropout}),
+                            optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
+                            optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                            order_key(),
+                            pad_token_key(),
+                            label_keys(),
+                        },
+                        rope()})};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"embed_in.weight"}}, {"score.weight", {"score.weight"}}};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"stack.blocks.{}.attention_norm",    {"layers.{}.input_layernorm"}},
+      {"stack.blocks.{}.feed_forward_norm", {"layers.{}.post_attention_layernorm"}},
+      {"stack.blocks.{}.attention.qkv",     {"layers.{}.attention.query_key_value"}, WeightLayout::kByHead,
+                                            query_key_value_rows(config), config.kv_heads()},
+      {"stack.blocks.{}.attention.out",     {"layers.{}.attention.dense"}},
+      {"stack.blocks.{}.feed_forward.up",   {"layers.{}.mlp.dense_h_to_4h"}},
+      {"stack.blocks.{}.feed_forward.down", {"layers.{}.mlp.dense_4h_to_h"}},
+      {"stack.final_norm",                  {"final_layer_norm"}},
+  });
+  // clang-format on
+  table.prefix = "gpt_neox.";
+  table.unprefixed = table.of_heads = {"embed_out.", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{"embed_out.weight", "embed_in.weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {"embed_out.weight"}});
+  }
+  // Buffers of older releases.
+  table.ignored = {"layers.{}.attention.bias", "layers.{}.attention.masked_bias",
+                   "layers.{}.attention.rotary_emb.inv_freq"};
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t vocabulary = 50304) {
+  C config = base();
+  config.vocab_size = vocabulary;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.rotary_dim = hidden / heads / 4;
+  return config;
+}
+
+}  // namespace
+
+Family gpt_neox() {
+  return {
+      .model_type = "gpt_neox",
+      .description =
+          "GPT-NeoX (Black et al., 2022), Pythia: parallel sublayers, rotary over a quarter of a head",
+      .heads = decoder_heads("GPTNeoX"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"pythia-70m", "Pythia 70M", sized(512, 6, 8)},
+                  {"pythia-160m", "Pythia 160M", sized(768, 12, 12)},
+                  {"pythia-410m", "Pythia 410M", sized(1024, 24, 16)},
+                  {"pythia-1b", "Pythia 1B", sized(2048, 16, 8)},
+                  {"gpt-neox-20b", "GPT-NeoX 20B", sized(6144, 44, 64, 50432)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,129 @@
+// OPT (Zhang et al., 2022): a GPT with ReLU, whose learned positions count the tokens that the attention mask
+// keeps.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.activation = Activation::kRelu;
+  config.position_count = PositionCount::kNotMasked;
+  config.position_offset = 2;
+  config.dropout = 0.1;
+  config.max_positions = 2048;
+  config.pad_token_id = 1;
+  config.trains_padding = false;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+ConfigKey placement_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    const bool before = reader.get_bool("do_layer_norm_before", true);
+    config.norm_placement = before ? NormPlacement::kPre : NormPlacement::kPost;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["do_layer_norm_before"] = config.norm_placement == NormPlacement::kPre;
+  };
+  return {"do_layer_norm_before", read, write};
+}
+
+// A narrower embedding would need projections without biases.
+ConfigKey embedding_size_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    if (reader.get_int("word_embed_proj_dim", config.hidden_size) != config.hidden_size)
+      reader.refuse("word_embed_proj_dim", "expected hidden_size, " + std::to_string(config.hidden_size));
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["word_embed_proj_dim"] = config.hidden_size;
+  };
+  return {"word_embed_proj_dim", read, write};
+}
+
+ConfigKeys keys() {
+  return {"OPT",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("hidden_size", &C::hidden_size),
+              required_key("num_hidden_layers", &C::num_layers),
+              required_key("num_attention_heads", &C::num_heads),
+              required_key("ffn_dim", &C::intermediate_size),
+              required_key("max_position_embeddings", &C::max_positions),
+              activation_key("activation_function"),
+              optional_key("init_std", &C::initializer_range),
+              optional_key("dropout", &C::dropout),
+              optional_key("attention_dropout", &C::attention_dropout),
+              optional_key("enable_bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              placement_key(),
+              embedding_size_key(),
+              pad_token_key(),
+              label_keys(),
+              expected_key("_remove_final_layer_norm", false),
+              expected_key("layer_norm_elementwise_affine", true),
+              expected_key("layerdrop", 0.0),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"decoder.embed_tokens.weight"}},
+                 {"embeddings.position.weight", {"decoder.embed_positions.weight"}},
+                 {"score.weight", {"score.weight"}}};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"stack.blocks.{}.attention_norm",    {"decoder.layers.{}.self_attn_layer_norm"}},
+      {"stack.blocks.{}.attention.qkv",     {"decoder.layers.{}.self_attn.q_proj",
+                                             "decoder.layers.{}.self_attn.k_proj",
+                                             "decoder.layers.{}.self_attn.v_proj"}},
+      {"stack.blocks.{}.attention.out",     {"decoder.layers.{}.self_attn.out_proj"}},
+      {"stack.blocks.{}.feed_forward_norm", {"decoder.layers.{}.final_layer_norm"}},
+      {"stack.blocks.{}.feed_forward.up",   {"decoder.layers.{}.fc1"}},
+      {"stack.blocks.{}.feed_forward.down", {"decoder.layers.{}.fc2"}},
+      {"stack.final_norm",                  {"decoder.final_layer_norm"}},
+  });
+  // clang-format on
+  table.prefix = "model.";
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{"lm_head.weight", "decoder.embed_tokens.weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+  }
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
+  C config = base();
+  config.vocab_size = 50272;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  return config;
+}
+
+}  // namespace
+
+Family opt() {
+  return {
+      .model_type = "opt",
+      .description = "OPT (Zhang et al., 2022): GPT with ReLU and positions that skip what the mask hides",
+      .heads = decoder_heads("OPT"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"opt-125m", "OPT 125M", sized(768, 12, 12)},
+                  {"opt-1.3b", "OPT 1.3B", sized(2048, 24, 32)},
+                  {"opt-6.7b", "OPT 6.7B", sized(4096, 32, 32)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

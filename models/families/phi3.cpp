@@ -1,0 +1,76 @@
+// Phi-3 and Phi-4 (Abdin et al., 2024): a Llama whose checkpoints hold queries, keys and values as one
+// weight, and gate and up projection as another; heads may rotate in part.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.layer_norm_eps = 1e-5;
+  config.max_positions = 4096;
+  config.pad_token_id = 32000;
+  return config;
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table = llama_weights(config);
+  for (WeightName& name : table.names) {
+    if (name.ours.ends_with(".qkv.weight")) name = {name.ours, {"layers.{}.self_attn.qkv_proj.weight"}};
+    if (name.ours.ends_with(".up.weight")) name = {name.ours, {"layers.{}.mlp.gate_up_proj.weight"}};
+  }
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 32064;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.intermediate_size = inner;
+  return config;
+}
+
+C phi3_mini() {
+  C config = sized(3072, 32, 32, 8192);
+  config.sliding_window = 2047;
+  return config;
+}
+
+C phi4() {
+  C config = sized(5120, 40, 40, 17920);
+  config.vocab_size = 100352;
+  config.num_kv_heads = 10;
+  config.max_positions = 16384;
+  config.rope_theta = 250000.0;
+  config.pad_token_id = 100349;
+  return config;
+}
+
+}  // namespace
+
+Family phi3() {
+  return {
+      .model_type = "phi3",
+      .description = "Phi-3 and Phi-4 (Abdin et al., 2024): Llama with joint weights and partial rotation",
+      .heads = decoder_heads("Phi3"),
+      .base = base(),
+      .keys = {"Phi-3", concatenated({llama_keys(),
+                                      {
+                                          rope_key(),
+                                          partial_rotary_key("partial_rotary_factor", 1.0),
+                                          nullable_key("sliding_window", &C::sliding_window),
+                                          optional_key("resid_pdrop", &C::dropout),
+                                      }})},
+      .presets = {{"phi-3-mini-4k", "Phi-3 mini, 3.8B", phi3_mini()}, {"phi-4", "Phi-4, 14B", phi4()}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

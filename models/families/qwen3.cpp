@@ -1,0 +1,53 @@
+// Qwen3 (Yang et al., 2025): a Llama with RMSNorm of each head's queries and keys.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.query_key_norm = QueryKeyNorm::kPerHead;
+  config.head_dim = 128;
+  config.max_positions = 32768;
+  return config;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 151936;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = 8;
+  config.intermediate_size = inner;
+  config.max_positions = 40960;
+  config.rope_theta = 1e6;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+}  // namespace
+
+Family qwen3() {
+  return {
+      .model_type = "qwen3",
+      .description = "Qwen3 (Yang et al., 2025): Llama with norms of queries and keys",
+      .heads = decoder_heads("Qwen3"),
+      .base = base(),
+      .keys = {"Qwen3",
+               concatenated({llama_keys(), rope_keys(), qwen_window_keys(), {attention_bias_key()}})},
+      .presets = {{"qwen3-0.6b", "Qwen3 0.6B", sized(1024, 28, 16, 3072)},
+                  {"qwen3-1.7b", "Qwen3 1.7B", sized(2048, 28, 16, 6144)},
+                  {"qwen3-4b", "Qwen3 4B", sized(2560, 36, 32, 9728)}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

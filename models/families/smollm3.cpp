@@ -1,0 +1,82 @@
+// SmolLM3 (Bakouch et al., 2025): a Llama in which every fourth layer has no positions.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.num_kv_heads = 4;
+  config.max_positions = 32768;
+  config.rope_theta = 2e6;
+  config.tie_word_embeddings = true;
+  config.pad_token_id = 128004;
+  return config;
+}
+
+// no_rope_layers has 1 for a layer with rotary positions and 0 for one without.
+void read_rotary_layers(const ConfigReader& reader, C& config) {
+  config.rotary_layers.clear();
+  const std::int64_t interval = reader.get_int("no_rope_layer_interval", 4);
+  if (interval <= 0) reader.refuse("no_rope_layer_interval", "expected a positive number");
+  if (!reader.has("no_rope_layers")) {
+    for (std::int64_t i = 0; i < config.num_layers; ++i)
+      config.rotary_layers.push_back((i + 1) % interval != 0);
+    return;
+  }
+  const nlohmann::json& layers = reader.at("no_rope_layers");
+  if (!layers.is_array() || static_cast<std::int64_t>(layers.size()) != config.num_layers)
+    reader.refuse("no_rope_layers", "expected a list of 0 or 1 for each layer");
+  for (const nlohmann::json& layer : layers) {
+    if (layer != 0 && layer != 1) reader.refuse("no_rope_layers", "expected a list of 0 or 1 for each layer");
+    config.rotary_layers.push_back(layer == 1);
+  }
+}
+
+void write_rotary_layers(const C& config, nlohmann::json& json) {
+  for (std::int64_t i = 0; i < config.num_layers; ++i)
+    json["no_rope_layers"].push_back(config.rotates(i) ? 1 : 0);
+}
+
+C smollm3_3b() {
+  C config = base();
+  config.vocab_size = 128256;
+  config.hidden_size = 2048;
+  config.num_layers = 36;
+  config.num_heads = 16;
+  config.intermediate_size = 11008;
+  config.max_positions = 65536;
+  config.rope_theta = 5e6;
+  for (std::int64_t i = 0; i < config.num_layers; ++i) config.rotary_layers.push_back((i + 1) % 4 != 0);
+  return config;
+}
+
+}  // namespace
+
+Family smollm3() {
+  return {
+      .model_type = "smollm3",
+      .description = "SmolLM3 (Bakouch et al., 2025): Llama with no positions in every fourth layer",
+      .heads = decoder_heads("SmolLM3"),
+      .base = base(),
+      .keys = {"SmolLM3", concatenated({llama_keys(),
+                                        rope_keys(),
+                                        {
+                                            {"no_rope_layers", read_rotary_layers, write_rotary_layers},
+                                            attention_bias_key(),
+                                            optional_key("mlp_bias", &C::feed_forward_bias),
+                                            expected_key("use_sliding_window", false),
+                                        }})},
+      .presets = {{"smollm3-3b", "SmolLM3 3B", smollm3_3b()}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,98 @@
+// StarCoder2 (Lozhkov et al., 2024): rotary positions, few key/value heads and a sliding window as Mistral,
+// with LayerNorm, biases and an ungated feed-forward network as GPT-2.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.position = PositionKind::kRotary;
+  config.num_kv_heads = 2;
+  config.max_positions = 4096;
+  config.initializer_range = 0.018042;
+  config.initial_weights = InitialWeights::kNormal;
+  config.trains_padding = false;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"StarCoder2",
+          concatenated(
+              {{
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("hidden_size", &C::hidden_size),
+                   required_key("num_hidden_layers", &C::num_layers),
+                   required_key("num_attention_heads", &C::num_heads),
+                   optional_key("num_key_value_heads", &C::num_kv_heads),
+                   optional_key("head_dim", &C::head_dim),
+                   required_key("intermediate_size", &C::intermediate_size),
+                   optional_key("max_position_embeddings", &C::max_positions),
+                   activation_key("hidden_act"),
+                   optional_key("norm_epsilon", &C::layer_norm_eps),
+                   optional_key("initializer_range", &C::initializer_range),
+                   optional_key("use_bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
+                   optional_key("attention_dropout", &C::attention_dropout),
+                   optional_key("residual_dropout", &C::dropout),
+                   optional_key("embedding_dropout", &C::embedding_dropout),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   nullable_key("sliding_window", &C::sliding_window),
+                   pad_token_key(),
+                   label_keys(),
+               },
+               rope_keys()})};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table = llama_weights(config);
+  std::erase_if(table.names,
+                [](const WeightName& name) { return name.ours.find(".feed_forward.") != std::string::npos; });
+  table.names.push_back({"stack.blocks.{}.feed_forward.up.weight", {"layers.{}.mlp.c_fc.weight"}});
+  table.names.push_back({"stack.blocks.{}.feed_forward.down.weight", {"layers.{}.mlp.c_proj.weight"}});
+  if (config.feed_forward_bias) {
+    table.names.push_back({"stack.blocks.{}.feed_forward.up.bias", {"layers.{}.mlp.c_fc.bias"}});
+    table.names.push_back({"stack.blocks.{}.feed_forward.down.bias", {"layers.{}.mlp.c_proj.bias"}});
+  }
+  table.names.push_back({"stack.blocks.{}.attention_norm.bias", {"layers.{}.input_layernorm.bias"}});
+  table.names.push_back(
+      {"stack.blocks.{}.feed_forward_norm.bias", {"layers.{}.post_attention_layernorm.bias"}});
+  table.names.push_back({"stack.final_norm.bias", {"norm.bias"}});
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+        std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 49152;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = kv_heads;
+  config.intermediate_size = inner;
+  config.max_positions = 16384;
+  config.sliding_window = 4096;
+  config.rope_theta = 1e6;
+  return config;
+}
+
+}  // namespace
+
+Family starcoder2() {
+  return {
+      .model_type = "starcoder2",
+      .description = "StarCoder2 (Lozhkov et al., 2024): Mistral's attention, GPT-2's norms and feed-forward",
+      .heads = decoder_heads("Starcoder2"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"starcoder2-3b", "StarCoder2 3B", sized(3072, 30, 24, 2, 12288)},
+                  {"starcoder2-7b", "StarCoder2 7B", sized(4608, 32, 36, 4, 18432)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Makes the folders of golden/ of decoders that are relatives of Llama: tiny random checkpoints, and what transformers
+computes from them.
+
+Run by hand, with the Python of third_party/interop, when a fixture has to change:  python make_decoders.py [FAMILY …]
+
+Each case is a directory with config.json and model.safetensors, as transformers writes them, and expected.safetensors:
+  input_ids, attention_mask, labels     the inputs: rows without padding, padded on the left, padded on the right
+  logits (or last_hidden_state), loss   of those inputs
+  hidden_states.N, attentions.N         Hugging Face's indexing
+  grad.NAME                             of the loss, for each of named_parameters()
+"""
+
+import pathlib
+import sys
+
+import transformers as hub
+
+FOLDER = pathlib.Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent / "support"))
+import huggingface as hf  # noqa: E402
+
+SMALL = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 12, "vocab_size": 17,
+         "max_position_embeddings": 16, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+GROUPED = {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 16,
+           "intermediate_size": 20}
+YARN = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 8}
+# A window of 4 leaves each query of a padded row a key to see.
+MIXED = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 4}
+CLASSIFIER = {"num_labels": 3, "pad_token_id": 2}
+
+# folder: (name of the classes, configuration, changes of every case, further cases of a language model)
+FAMILIES = {
+    "qwen2": ("Qwen2", hub.Qwen2Config, {"num_key_value_heads": 2},
+              {"grouped": {**GROUPED, "vocab_size": 19, "max_position_embeddings": 64, "tie_word_embeddings": True,
+                           "rms_norm_eps": 1e-3}}),
+    "mistral": ("Mistral", hub.MistralConfig, {**GROUPED, "sliding_window": 4}, {}),
+    "qwen3": ("Qwen3", hub.Qwen3Config, {**GROUPED, "head_dim": 6, "rope_parameters": YARN}, {}),
+    "gemma": ("Gemma", hub.GemmaConfig, {**GROUPED, "head_dim": 6}, {}),
+    "gemma2": ("Gemma2", hub.Gemma2Config,
+               {**GROUPED, **MIXED, "head_dim": 6, "query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0,
+                "final_logit_softcapping": 3.0}, {}),
+    "gemma3_text": ("Gemma3", hub.Gemma3TextConfig, {**GROUPED, **MIXED, "head_dim": 6, "query_pre_attn_scalar": 9}, {}),
+    "olmo2": ("Olmo2", hub.Olmo2Config, GROUPED, {}),
+    "phi3": ("Phi3", hub.Phi3Config,
+             {**GROUPED, "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5}}, {}),
+    "smollm3": ("SmolLM3", hub.SmolLM3Config, {**GROUPED, "no_rope_layer_interval": 2}, {}),
+    "starcoder2": ("Starcoder2", hub.Starcoder2Config, {**GROUPED, "sliding_window": 4}, {}),
+    "gpt_neox": ("GPTNeoX", hub.GPTNeoXConfig,
+                 {"rope_parameters": {"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5}},
+                 {"sequential": {"use_parallel_residual": False, "attention_bias": False, "tie_word_embeddings": True}}),
+    "opt": ("OPT", hub.OPTConfig, {"ffn_dim": 12},
+            {"post-norm": {"do_layer_norm_before": False, "enable_bias": False, "pad_token_id": 1}}),
+}
+
+
+def cases(name, more):
+    """(case, head, class, changes)"""
+    text = "Gemma3Text" if name == "Gemma3" else name
+    yield "causal-lm", "causal-lm", name + "ForCausalLM", {}
+    yield "base", "base", text + "Model", {}
+    yield "sequence-classification", "sequence-classification", text + "ForSequenceClassification", CLASSIFIER
+    for case, changes in more.items():
+        yield case, "causal-lm", name + "ForCausalLM", changes
+
+
+def main():
+    for family in sys.argv[1:] or FAMILIES:
+        name, config, changes, more = FAMILIES[family]
+        for seed, (case, head, cls, others) in enumerate(cases(name, more), 1):
+            model = hf.random_model(getattr(hub, cls), config(**{**SMALL, **changes, **others}), seed)
+            hf.write_case(FOLDER / family / case, model, head, seed, model)
+
+
+if __name__ == "__main__":
+    main()

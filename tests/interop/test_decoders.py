@@ -1,0 +1,142 @@
+"""tzoo forward, generate and export beside transformers: random models of the decoders that are relatives of Llama."""
+
+import random
+import unittest
+
+import transformers
+from forward_parity import ForwardParity, hf
+from generation_parity import GenerationParity
+from test_llama import random_rope
+
+
+def layer_types(draw, layers):
+    return draw.choice([None, [draw.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]])
+
+
+def mistral(draw, layers):
+    return dict(sliding_window=draw.choice([None, 2, 4, 40]))
+
+
+def qwen3(draw, layers):
+    windows = draw.random() < 0.5
+    return dict(attention_bias=draw.random() < 0.5, use_sliding_window=windows, sliding_window=draw.choice([2, 5]),
+                max_window_layers=draw.choice([0, 1, 2]), layer_types=layer_types(draw, layers) if windows else None)
+
+
+def qwen2(draw, layers):
+    return {key: value for key, value in qwen3(draw, layers).items() if key != "attention_bias"}
+
+
+def gemma(draw, layers):
+    return dict(attention_bias=draw.random() < 0.5, hidden_act=draw.choice(["gelu_pytorch_tanh", "gelu", "silu", "relu"]))
+
+
+def gemma3(draw, layers):
+    ropes = {"full_attention": random_rope(draw),
+             "sliding_attention": {"rope_type": "default", "rope_theta": draw.choice([50.0, 1000.0])}}
+    return {**gemma2(draw, layers), "attn_logit_softcapping": None, "rope_parameters": ropes}
+
+
+def gemma2(draw, layers):
+    return dict(attention_bias=draw.random() < 0.5, hidden_activation=draw.choice(["gelu_pytorch_tanh", "gelu", "silu"]),
+                query_pre_attn_scalar=draw.choice([16, 50, 256]), sliding_window=draw.choice([2, 3, 40]),
+                attn_logit_softcapping=draw.choice([None, 2.0, 50.0]), final_logit_softcapping=draw.choice([None, 3.0, 30.0]),
+                layer_types=layer_types(draw, layers))
+
+
+def olmo2(draw, layers):
+    return dict(attention_bias=draw.random() < 0.5)
+
+
+def phi3(draw, layers):
+    rope = random_rope(draw)
+    if rope["rope_type"] != "default":  # of the others transformers lets Phi-3 have longrope alone
+        rope = {"rope_type": "default", "rope_theta": 100.0}
+    return dict(rope_parameters={**rope, "partial_rotary_factor": draw.choice([0.5, 1.0])}, resid_pdrop=0.1,
+                sliding_window=draw.choice([None, 4]))
+
+
+def smollm3(draw, layers):
+    return dict(attention_bias=draw.random() < 0.5, mlp_bias=draw.random() < 0.5, no_rope_layer_interval=draw.choice([1, 2, 3]),
+                no_rope_layers=draw.choice([None, [draw.choice([0, 1]) for _ in range(layers)]]))
+
+
+def starcoder2(draw, layers):
+    return dict(use_bias=draw.random() < 0.5, sliding_window=draw.choice([None, 3, 40]), residual_dropout=0.1,
+                embedding_dropout=0.1, hidden_act=draw.choice(["gelu_pytorch_tanh", "relu"]))
+
+
+def gpt_neox(draw, layers):
+    return dict(use_parallel_residual=draw.random() < 0.5, attention_bias=draw.random() < 0.5, hidden_dropout=0.1,
+                hidden_act=draw.choice(["gelu", "relu"]),
+                rope_parameters={**random_rope(draw), "partial_rotary_factor": draw.choice([0.5, 1.0])})
+
+
+def opt(draw, layers):
+    return dict(enable_bias=draw.random() < 0.5, do_layer_norm_before=draw.random() < 0.7, dropout=0.1,
+                activation_function=draw.choice(["relu", "gelu"]), rope_parameters=None)
+
+
+EPSILONS = ("rms_norm_eps", "layer_norm_eps", "norm_epsilon")
+# model_type: (configuration, base model, name of the other classes, changes)
+FAMILIES = {
+    "mistral": (transformers.MistralConfig, transformers.MistralModel, "Mistral", mistral),
+    "qwen2": (transformers.Qwen2Config, transformers.Qwen2Model, "Qwen2", qwen2),
+    "qwen3": (transformers.Qwen3Config, transformers.Qwen3Model, "Qwen3", qwen3),
+    "gemma": (transformers.GemmaConfig, transformers.GemmaModel, "Gemma", gemma),
+    "gemma2": (transformers.Gemma2Config, transformers.Gemma2Model, "Gemma2", gemma2),
+    "gemma3_text": (transformers.Gemma3TextConfig, transformers.Gemma3TextModel, "Gemma3", gemma3),
+    "olmo2": (transformers.Olmo2Config, transformers.Olmo2Model, "Olmo2", olmo2),
+    "phi3": (transformers.Phi3Config, transformers.Phi3Model, "Phi3", phi3),
+    "smollm3": (transformers.SmolLM3Config, transformers.SmolLM3Model, "SmolLM3", smollm3),
+    "starcoder2": (transformers.Starcoder2Config, transformers.Starcoder2Model, "Starcoder2", starcoder2),
+    "gpt_neox": (transformers.GPTNeoXConfig, transformers.GPTNeoXModel, "GPTNeoX", gpt_neox),
+    "opt": (transformers.OPTConfig, transformers.OPTModel, "OPT", opt),
+}
+
+
+class DecoderParity(ForwardParity, GenerationParity):
+    @classmethod
+    def config(cls, draw, sizes):
+        common = dict(
+            max_position_embeddings=31, rope_parameters=random_rope(draw), tie_word_embeddings=draw.random() < 0.5,
+            pad_token_id=draw.choice([0, 3]), num_labels=draw.choice([1, 2, 5]),
+            attention_dropout=0.1,  # must not act outside of training
+            bos_token_id=None, eos_token_id=None)
+        common.update({name: draw.choice([1e-6, 1e-3]) for name in EPSILONS if hasattr(cls.CONFIG(), name)})
+        common.update({name: size for name, size in sizes.items() if hasattr(cls.CONFIG(), name)})
+        return cls.CONFIG(**{**common, **cls.CHANGES(draw, sizes["num_hidden_layers"])})
+
+    @classmethod
+    def random_config(cls, draw, head):
+        heads, head_dim, inner = draw.choice([1, 2, 4, 6]), draw.choice([4, 8, 12]), draw.choice([7, 16, 33])
+        return cls.config(draw, dict(
+            num_hidden_layers=draw.choice([1, 2, 3]), num_attention_heads=heads,
+            num_key_value_heads=draw.choice([n for n in (1, 2, 3) if heads % n == 0]), hidden_size=heads * head_dim,
+            head_dim=draw.choice([head_dim, 6, 16]), intermediate_size=inner, ffn_dim=inner,
+            vocab_size=draw.randint(6, 90)))
+
+    def generator(self, seed):
+        config = self.config(random.Random(seed), dict(
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=[1, 2, 4][seed % 3], hidden_size=32, head_dim=8,
+            intermediate_size=40, ffn_dim=40, vocab_size=61))
+        config.max_position_embeddings = 64
+        config.pad_token_id = 0
+        return hf.random_model(self.HEADS["causal-lm"], config, seed)
+
+
+def test_of(model_type):
+    config, base, name, changes = FAMILIES[model_type]
+    text = "Gemma3Text" if name == "Gemma3" else name
+    heads = {"causal-lm": getattr(transformers, name + "ForCausalLM"), "base": base,
+             "sequence-classification": getattr(transformers, text + "ForSequenceClassification")}
+    return type(name + "Test", (DecoderParity, unittest.TestCase),
+                dict(CONFIG=config, HEADS=heads, CHANGES=staticmethod(changes)))
+
+
+def load_tests(loader, tests, pattern):
+    return unittest.TestSuite(loader.loadTestsFromTestCase(test_of(name)) for name in FAMILIES)
+
+
+if __name__ == "__main__":
+    unittest.main()

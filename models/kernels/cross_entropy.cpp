@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/kernels/functions.h"
+#include "models/kernels/vector.h"
 
 namespace zoo::kernels {
 namespace {

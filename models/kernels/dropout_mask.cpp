@@ -1,14 +1,9 @@
 #include "models/kernels/dropout_mask.h"
 
 #include "models/kernels/vector.h"
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
 namespace zoo::kernels {
 namespace {
-
-using Words = std::uint32_t __attribute__((vector_size(64)));
 
 struct Product {
   Words high, low;
@@ -72,7 +67,7 @@ void apply(const DropoutMask& mask, const float* x, float* to, std::size_t size,
       const std::size_t at = block * kMaskBlock + w * kLanes;
       if (at >= size) break;
       const std::size_t count = size - at < kLanes ? size - at : kLanes;
-      const Lanes value = count == kLanes ? load(x + at) : load_some(x + at, count);
+      const Lanes value = load_up_to(x + at, count);
       const Lanes kept = random.word[w] >= mask.threshold ? value * mask.scale : Lanes{};
       if (count == kLanes) {
         store(to + at, kept);

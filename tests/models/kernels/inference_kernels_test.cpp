@@ -4,7 +4,6 @@
 #include <cstring>
 #include <random>
 
-#include "models/kernels/bfloat16.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

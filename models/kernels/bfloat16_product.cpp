@@ -13,8 +13,7 @@ constexpr std::size_t kDeepest = 1024;
 // Loads vector v of a row's part of a panel; `columns` of the panel count.
 ZOO_INLINE Lanes load_of(const float* row, std::size_t v, std::size_t columns) {
   const std::size_t first = v * kLanes;
-  if (first + kLanes <= columns) return load(row + first);
-  return first < columns ? load_some(row + first, columns - first) : Lanes{};
+  return first < columns ? load_up_to(row + first, columns - first) : Lanes{};
 }
 
 ZOO_INLINE std::size_t columns_of_panel(std::size_t columns, std::size_t panel) {

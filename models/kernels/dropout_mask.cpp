@@ -40,10 +40,9 @@ struct FourWords {
 
 // Philox4x32-10 of the counters (count, count >> 32, 0, 0), count = first, first + 1, …
 ZOO_INLINE FourWords philox(std::uint64_t seed, std::uint64_t first) {
-  const Words lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   // `first` is a multiple of the lanes, so nothing carries.
-  Words c0 = lane + static_cast<std::uint32_t>(first), c1 = Words{} + static_cast<std::uint32_t>(first >> 32),
-        c2 = {}, c3 = {};
+  Words c0 = Words(numbers_from(0)) + static_cast<std::uint32_t>(first),
+        c1 = Words{} + static_cast<std::uint32_t>(first >> 32), c2 = {}, c3 = {};
   auto k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const Product a = multiply(c0, 0xD2511F53U), b = multiply(c2, 0xCD9E8D57U);

@@ -13,6 +13,11 @@ constexpr std::size_t kPanelDepth = 512;
 // Rows of a transposed factor with a stride above a memory page are copied, this many at a time.
 constexpr std::size_t kFarApart = 1024, kBlockRows = 10 * kTileRows;
 
+// Of this file alone, so that the linker keeps no destructor compiled for AVX-512.
+struct PanelMemory {
+  AlignedMemory<float> floats{kPanelDepth * kPanelColumns};
+};
+
 // Part of the depth: starts at this row and that depth of a.
 struct DepthPart {
   Matrix a;
@@ -110,7 +115,7 @@ void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) 
 
 // Adds the products of one part of the depth.
 void multiply_part(const MatrixProduct& product, const Region& region, const DepthPart& part) {
-  static thread_local const AlignedMemory<float> memory(kPanelDepth * kPanelColumns);
+  static thread_local const PanelMemory memory;
   for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
     const std::size_t left = region.last_column - column;
     Panel panel{.part = part,
@@ -120,8 +125,8 @@ void multiply_part(const MatrixProduct& product, const Region& region, const Dep
                 .columns = left < kPanelColumns ? left : kPanelColumns};
     const bool in_place = product.b.column == 1 && panel.columns % kLanes == 0;
     if (!in_place) {
-      copy_panel(product.b, panel, memory.get());
-      panel.data = memory.get();
+      copy_panel(product.b, panel, memory.floats.get());
+      panel.data = memory.floats.get();
       panel.row = kPanelColumns;
     }
     for_rows(region.first_row, region.last_row,
@@ -131,14 +136,14 @@ void multiply_part(const MatrixProduct& product, const Region& region, const Dep
 
 // For a transposed factor with distant columns: copies some rows at a time, so that they are contiguous.
 void multiply_rows_that_lie_apart(const MatrixProduct& product, const Region& region, const DepthPart& part) {
-  static thread_local const AlignedMemory<float> memory(kPanelDepth * kPanelColumns);
+  static thread_local const PanelMemory memory;
   for (std::size_t row = region.first_row; row < region.last_row; row += kBlockRows) {
     const std::size_t left = region.last_row - row, rows = left < kBlockRows ? left : kBlockRows;
     const float* from = part.a.data + row - part.first_row;
     for (std::size_t k = 0; k < part.size; ++k)
-      std::memcpy(memory.get() + k * kBlockRows, from + k * part.a.column, rows * sizeof(float));
+      std::memcpy(memory.floats.get() + k * kBlockRows, from + k * part.a.column, rows * sizeof(float));
     multiply_part(product, {row, row + rows, region.first_column, region.last_column},
-                  {{memory.get(), 1, kBlockRows}, row, part.first, part.size});
+                  {{memory.floats.get(), 1, kBlockRows}, row, part.first, part.size});
   }
 }
 

@@ -41,6 +41,11 @@ ZOO_INLINE void store(void* to, const T& value) {
   std::memcpy(to, &value, sizeof value);
 }
 
+/// The lanes' numbers from `first` on.
+ZOO_INLINE IntegerLanes numbers_from(std::int32_t first) {
+  return IntegerLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + first;
+}
+
 /// Loads the first `count` lanes; the others are zero.
 ZOO_INLINE Lanes load_some(const float* from, std::size_t count) {
   Lanes lanes = {};
@@ -61,8 +66,11 @@ ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
 /// not written.
 template <class Visit>
 ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
+  // Lambdas, since a pointer to load() or store() would make the compiler keep a copy of them.
+  const auto read = [](const float* from) { return load(from); };
+  const auto write = [](float* to, const Lanes& lanes) { store(to, lanes); };
   std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) visit(i, load<Lanes>, store<Lanes>);
+  for (; i + kLanes <= size; i += kLanes) visit(i, read, write);
   if (i == size) return;
   const std::size_t left = size - i;
   visit(

@@ -89,9 +89,8 @@ struct Results {
 /// vector. Returns the factor that makes them sum to 1.
 ZOO_INLINE float causal_softmax(float* row, std::size_t i, float scale) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
-  const IntegerLanes position = IntegerLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} +
-                                (static_cast<int>(last) - static_cast<int>(i));
-  store(row + last, position > 0 ? all(-INFINITY) : load(row + last));
+  const IntegerLanes position = numbers_from(static_cast<int>(last));
+  store(row + last, position > static_cast<int>(i) ? all(-INFINITY) : load(row + last));
   Lanes most = load(row);
   for (std::size_t j = kLanes; j < end; j += kLanes) most = larger(most, load(row + j));
   return 1.0F / exponentials(row, end, largest_of(most), scale);

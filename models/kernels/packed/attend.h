@@ -45,15 +45,13 @@ ZOO_INLINE float softmax(const Attention& a, std::size_t query, float* row, cons
                                               static_cast<std::ptrdiff_t>(scores.begin)
                                         : nullptr;
   const std::size_t end = padded(scores.end - scores.begin);
-  IntegerLanes index;
-  for (std::size_t i = 0; i < kLanes; ++i) index[i] = static_cast<int>(i);
   Lanes most = all(-__builtin_inff());
   for (std::size_t s = 0; s < end; s += kLanes) {
     Lanes x = load(row + s) * a.scale;
     if (a.softcap > 0) x = hyperbolic_tangent(x / a.softcap) * a.softcap;
     if (bias != nullptr && s < last) x += load_up_to(bias + s, last - s);
     if (s < first || s + kLanes > last) {
-      const IntegerLanes here = index + static_cast<int>(s);
+      const IntegerLanes here = numbers_from(static_cast<int>(s));
       const IntegerLanes hidden = (here < static_cast<int>(first)) | (here >= static_cast<int>(last));
       x = hidden ? all(-__builtin_inff()) : x;
     }

@@ -43,7 +43,7 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
       run.kernels.rotate({queries + t * row, head_dim, group, pairs, cos, sin});
       run.kernels.rotate({keys + t * row, head_dim, 1, pairs, cos, sin});
     }
-    run.kernels.remember(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
+    run.kernels.append(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
   }
   const bool causal = config_.shape == Shape::kDecoder;
   kernels::Attention attention{.type = options_.cache,
@@ -106,7 +106,7 @@ void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
   run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].cross_out, run.pass.rows));
 }
 
-void PackedStack::remember_memory(const float* hidden, const std::vector<SequenceRows>& sources,
+void PackedStack::append_memory(const float* hidden, const std::vector<SequenceRows>& sources,
                                   PackedCache& memory, Workspace& workspace) const {
   Pass pass{.x = const_cast<float*>(hidden), .rows = 0, .sequences = sources};
   for (const SequenceRows& source : sources) pass.rows += source.count;
@@ -127,7 +127,7 @@ void PackedStack::remember_memory(const float* hidden, const std::vector<Sequenc
         const kernels::HeadCache cache = memory.head(i, source.slot, head);
         for (std::size_t t = 0; t < source.count; ++t) {
           const float* at = projected + (source.first_row + t) * row + head * head_dim;
-          run.kernels.remember(options_.cache, cache, head_dim, t, at, at + kv_heads * head_dim);
+          run.kernels.append(options_.cache, cache, head_dim, t, at, at + kv_heads * head_dim);
         }
       }
       team.wait();

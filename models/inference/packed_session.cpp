@@ -32,7 +32,7 @@ void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
   }
   model_.encoder_->run(pass, model_.workspace_);
   memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
-  model_.stack_->remember_memory(pass.x, pass.sequences, memory_, model_.workspace_);
+  model_.stack_->append_memory(pass.x, pass.sequences, memory_, model_.workspace_);
 }
 
 // Tokens in the order of their rows, split into passes.

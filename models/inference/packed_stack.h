@@ -59,7 +59,7 @@ class PackedStack {
   void run(const Pass& pass, Workspace& workspace);
 
   /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
-  void remember_memory(const float* hidden, const std::vector<SequenceRows>& sources, PackedCache& memory,
+  void append_memory(const float* hidden, const std::vector<SequenceRows>& sources, PackedCache& memory,
                        Workspace& workspace) const;
 
   /// Shape of a cache, or of a memory, for `slots` sequences.

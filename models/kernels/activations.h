@@ -1,8 +1,14 @@
 #pragma once
 
-#include "models/kernels/functions.h"
+#include "models/kernels/pointwise.h"
+#include "models/kernels/vector.h"
 
 namespace zoo::kernels {
+
+struct Identity {
+  static ZOO_INLINE Lanes value(Lanes x) { return x; }
+  static ZOO_INLINE Lanes slope(Lanes) { return all(1.0F); }
+};
 
 struct Relu {
   static ZOO_INLINE Lanes value(Lanes x) { return x > 0.0F ? x : Lanes{}; }
@@ -36,5 +42,22 @@ struct Silu {
     return s + x * s * (1.0F - s);
   }
 };
+
+/// Calls visit() with the function that `f` names.
+template <class Visit>
+ZOO_INLINE void with_function(Pointwise f, const Visit& visit) {
+  switch (f) {
+    case Pointwise::kNone:
+      return visit(Identity{});
+    case Pointwise::kRelu:
+      return visit(Relu{});
+    case Pointwise::kGelu:
+      return visit(Gelu{});
+    case Pointwise::kGeluTanh:
+      return visit(GeluTanh{});
+    case Pointwise::kSilu:
+      return visit(Silu{});
+  }
+}
 
 }  // namespace zoo::kernels

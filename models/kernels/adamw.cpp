@@ -1,9 +1,7 @@
 #include "models/kernels/adamw.h"
 
 #include "models/kernels/vector.h"
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#else
+#if !defined(__AVX512F__)
 #include <cmath>
 #endif
 
@@ -26,8 +24,8 @@ void adamw(const AdamWUpdate& update, const AdamWWeights& w, std::size_t size) {
   for_each_vector(size, [&](std::size_t i, const auto& read, const auto& write) {
     const Lanes g = read(w.gradient + i) * factor;
     Lanes m = read(w.exp_avg + i), v = read(w.exp_avg_sq + i);
-    m += update.rest1 * (g - m);
-    v = update.beta2 * v + update.rest2 * (g * g);
+    m += update.one_minus_beta1 * (g - m);
+    v = update.beta2 * v + update.one_minus_beta2 * (g * g);
     write(w.exp_avg + i, m);
     write(w.exp_avg_sq + i, v);
     const Lanes step = update.step_size * m / (square_root(v) * update.square_scale + update.eps);

@@ -6,7 +6,7 @@ namespace zoo::kernels {
 
 /// One AdamW update (Loshchilov and Hutter, 2019, algorithm 2) of contiguous weights.
 struct AdamWUpdate {
-  float beta2, rest1, rest2;  // rest: 1 - beta
+  float beta2, one_minus_beta1, one_minus_beta2;
   float eps;
   float kept;          // weight decay factor: 1 - learning rate * weight decay
   float step_size;     // learning rate / (1 - beta1^t)

@@ -1,8 +1,7 @@
 #include "models/kernels/bfloat16_product.h"
 
 #include "models/kernels/activations.h"
-#include "models/kernels/pair_vector.h"
-#include "models/kernels/turn.h"
+#include "models/kernels/tile.h"
 
 namespace zoo::kernels {
 namespace {
@@ -14,8 +13,7 @@ constexpr std::size_t kDeepest = 1024;
 // Loads vector v of a row's part of a panel; `columns` of the panel count.
 ZOO_INLINE Lanes load_of(const float* row, std::size_t v, std::size_t columns) {
   const std::size_t first = v * kLanes;
-  if (first + kLanes <= columns) return load(row + first);
-  return first < columns ? load_some(row + first, columns - first) : Lanes{};
+  return first < columns ? load_up_to(row + first, columns - first) : Lanes{};
 }
 
 ZOO_INLINE std::size_t columns_of_panel(std::size_t columns, std::size_t panel) {
@@ -36,14 +34,10 @@ struct PairRows {
 
   ZOO_INLINE void store(std::size_t v, const Lanes& low, const Lanes& high) const {
     if (first != nullptr) {
-      const HalfWords halves[2] = {squeeze(low), squeeze(high)};
-      std::memcpy(first + v * kLanes / 2, &halves[0], sizeof halves[0]);
-      std::memcpy(second + v * kLanes / 2, &halves[1], sizeof halves[1]);
+      kernels::store(first + v * kLanes / 2, to_bfloat16(low));
+      kernels::store(second + v * kLanes / 2, to_bfloat16(high));
     }
-    if (zipped != nullptr) {
-      const Words words = zip(low, high);
-      std::memcpy(zipped + v * kLanes, &words, sizeof words);
-    }
+    if (zipped != nullptr) kernels::store(zipped + v * kLanes, zip(low, high));
   }
 };
 
@@ -83,12 +77,12 @@ void pack_transposed_pairs(const PairPacking& p, std::size_t first, std::size_t 
         Lanes block[kLanes] = {};
         for (std::size_t r = 0; r < kLanes && j + r < rows; ++r) {
           const float* from = data + (j + r) * p.columns + 2 * pair;
-          HalfWords halves[2] = {squeeze(load_of(from, 0, left)), squeeze(load_of(from, 1, left))};
-          std::memcpy(&block[r], halves, sizeof halves);
+          const Halves halves[2] = {to_bfloat16(load_of(from, 0, left)), to_bfloat16(load_of(from, 1, left))};
+          block[r] = load(halves);
         }
-        turn(block);
+        transpose(block);
         for (std::size_t i = 0; i < kLanes && pair + i < pairs; ++i)
-          std::memcpy(to + (pair + i) * kPairPanel + j, &block[i], sizeof block[i]);
+          store(to + (pair + i) * kPairPanel + j, block[i]);
       }
     }
   }
@@ -100,8 +94,8 @@ void sum_pairs(const Pair* by_panels, std::size_t pairs, float* sums, std::size_
     Lanes totals[kPanelVectors] = {};
     for (std::size_t p = 0; p < pairs; ++p) {
       for (std::size_t v = 0; v < kPanelVectors; ++v) {
-        const Words words = load_words(by_panels + (panel * pairs + p) * kPairPanel + v * kLanes);
-        totals[v] += bits<Lanes>(words << 16) + bits<Lanes>(words & 0xFFFF0000U);
+        const auto words = load<Words>(by_panels + (panel * pairs + p) * kPairPanel + v * kLanes);
+        totals[v] += low_half(words) + high_half(words);
       }
     }
     std::memcpy(sums + panel * kPairPanel, totals, columns_of_panel(columns, panel) * sizeof(float));
@@ -130,7 +124,8 @@ ZOO_INLINE void store_packed(const PairProduct& p, std::size_t row, std::size_t 
   const PairRows to(p.by_rows, p.by_panels, p.rows, p.columns, row, panel);
   if (p.times != nullptr) {
     const PairRows at(const_cast<Pair*>(p.times), nullptr, p.rows, p.columns, row, panel);
-    to.store(v, low * widen(at.first + v * kLanes / 2), high * widen(at.second + v * kLanes / 2));
+    const auto factor = [&](const Pair* row) { return from_bfloat16(load<Halves>(row + v * kLanes / 2)); };
+    to.store(v, low * factor(at.first), high * factor(at.second));
     return;
   }
   if (p.slope != nullptr) {
@@ -153,84 +148,32 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
   }
 }
 
-struct Identity {
-  static ZOO_INLINE Lanes value(const Lanes& x) { return x; }
-  static ZOO_INLINE Lanes slope(const Lanes&) { return all(1.0F); }
-};
-
-template <std::size_t R, std::size_t V>
-ZOO_INLINE void store_tile(const PairProduct& p, std::size_t row, std::size_t panel,
-                           const Lanes (&sums)[R][V]) {
-  if (p.result != nullptr) {
-    const std::size_t columns = columns_of_panel(p.columns, panel);
-    for (std::size_t r = 0; r < R && row + r < p.rows; ++r) {
-      float* to = p.result + (row + r) * p.columns + panel * kPairPanel;
-      for (std::size_t v = 0; v < V; ++v) {
-        const std::size_t first = v * kLanes;
-        if (first + kLanes <= columns) {
-          store(to + first, sums[r][v]);
-        } else if (first < columns) {
-          store_some(to + first, sums[r][v], columns - first);
-        }
-      }
-    }
-    return;
-  }
-  switch (p.pointwise) {
-    case Pointwise::kNone:
-      return store_packed_tile<Identity>(p, row, panel, sums);
-    case Pointwise::kRelu:
-      return store_packed_tile<Relu>(p, row, panel, sums);
-    case Pointwise::kGelu:
-      return store_packed_tile<Gelu>(p, row, panel, sums);
-    case Pointwise::kGeluTanh:
-      return store_packed_tile<GeluTanh>(p, row, panel, sums);
-    case Pointwise::kSilu:
-      return store_packed_tile<Silu>(p, row, panel, sums);
-  }
-}
-
 // Computes R rows and the first V vectors of a panel.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
-  const std::size_t columns = columns_of_panel(p.columns, part.panel);
+  const std::size_t column = part.panel * kPairPanel, at = row * p.columns + column;
+  const Place<V> place(p.columns - column);
   // Sums each part of the depth separately: in one long sum later terms would lose digits.
   const bool begins = part.first_pair == 0 && !p.adds;
   Lanes sums[R][V];
-  for (std::size_t r = 0; r < R; ++r) {
-    for (std::size_t v = 0; v < V; ++v) {
-      sums[r][v] =
-          begins && p.bias != nullptr ? load_of(p.bias + part.panel * kPairPanel, v, columns) : Lanes{};
-    }
-  }
-  const Pair* a =
-      p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row + part.first_pair * p.a.pair;
-  const Pair* b = p.b + (part.panel * p.pairs + part.first_pair) * kPairPanel;
-  for (std::size_t k = 0; k < part.pairs; ++k) {
-    Words columns_of_b[V];
-    for (std::size_t v = 0; v < V; ++v) columns_of_b[v] = load_words(b + k * kPairPanel + v * kLanes);
-    for (std::size_t r = 0; r < R; ++r) {
-      const Pair factor = a[r * p.a.row + k * p.a.pair];
-      for (std::size_t v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], factor, columns_of_b[v]);
-    }
-  }
-  const float* more = begins ? p.addend : p.result;
-  for (std::size_t r = 0; more != nullptr && r < R && row + r < p.rows; ++r) {
-    const float* from = more + (row + r) * p.columns + part.panel * kPairPanel;
-    for (std::size_t v = 0; v < V; ++v) sums[r][v] += load_of(from, v, columns);
-  }
-  store_tile(p, row, part.panel, sums);
+  begin_sums(place, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
+  add_products<PairDot>({.rows = p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row +
+                                 part.first_pair * p.a.pair,
+                         .row = p.a.row * sizeof(Pair),
+                         .word = p.a.pair * sizeof(Pair),
+                         .columns = p.b + (part.panel * p.pairs + part.first_pair) * kPairPanel,
+                         .depth = kPairPanel * sizeof(Pair),
+                         .words = part.pairs},
+                        sums);
+  if (const float* more = begins ? p.addend : p.result; more != nullptr)
+    add_rows(place, more + at, p.columns, sums, p.rows - row);
+  if (p.result != nullptr) return write_rows(place, p.result + at, p.columns, sums, p.rows - row);
+  with_function(p.pointwise, [&](auto f) { store_packed_tile<decltype(f)>(p, row, part.panel, sums); });
 }
 
 template <std::size_t V>
 void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row, std::size_t last_row) {
-  std::size_t row = first_row;
-  for (; row + 6 <= last_row; row += 6) tile<6, V>(p, part, row);
-  if (row + 4 <= last_row) {
-    tile<4, V>(p, part, row);
-    row += 4;
-  }
-  if (row < last_row) tile<2, V>(p, part, row);
+  for_rows<2>(first_row, last_row, [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
 }
 
 }  // namespace
@@ -251,6 +194,8 @@ void multiply(const PairProduct& p, const PairRegion& region) {
           rows_of_panel<1>(p, part, row, end);
         } else if (columns <= 2 * kLanes) {
           rows_of_panel<2>(p, part, row, end);
+        } else if (columns <= 3 * kLanes) {
+          rows_of_panel<3>(p, part, row, end);
         } else {
           rows_of_panel<4>(p, part, row, end);
         }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/kernels/functions.h"
+#include "models/kernels/vector.h"
 
 namespace zoo::kernels {
 namespace {
@@ -12,14 +12,6 @@ struct Totals {
   double exponentials, logits;  // sums of e^(logit - largest) and of the logits
 };
 
-// Calls visit(vector of logits, lanes that count, position).
-template <class Visit>
-ZOO_INLINE void for_each_vector(const LogitsRow& row, const Visit& visit) {
-  std::size_t j = 0;
-  for (; j + kLanes <= row.classes; j += kLanes) visit(load(row.logits + j), kLanes, j);
-  if (j < row.classes) visit(load_some(row.logits + j, row.classes - j), row.classes - j, j);
-}
-
 double sum_of(const Lanes& lanes, std::size_t count) {
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(lanes[i]);
@@ -28,24 +20,27 @@ double sum_of(const Lanes& lanes, std::size_t count) {
 
 Totals totals_of(const LogitsRow& row) {
   Lanes largest = all(row.logits[0]);
-  for_each_vector(row, [&](Lanes x, std::size_t count, std::size_t) {
-    for (std::size_t i = count; i < kLanes; ++i) x[i] = row.logits[0];
-    largest = larger(x, largest);
+  for_each_vector(row.classes, [&](std::size_t j, const auto& read, const auto&) {
+    const Lanes x = read(row.logits + j);
+    const IntegerLanes past = numbers_from(0) >= static_cast<std::int32_t>(row.classes - j);
+    largest = larger(past ? all(row.logits[0]) : x, largest);
   });
   Totals totals{largest_of(largest), 0, 0};
   // Sums a few thousand in float32, and their total in double.
   constexpr std::size_t kBlock = 4096;
   for (std::size_t first = 0; first < row.classes; first += kBlock) {
     const std::size_t left = row.classes - first;
-    const LogitsRow block{row.logits + first, left < kBlock ? left : kBlock, 0};
+    const float* block = row.logits + first;
+    const std::size_t size = left < kBlock ? left : kBlock;
     Lanes exponentials = {}, logits = {};
-    for_each_vector(block, [&](const Lanes& x, std::size_t count, std::size_t) {
+    for_each_vector(size, [&](std::size_t j, const auto& read, const auto&) {
+      const Lanes x = read(block + j);
       const Lanes e = exponential(x - totals.largest);
       logits += x;  // zeros past the end
-      if (count == kLanes) {
+      if (j + kLanes <= size) {
         exponentials += e;
       } else {
-        totals.exponentials += sum_of(e, count);
+        totals.exponentials += sum_of(e, size - j);
       }
     });
     totals.exponentials += sum_of(exponentials, kLanes);
@@ -71,13 +66,8 @@ double cross_entropy_with_gradient(const LogitsRow& row, float scale) {
   const double loss = loss_of(row, totals);
   const auto factor = static_cast<float>(static_cast<double>(scale) / totals.exponentials);
   const float shared = scale * row.smoothing / static_cast<float>(row.classes);
-  for_each_vector(row, [&](const Lanes& x, std::size_t count, std::size_t j) {
-    const Lanes gradient = exponential(x - totals.largest) * factor - shared;
-    if (count == kLanes) {
-      store(row.logits + j, gradient);
-    } else {
-      store_some(row.logits + j, gradient, count);
-    }
+  for_each_vector(row.classes, [&](std::size_t j, const auto& read, const auto& write) {
+    write(row.logits + j, exponential(read(row.logits + j) - totals.largest) * factor - shared);
   });
   row.logits[row.target] -= scale * (1.0F - row.smoothing);
   return loss;

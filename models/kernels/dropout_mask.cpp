@@ -1,14 +1,9 @@
 #include "models/kernels/dropout_mask.h"
 
 #include "models/kernels/vector.h"
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
 namespace zoo::kernels {
 namespace {
-
-using Words = std::uint32_t __attribute__((vector_size(64)));
 
 struct Product {
   Words high, low;
@@ -45,10 +40,9 @@ struct FourWords {
 
 // Philox4x32-10 of the counters (count, count >> 32, 0, 0), count = first, first + 1, …
 ZOO_INLINE FourWords philox(std::uint64_t seed, std::uint64_t first) {
-  const Words lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   // `first` is a multiple of the lanes, so nothing carries.
-  Words c0 = lane + static_cast<std::uint32_t>(first), c1 = Words{} + static_cast<std::uint32_t>(first >> 32),
-        c2 = {}, c3 = {};
+  Words c0 = Words(numbers_from(0)) + static_cast<std::uint32_t>(first),
+        c1 = Words{} + static_cast<std::uint32_t>(first >> 32), c2 = {}, c3 = {};
   auto k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const Product a = multiply(c0, 0xD2511F53U), b = multiply(c2, 0xCD9E8D57U);
@@ -72,7 +66,7 @@ void apply(const DropoutMask& mask, const float* x, float* to, std::size_t size,
       const std::size_t at = block * kMaskBlock + w * kLanes;
       if (at >= size) break;
       const std::size_t count = size - at < kLanes ? size - at : kLanes;
-      const Lanes value = count == kLanes ? load(x + at) : load_some(x + at, count);
+      const Lanes value = load_up_to(x + at, count);
       const Lanes kept = random.word[w] >= mask.threshold ? value * mask.scale : Lanes{};
       if (count == kLanes) {
         store(to + at, kept);

@@ -1,77 +1,75 @@
 #include "models/kernels/linear.h"
 
-#include <algorithm>
-#include <optional>
-
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "models/kernels/bfloat16_linear.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/function_tensors.h"
-#include "models/kernels/matrix_product.h"
-#include "models/kernels/parallel_product.h"
+#include "models/kernels/operand.h"
 
 namespace zoo::kernels {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using OptionalTensor = std::optional<at::Tensor>;
 
 constexpr std::int64_t kFewestRows = 16;
 
-// Optional terms of the result besides the product.
-struct Extras {
-  std::optional<at::Tensor> bias, addend;
-  Pointwise pointwise = Pointwise::kNone;
-  at::Tensor activated, times;
-};
-
-// Multiplies a [M, K] by b [K, N], both with any strides.
-at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, const Extras& extras = {}) {
-  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
-  MatrixProduct product{.rows = size_of(a, 0),
-                        .columns = size_of(b, 1),
-                        .depth = size_of(a, 1),
-                        .a = view(a),
-                        .b = view(b),
-                        .result = result.mutable_data_ptr<float>(),
-                        .result_row = size_of(b, 1),
-                        .pointwise = extras.pointwise};
-  if (extras.bias) product.bias = extras.bias->const_data_ptr<float>();
-  if (extras.addend) product.addend = extras.addend->const_data_ptr<float>();
-  if (extras.activated.defined()) product.activated = extras.activated.mutable_data_ptr<float>();
-  if (extras.times.defined()) product.times = extras.times.const_data_ptr<float>();
-  multiply_in_parallel(product);
-  return result;
+// The sum over a gradient's rows: in mixed precision space for it, which packing the gradient fills.
+at::Tensor bias_gradient(const at::Tensor& gradient, bool mixed) {
+  return mixed ? at::empty({gradient.size(1)}, gradient.options()) : gradient.sum(0);
 }
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& addend) {
-    const at::Tensor rows = as_matrix(x);
-    context->save_for_backward({rows, weight});
+                            const OptionalTensor& bias, const OptionalTensor& addend, bool mixed,
+                            bool keeps) {
+    const Operand input = Operand::of(as_matrix(x), {.left = true, .right = keeps}, mixed);
+    const Operand factor = Operand::of(weight, {.right_transposed = true}, mixed);
+    const at::Tensor result = at::empty({input.matrix.size(0), weight.size(0)}, x.options());
+    run_team([&](const Team& team) {
+      input.pack(team);
+      factor.pack(team);
+      team.wait();
+      multiply({.a = input, .b = factor, .transposed = Transposed::kRight, .bias = bias, .addend = addend},
+               result, team);
+    });
+    context->save_for_backward({input.kept(), weight});
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["biased"] = bias.has_value();
     context->saved_data["added"] = addend.has_value();
-    return like_input(product_of(rows, weight.t(), {.bias = bias, .addend = addend}), x.sizes());
+    context->saved_data["mixed"] = mixed;
+    return like_input(result, x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     require_first_order();
     const auto saved = context->get_saved_variables();
-    const at::Tensor &rows = saved[0], &weight = saved[1];
-    const at::Tensor gradient = as_matrix(gradients[0]);
-    variable_list result(4);
-    if (context->needs_input_grad(0)) {
-      result[0] = product_of(gradient, weight).view(context->saved_data["sizes"].toIntVector());
-    }
-    if (context->needs_input_grad(1)) result[1] = product_of(gradient.t(), rows);
-    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2)) result[2] = gradient.sum(0);
+    const at::Tensor& weight = saved[1];
+    const bool mixed = context->saved_data["mixed"].toBool();
+    const bool for_x = context->needs_input_grad(0), for_weight = context->needs_input_grad(1),
+               for_bias = context->saved_data["biased"].toBool() && context->needs_input_grad(2);
+    const at::Tensor rows = as_matrix(gradients[0]);
+    const Operand gradient = Operand::of(rows, {.left = for_x, .right = for_weight}, mixed);
+    const Operand factor = Operand::of(weight, {.right = for_x}, mixed);
+    const Operand input = Operand::from_kept(saved[0], gradient.rows, factor.columns, mixed);
+    variable_list result(6);
+    if (for_x) result[0] = at::empty({rows.size(0), weight.size(1)}, rows.options());
+    if (for_weight) result[1] = at::empty(weight.sizes(), weight.options());
+    if (for_bias) result[2] = bias_gradient(rows, mixed);
     if (context->saved_data["added"].toBool()) result[3] = gradients[0];
+    run_team([&](const Team& team) {
+      gradient.pack(team, result[2]);
+      factor.pack(team);
+      team.wait();
+      if (for_x) multiply({.a = gradient, .b = factor}, result[0], team);
+      if (for_weight) multiply({.a = gradient, .b = input, .transposed = Transposed::kLeft}, result[1], team);
+    });
+    if (for_x) result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
     return result;
   }
 };
@@ -79,44 +77,86 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
-                            const std::optional<at::Tensor>& up_bias, const at::Tensor& down,
-                            const std::optional<at::Tensor>& down_bias,
-                            const std::optional<at::Tensor>& addend, std::int64_t f, bool keeps) {
-    const at::Tensor rows = as_matrix(x);
-    const Extras ends{.bias = down_bias, .addend = addend};
-    Extras extras{.bias = up_bias, .pointwise = static_cast<Pointwise>(f)};
-    if (!keeps) {
-      const at::Tensor activated = product_of(rows, up.t(), extras);
-      return like_input(product_of(activated, down.t(), ends), x.sizes());
-    }
-    const at::Tensor activated = extras.activated = at::empty({rows.size(0), up.size(0)}, rows.options());
-    const at::Tensor slope = product_of(rows, up.t(), extras);
-    context->save_for_backward({rows, up, down, slope, activated});
+                            const OptionalTensor& up_bias, const at::Tensor& down,
+                            const OptionalTensor& down_bias, const OptionalTensor& addend, std::int64_t f,
+                            bool mixed, bool keeps) {
+    const Roles roles{.left = true, .right = keeps};
+    const Operand input = Operand::of(as_matrix(x), roles, mixed);
+    const Operand up_factor = Operand::of(up, {.right_transposed = true}, mixed),
+                  down_factor = Operand::of(down, {.right_transposed = true}, mixed);
+    const Operand activated = Operand::empty(input.rows, up_factor.rows, roles, mixed);
+    const at::Tensor slope = keeps ? activated.empty_slope() : at::Tensor();
+    const at::Tensor result = at::empty({input.matrix.size(0), down.size(0)}, x.options());
+    run_team([&](const Team& team) {
+      input.pack(team);
+      up_factor.pack(team);
+      down_factor.pack(team);
+      team.wait();
+      multiply({.a = input,
+                .b = up_factor,
+                .transposed = Transposed::kRight,
+                .bias = up_bias,
+                .pointwise = static_cast<Pointwise>(f),
+                .slope = slope},
+               activated, team);
+      team.wait();
+      multiply({.a = activated,
+                .b = down_factor,
+                .transposed = Transposed::kRight,
+                .bias = down_bias,
+                .addend = addend},
+               result, team);
+    });
+    context->save_for_backward({input.kept(), up, down, slope, activated.kept()});
     context->saved_data["sizes"] = x.sizes().vec();
     context->saved_data["up_biased"] = up_bias.has_value();
     context->saved_data["down_biased"] = down_bias.has_value();
     context->saved_data["added"] = addend.has_value();
-    return like_input(product_of(activated, down.t(), ends), x.sizes());
+    context->saved_data["mixed"] = mixed;
+    return like_input(result, x.sizes());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     require_first_order();
     const auto saved = context->get_saved_variables();
-    const at::Tensor &rows = saved[0], &up = saved[1], &down = saved[2];
-    const at::Tensor &slope = saved[3], &activated = saved[4];
-    const at::Tensor gradient = as_matrix(gradients[0]);
-    variable_list result(8);
-    const at::Tensor inner_gradient = product_of(gradient, down, {.times = slope});
-    if (context->needs_input_grad(0)) {
-      result[0] = product_of(inner_gradient, up).view(context->saved_data["sizes"].toIntVector());
-    }
-    if (context->needs_input_grad(1)) result[1] = product_of(inner_gradient.t(), rows);
-    const bool up_biased = context->saved_data["up_biased"].toBool();
-    if (up_biased) result[2] = inner_gradient.sum(0);
-    // needs_input_grad does not count an absent bias.
-    if (context->needs_input_grad(up_biased ? 3 : 2)) result[3] = product_of(gradient.t(), activated);
-    if (context->saved_data["down_biased"].toBool()) result[4] = gradient.sum(0);
+    const at::Tensor &up = saved[1], &down = saved[2], &slope = saved[3];
+    variable_list result(9);
     if (context->saved_data["added"].toBool()) result[5] = gradients[0];
+    if (!slope.defined()) return result;
+    const bool mixed = context->saved_data["mixed"].toBool(),
+               up_biased = context->saved_data["up_biased"].toBool(),
+               down_biased = context->saved_data["down_biased"].toBool();
+    // needs_input_grad does not count an absent bias.
+    const bool for_x = context->needs_input_grad(0), for_up = context->needs_input_grad(1),
+               for_down = context->needs_input_grad(up_biased ? 3 : 2);
+    const at::Tensor rows = as_matrix(gradients[0]);
+    const Operand gradient = Operand::of(rows, {.left = true, .right = for_down}, mixed);
+    const Operand up_factor = Operand::of(up, {.right = for_x}, mixed),
+                  down_factor = Operand::of(down, {.right = true}, mixed);
+    const Operand inner =
+        Operand::empty(gradient.rows, up_factor.rows, {.left = for_x, .right = for_up || up_biased}, mixed);
+    const Operand input = Operand::from_kept(saved[0], gradient.rows, up_factor.columns, mixed),
+                  activated = Operand::from_kept(saved[4], gradient.rows, up_factor.rows, mixed);
+    if (for_x) result[0] = at::empty({rows.size(0), up.size(1)}, rows.options());
+    if (for_up) result[1] = at::empty(up.sizes(), up.options());
+    if (up_biased && mixed) result[2] = at::empty({up.size(0)}, up.options());
+    if (for_down) result[3] = at::empty(down.sizes(), down.options());
+    if (down_biased) result[4] = bias_gradient(rows, mixed);
+    run_team([&](const Team& team) {
+      gradient.pack(team, result[4]);
+      down_factor.pack(team);
+      up_factor.pack(team);
+      team.wait();
+      multiply({.a = gradient, .b = down_factor, .times = slope}, inner, team);
+      if (for_down)
+        multiply({.a = gradient, .b = activated, .transposed = Transposed::kLeft}, result[3], team);
+      team.wait();
+      if (for_x) multiply({.a = inner, .b = up_factor}, result[0], team);
+      if (for_up) multiply({.a = inner, .b = input, .transposed = Transposed::kLeft}, result[1], team);
+      if (up_biased && mixed) sum_rows(inner, result[2], team);
+    });
+    if (up_biased && !mixed) result[2] = inner.matrix.sum(0);
+    if (for_x) result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
     return result;
   }
 };
@@ -140,17 +180,16 @@ bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight) {
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                   const at::Tensor& addend) {
-  if (is_mixed()) return bfloat16_linear(x.to(at::kFloat), weight, bias, addend);
-  return LinearFunction::apply(x, weight, given(bias), given(addend));
+  return LinearFunction::apply(x.to(at::kFloat), weight, given(bias), given(addend), is_mixed(),
+                               wants_gradient({x, weight, bias}));
 }
 
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
                         const at::Tensor& addend) {
-  if (is_mixed()) return bfloat16_feed_forward(x.to(at::kFloat), weights, f, addend);
-  return FeedForwardFunction::apply(
-      x, weights.up, given(weights.up_bias), weights.down, given(weights.down_bias), given(addend),
-      static_cast<std::int64_t>(f),
-      wants_gradient({x, weights.up, weights.up_bias, weights.down, weights.down_bias}));
+  const auto& [up, up_bias, down, down_bias] = weights;
+  return FeedForwardFunction::apply(x.to(at::kFloat), up, given(up_bias), down, given(down_bias),
+                                    given(addend), static_cast<std::int64_t>(f), is_mixed(),
+                                    wants_gradient({x, up, up_bias, down, down_bias}));
 }
 
 }  // namespace zoo::kernels

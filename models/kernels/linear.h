@@ -11,7 +11,8 @@ namespace zoo::kernels {
 /// rows, reading the weights dominates).
 bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight);
 
-/// True if they multiply in bfloat16, as autocast says.
+/// True if they multiply in bfloat16, as autocast says: products round their factors to bfloat16; sums and
+/// results are float32. Tensors for the backward pass are kept in bfloat16.
 bool is_mixed();
 
 /// x W^T + b + addend with gradients: weight [out, in], bias [out] or undefined, addend [*, out] or

@@ -5,18 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/kernels/bfloat16_product.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/function_tensors.h"
 #include "models/kernels/linear.h"
-#include "models/kernels/packed/packed_pairs.h"
-#include "models/kernels/parallel.h"
-#include "models/kernels/parallel_product.h"
+#include "models/kernels/operand.h"
 
 namespace zoo::kernels {
 namespace {
@@ -70,80 +68,38 @@ class Losses {
   std::vector<double> losses_;
 };
 
-// Products of one precision.
+// The weight, and the products with it.
 class Projection {
  public:
-  virtual ~Projection() = default;
-  virtual void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) = 0;
-};
-
-class FloatProjection : public Projection {
- public:
-  FloatProjection(at::Tensor weight, std::optional<at::Tensor> bias)
-      : weight_(std::move(weight)), bias_(std::move(bias)) {}
-
-  void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) override {
-    multiply_into(chunk.logits, chunk.x, weight_.t(), bias_ ? bias_->const_data_ptr<float>() : nullptr);
-    parallel_for(0, chunk.x.size(0), 1,
-                 [&](std::int64_t first, std::int64_t last) { losses.compute(chunk, first, last); });
-    if (!chunk.x_gradient.defined()) return;
-    multiply_into(chunk.x_gradient, chunk.logits, weight_);
-    multiply_into(gradients.weight, chunk.logits.t(), chunk.x, nullptr, /*adds=*/true);
+  Projection(const at::Tensor& weight, std::optional<at::Tensor> bias, bool keeps, bool mixed)
+      : weight_(Operand::of(weight, {.right = keeps, .right_transposed = true}, mixed)),
+        bias_(std::move(bias)) {
+    run_team([&](const Team& team) { weight_.pack(team); });
   }
 
- private:
-  static void multiply_into(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b,
-                            const float* bias = nullptr, bool adds = false) {
-    multiply_in_parallel({.rows = size_of(a, 0),
-                          .columns = size_of(b, 1),
-                          .depth = size_of(a, 1),
-                          .a = view(a),
-                          .b = view(b),
-                          .result = result.mutable_data_ptr<float>(),
-                          .result_row = size_of(b, 1),
-                          .bias = bias,
-                          .adds = adds});
-  }
-
-  at::Tensor weight_;
-  std::optional<at::Tensor> bias_;
-};
-
-class Bfloat16Projection : public Projection {
- public:
-  Bfloat16Projection(const at::Tensor& weight, std::optional<at::Tensor> bias, bool keeps)
-      : bias_(std::move(bias)), transposed_(empty_transposed(weight)), weight_(weight, false, keeps) {
+  void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) {
+    const bool keeps = chunk.x_gradient.defined(), mixed = weight_.mixed;
+    const Operand x = Operand::of(chunk.x, {.left = true, .right = keeps}, mixed),
+                  logits = Operand::of(chunk.logits, {.left = keeps, .right = keeps}, mixed);
     run_team([&](const Team& team) {
-      pack_transposed(weight, transposed_, team);
-      if (keeps) weight_.pack(weight, team);
-    });
-  }
-
-  void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) override {
-    const bool keeps = chunk.x_gradient.defined();
-    const PackedPairs x(chunk.x, true, keeps), logits(chunk.logits, keeps, keeps);
-    run_team([&](const Team& team) {
-      x.pack(chunk.x, team);
+      x.pack(team);
       team.wait();
-      multiply(product_into(chunk.logits, x.factor(), transposed_, x.columns, bias_), team);
+      multiply({.a = x, .b = weight_, .transposed = Transposed::kRight, .bias = bias_}, chunk.logits, team);
       team.wait();
       const Team::Part rows = team.part_of(x.rows);
       losses.compute(chunk, static_cast<std::int64_t>(rows.first), static_cast<std::int64_t>(rows.last));
       if (!keeps) return;
       team.wait();
-      logits.pack(chunk.logits, team);
+      logits.pack(team);
       team.wait();
-      multiply(product_into(chunk.x_gradient, logits.factor(), weight_.by_panels, logits.columns), team);
-      PairProduct product = product_into(gradients.weight, logits.transposed(), x.by_panels, x.rows);
-      product.adds = true;
-      multiply(product, team);
+      multiply({.a = logits, .b = weight_}, chunk.x_gradient, team);
+      multiply({.a = logits, .b = x, .transposed = Transposed::kLeft, .adds = true}, gradients.weight, team);
     });
   }
 
  private:
+  Operand weight_;
   std::optional<at::Tensor> bias_;
-  at::Tensor transposed_;
-  PackedPairs weight_;
 };
 
 class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
@@ -159,12 +115,7 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
       gradients.weight = at::zeros_like(weight);
       if (bias) gradients.bias = at::zeros_like(*bias);
     }
-    std::unique_ptr<Projection> projection;
-    if (mixed) {
-      projection = std::make_unique<Bfloat16Projection>(weight, bias, keeps);
-    } else {
-      projection = std::make_unique<FloatProjection>(weight, bias);
-    }
+    Projection projection(weight, bias, keeps, mixed);
     Losses losses(targets, smoothing);
     const std::int64_t step = rows_at_a_time(rows, classes);
     const at::Tensor logits = at::empty({step, classes}, x.options());
@@ -172,7 +123,7 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
       const std::int64_t last = std::min(first + step, rows);
       const Chunk chunk{x.slice(0, first, last), logits.slice(0, 0, last - first),
                         keeps ? gradients.x.slice(0, first, last) : at::Tensor(), first};
-      projection->run(chunk, losses, gradients);
+      projection.run(chunk, losses, gradients);
       if (gradients.bias.defined()) gradients.bias += chunk.logits.sum(0);
     }
     if (keeps) {
@@ -221,9 +172,8 @@ at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const 
   TORCH_CHECK(targets.ge(0).logical_and(targets.lt(classes)).all().item<bool>(), "targets must be in [0, ",
               classes, "), got ", targets.min().item<std::int64_t>(), " to ",
               targets.max().item<std::int64_t>());
-  const bool keeps = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
-                                                    (bias.defined() && bias.requires_grad()));
-  return VocabularyLoss::apply(x.to(at::kFloat), weight, given(bias), targets, smoothing, keeps, is_mixed());
+  return VocabularyLoss::apply(x.to(at::kFloat), weight, given(bias), targets, smoothing,
+                               wants_gradient({x, weight, bias}), is_mixed());
 }
 
 }  // namespace zoo::kernels

@@ -8,7 +8,6 @@ namespace zoo::kernels {
 /// [N] int64 in [0, V). All classes share `smoothing`, in [0, 1), of each target's weight. Logits and their
 /// gradient are made for some rows at a time, so that [N, V] never exists. float32; for inputs that suit
 /// linear(). Differentiable once.
-/// inputs that suit linear(). Differentiable once.
 at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& targets, double smoothing);
 

@@ -43,8 +43,8 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
   const auto update_of = [&](bool decayed) {
     return kernels::AdamWUpdate{
         .beta2 = static_cast<float>(options_.beta2),
-        .rest1 = static_cast<float>(1 - options_.beta1),
-        .rest2 = static_cast<float>(1 - options_.beta2),
+        .one_minus_beta1 = static_cast<float>(1 - options_.beta1),
+        .one_minus_beta2 = static_cast<float>(1 - options_.beta2),
         .eps = static_cast<float>(options_.eps),
         .kept = static_cast<float>(decayed ? 1 - rate * options_.weight_decay : 1.0),
         .step_size = static_cast<float>(rate / (1 - std::pow(options_.beta1, step))),

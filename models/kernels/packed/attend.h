@@ -25,93 +25,67 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
   const std::size_t words = (a.head_dim + in_word - 1) / in_word;
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
     const std::byte* panel = a.cache.keys + position / kPanelOutputs * words * kPanelOutputs * 4;
-    const std::size_t left = (scores.end - position + kLanes - 1) / kLanes;
+    const std::size_t left = vectors_of(scores.end - position);
     for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
       constexpr std::size_t V = decltype(vectors)::value;
       typename Dot::Sums sums[R][V] = {};
-      add_products<Dot>(TileInput{queries, query_bytes, panel + v * sizeof(Words), kPanelOutputs * 4, words},
-                        sums);
-      float* to = scores.data + position - scores.begin + v * kLanes;
-      for (std::size_t r = 0; r < R; ++r)
-        for (std::size_t i = 0; i < V; ++i) store(to + r * scores.row + i * kLanes, sums[r][i]);
+      add_products<Dot, kPrefetch<R>>(
+          {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
+      write_rows(Place<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes, scores.row, sums);
     });
   }
 }
 
 // Replaces a row's scores by softmax weights that are not divided by their sum, and returns the sum; zeros
 // where the row sees nothing.
-ZOO_INLINE float soften(const Attention& a, std::size_t query, float* row, const Scores& scores) {
+ZOO_INLINE float softmax(const Attention& a, std::size_t query, float* row, const Scores& scores) {
   const std::size_t first = first_visible(a, query) - scores.begin,
                     last = visible_to(a, query) - scores.begin;
   const float* bias = a.bias != nullptr ? a.bias + static_cast<std::ptrdiff_t>(query) * a.bias_row +
                                               static_cast<std::ptrdiff_t>(scores.begin)
                                         : nullptr;
-  const std::size_t end = (scores.end - scores.begin + kLanes - 1) / kLanes * kLanes;
-  IntegerLanes index;
-  for (std::size_t i = 0; i < kLanes; ++i) index[i] = static_cast<int>(i);
+  const std::size_t end = padded(scores.end - scores.begin);
   Lanes most = all(-__builtin_inff());
   for (std::size_t s = 0; s < end; s += kLanes) {
     Lanes x = load(row + s) * a.scale;
     if (a.softcap > 0) x = hyperbolic_tangent(x / a.softcap) * a.softcap;
     if (bias != nullptr && s < last) x += load_up_to(bias + s, last - s);
     if (s < first || s + kLanes > last) {
-      const IntegerLanes here = index + static_cast<int>(s);
+      const IntegerLanes here = numbers_from(static_cast<int>(s));
       const IntegerLanes hidden = (here < static_cast<int>(first)) | (here >= static_cast<int>(last));
       x = hidden ? all(-__builtin_inff()) : x;
     }
     store(row + s, x);
     most = larger(x, most);
   }
-  const float top = largest_of(most);
-  Lanes sums{};
-  for (std::size_t s = 0; s < end; s += kLanes) {
-    const Lanes x = load(row + s);
-    const Lanes weight = x == -__builtin_inff() ? Lanes{} : exponential(x - top);
-    store(row + s, weight);
-    sums += weight;
-  }
-  return sum_of(sums);
+  return exponentials(row, end, largest_of(most));
 }
 
 // V vectors of the result, starting at vector `v`, divided by the sums of their weights.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void write_mixed(const Attention& a, std::size_t v, const float (&sums)[R], Lanes (&mixed)[R][V],
                             float* result) {
-  const Place<V> place{a.head_dim - v * kLanes};
   for (std::size_t r = 0; r < R; ++r) {
     const float factor = sums[r] > 0 ? 1.0F / sums[r] : 0.0F;
     for (std::size_t i = 0; i < V; ++i) mixed[r][i] *= factor;
   }
-  place.write_all(result + v * kLanes, a.result_row, mixed);
+  write_rows(Place<V>(a.head_dim - v * kLanes), result + v * kLanes, a.result_row, mixed);
 }
 
 template <class Dot, std::size_t R>
 ZOO_INLINE void mix_values(const Attention& a, const std::byte* weights, std::size_t row_bytes,
                            const Scores& scores, const float (&sums)[R], float* result) {
   const std::size_t in_word = a.type == WeightType::kFloat32 ? 1 : 2;
-  const std::size_t columns = (a.head_dim + kLanes - 1) / kLanes * kLanes;
+  const std::size_t columns = padded(a.head_dim);
   const std::size_t words = (scores.end - scores.begin + in_word - 1) / in_word;
   const std::byte* values = a.cache.values + scores.begin / in_word * columns * 4;
   for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
     constexpr std::size_t V = decltype(vectors)::value;
     typename Dot::Sums mixed[R][V] = {};
-    add_products<Dot>(TileInput{weights, row_bytes, values + v * sizeof(Words), columns * 4, words}, mixed);
+    add_products<Dot, kPrefetch<R>>({weights, row_bytes, 4, values + v * sizeof(Words), columns * 4, words},
+                                    mixed);
     write_mixed(a, v, sums, mixed, result);
   });
-}
-
-// 16 signed bytes.
-ZOO_INLINE Lanes load_steps(const std::byte* from) {
-  using Sixteen = signed char __attribute__((vector_size(16)));
-  Sixteen bytes;
-  std::memcpy(&bytes, from, sizeof bytes);
-#ifdef __AVX512F__
-  return Lanes(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(__m128i(bytes))));
-#else
-  using Shorts = short __attribute__((vector_size(32)));
-  return __builtin_convertvector(
-      __builtin_convertvector(__builtin_convertvector(bytes, Shorts), IntegerLanes), Lanes);
-#endif
 }
 
 // A panel of an int8 cache: kPanelOutputs positions of `width` bytes, then their scales.
@@ -119,28 +93,17 @@ ZOO_INLINE std::byte* byte_panel(std::byte* panels, std::size_t position, std::s
   return panels + position / kPanelOutputs * (width + sizeof(float)) * kPanelOutputs;
 }
 
-// R rows of `count` factors, each multiplied by V vectors of bytes.
-template <std::size_t R, std::size_t V>
-ZOO_INLINE void add_byte_products(const float* factors, std::size_t row, const std::byte* bytes,
-                                  std::size_t stride, std::size_t count, Lanes (&sums)[R][V]) {
-  for (std::size_t k = 0; k < count; ++k, bytes += stride) {
-    Lanes read[V];
-    for (std::size_t v = 0; v < V; ++v) read[v] = load_steps(bytes + v * kLanes);
-    for (std::size_t r = 0; r < R; ++r)
-      for (std::size_t v = 0; v < V; ++v) sums[r][v] += all(factors[r * row + k]) * read[v];
-  }
-}
-
 template <std::size_t R>
 ZOO_INLINE void score_bytes(const Attention& a, const float* queries, const Scores& scores) {
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
     const std::byte* panel = byte_panel(a.cache.keys, position, a.head_dim);
     const auto* scales = reinterpret_cast<const float*>(panel + a.head_dim * kPanelOutputs);
-    const std::size_t left = (scores.end - position + kLanes - 1) / kLanes;
+    const std::size_t left = vectors_of(scores.end - position);
     for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
       constexpr std::size_t V = decltype(vectors)::value;
       Lanes sums[R][V] = {};
-      add_byte_products(queries, a.query_row, panel + v * kLanes, kPanelOutputs, a.head_dim, sums);
+      add_products<SignedByteDot>(
+          {queries, a.query_row * sizeof(float), 4, panel + v * kLanes, kPanelOutputs, a.head_dim}, sums);
       float* to = scores.data + position - scores.begin + v * kLanes;
       for (std::size_t i = 0; i < V; ++i) {
         const Lanes scale = load(scales + (v + i) * kLanes);
@@ -168,16 +131,17 @@ ZOO_INLINE void scale_weights(const Attention& a, std::size_t columns, const Sco
 
 template <std::size_t R>
 ZOO_INLINE void mix_bytes(const Attention& a, const Scores& scores, const float (&sums)[R], float* result) {
-  const std::size_t columns = (a.head_dim + kLanes - 1) / kLanes * kLanes;
+  const std::size_t columns = padded(a.head_dim);
   scale_weights<R>(a, columns, scores);
   for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
     constexpr std::size_t V = decltype(vectors)::value;
     Lanes mixed[R][V] = {};
     for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
       const std::size_t left = scores.end - position;
-      add_byte_products(scores.data + position - scores.begin, scores.row,
-                        byte_panel(a.cache.values, position, columns) + v * kLanes, columns,
-                        left < kPanelOutputs ? left : kPanelOutputs, mixed);
+      add_products<SignedByteDot>({scores.data + position - scores.begin, scores.row * sizeof(float), 4,
+                                   byte_panel(a.cache.values, position, columns) + v * kLanes, columns,
+                                   left < kPanelOutputs ? left : kPanelOutputs},
+                                  mixed);
     }
     write_mixed(a, v, sums, mixed, result);
   });
@@ -197,38 +161,38 @@ ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
   float sums[R];
   if (a.type == WeightType::kFloat32) {
     score<FloatDot, R>(a, reinterpret_cast<const std::byte*>(queries), a.query_row * sizeof(float), scores);
-    for (std::size_t r = 0; r < R; ++r) sums[r] = soften(a, query + r, scores.data + r * scores.row, scores);
+    for (std::size_t r = 0; r < R; ++r) sums[r] = softmax(a, query + r, scores.data + r * scores.row, scores);
     mix_values<FloatDot, R>(a, a.scratch, scores.row * sizeof(float), scores, sums, result);
     return;
   }
   if (a.type == WeightType::kInt8) {
     score_bytes<R>(a, queries, scores);
-    for (std::size_t r = 0; r < R; ++r) sums[r] = soften(a, query + r, scores.data + r * scores.row, scores);
+    for (std::size_t r = 0; r < R; ++r) sums[r] = softmax(a, query + r, scores.data + r * scores.row, scores);
     mix_bytes<R>(a, scores, sums, result);
     return;
   }
   std::byte* halves = a.scratch + R * scores.row * sizeof(float);  // queries, then weights
-  const std::size_t query_bytes = (a.head_dim + kLanes - 1) / kLanes * kLanes * 2;
+  const std::size_t query_bytes = padded(a.head_dim) * 2;
   for (std::size_t r = 0; r < R; ++r)
     copy_as_bfloats(queries + r * a.query_row, a.head_dim, halves + r * query_bytes);
-  score<BfloatDot, R>(a, halves, query_bytes, scores);
+  score<PairDot, R>(a, halves, query_bytes, scores);
   const std::size_t row_bytes = scores.row * 2;
   for (std::size_t r = 0; r < R; ++r) {
     float* row = scores.data + r * scores.row;
-    sums[r] = soften(a, query + r, row, scores);
-    copy_as_bfloats(row, (scores.end - begin + kLanes - 1) / kLanes * kLanes, halves + r * row_bytes);
+    sums[r] = softmax(a, query + r, row, scores);
+    copy_as_bfloats(row, padded(scores.end - begin), halves + r * row_bytes);
   }
-  mix_values<BfloatDot, R>(a, halves, row_bytes, scores, sums, result);
+  mix_values<PairDot, R>(a, halves, row_bytes, scores, sums, result);
 }
 
 void attend(const Attention& a) {
-  for_rows(a.query_count,
+  for_rows(0, a.query_count,
            [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); });
 }
 
-void remember_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t position, const float* key,
-                    const float* value) {
-  const std::size_t columns = (head_dim + kLanes - 1) / kLanes * kLanes, lane = position % kPanelOutputs;
+void append_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t position, const float* key,
+                  const float* value) {
+  const std::size_t columns = padded(head_dim), lane = position % kPanelOutputs;
   const auto write_scale = [&](std::byte* scales, float most) {
     const float scale = most / 127.0F;
     std::memcpy(scales + lane * sizeof scale, &scale, sizeof scale);
@@ -247,9 +211,9 @@ void remember_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t po
               panel + lane * columns);
 }
 
-void remember(WeightType type, const HeadCache& cache, std::size_t head_dim, std::size_t position,
-              const float* key, const float* value) {
-  const std::size_t columns = (head_dim + kLanes - 1) / kLanes * kLanes;
+void append(WeightType type, const HeadCache& cache, std::size_t head_dim, std::size_t position,
+            const float* key, const float* value) {
+  const std::size_t columns = padded(head_dim);
   const std::size_t panel = position / kPanelOutputs, lane = position % kPanelOutputs;
   if (type == WeightType::kFloat32) {
     auto* keys = reinterpret_cast<float*>(cache.keys) + panel * head_dim * kPanelOutputs + lane;
@@ -257,7 +221,7 @@ void remember(WeightType type, const HeadCache& cache, std::size_t head_dim, std
     std::memcpy(cache.values + position * columns * sizeof(float), value, head_dim * sizeof(float));
     return;
   }
-  if (type == WeightType::kInt8) return remember_bytes(cache, head_dim, position, key, value);
+  if (type == WeightType::kInt8) return append_bytes(cache, head_dim, position, key, value);
   const std::size_t words = (head_dim + 1) / 2;
   auto* keys = reinterpret_cast<std::uint16_t*>(cache.keys) + (panel * words * kPanelOutputs + lane) * 2;
   auto* values = reinterpret_cast<std::uint16_t*>(cache.values) + position / 2 * columns * 2 + position % 2;

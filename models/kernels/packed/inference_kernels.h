@@ -112,8 +112,8 @@ struct InferenceKernels {
   /// Computes columns [first, last) of the result, both multiples of 16 except at the end.
   void (*multiply)(const PackedProduct&, std::size_t first, std::size_t last);
   /// Stores the key and the value [head_dim] of a position.
-  void (*remember)(WeightType, const HeadCache&, std::size_t head_dim, std::size_t position, const float* key,
-                   const float* value);
+  void (*append)(WeightType, const HeadCache&, std::size_t head_dim, std::size_t position, const float* key,
+                 const float* value);
   void (*attend)(const Attention&);
   void (*rotate)(const Rotation&);
 };

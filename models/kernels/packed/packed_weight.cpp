@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-
-#include "models/kernels/bfloat16.h"
 
 namespace zoo::kernels {
 namespace {

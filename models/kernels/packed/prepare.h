@@ -16,7 +16,9 @@ struct GatedRow {
   std::size_t width;
   Pointwise f;
   ZOO_INLINE Lanes at(std::size_t k) const {
-    return apply(f, load_up_to(x + k, width - k)) * load_up_to(x + width + k, width - k);
+    Lanes gate;
+    with_function(f, [&](auto function) { gate = function.value(load_up_to(x + k, width - k)); });
+    return gate * load_up_to(x + width + k, width - k);
   }
 };
 
@@ -47,11 +49,9 @@ struct NormalRow {
   }
 };
 
+// Rounds denormal numbers too, as instruction sets without BF16 do.
 ZOO_INLINE void store_bfloats(std::byte* to, const Lanes& lanes) {
-  using Sixteen = unsigned short __attribute__((vector_size(32)));
-  const Words x = bits<Words>(lanes);
-  const auto halves = __builtin_convertvector((x + 0x7FFFU + (x >> 16 & 1U)) >> 16, Sixteen);
-  std::memcpy(to, &halves, sizeof halves);
+  store(to, __builtin_convertvector(rounded_to_bfloat16(lanes), Halves));
 }
 
 // Rounds to the nearest steps; `inverse` is steps per unit.
@@ -70,8 +70,7 @@ ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size
     IntegerLanes q{};
     if (k < row.width) q = quantized(row.at(k), inverse);
     sums += q;
-    const auto bytes = __builtin_convertvector(q, Sixteen);
-    std::memcpy(to + k, &bytes, sizeof bytes);
+    store(to + k, __builtin_convertvector(q, Sixteen));
   }
   std::int32_t sum = 0;
   for (std::size_t i = 0; i < kLanes; ++i) sum += sums[i];

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <random>
 
-#include "models/kernels/bfloat16.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
@@ -241,8 +240,8 @@ double attention_error(const InferenceKernels& kernels, const AttentionCase& c) 
   const Floats queries = random_floats(c.queries * c.head_dim, 8),
                bias = random_floats(c.positions + c.queries, 9);
   for (std::size_t s = 0; s < c.positions; ++s)
-    kernels.remember(c.type, cache, c.head_dim, s, keys.data() + s * c.head_dim,
-                     values.data() + s * c.head_dim);
+    kernels.append(c.type, cache, c.head_dim, s, keys.data() + s * c.head_dim,
+                   values.data() + s * c.head_dim);
   std::vector<std::byte> scratch(attention_scratch_bytes(c.head_dim, c.positions) + 64);
   Floats result(queries.size());
   const float scale = 0.3F;
@@ -319,8 +318,8 @@ FOR_EVERY_INSTRUCTION_SET("A cache of bytes keeps each key and value to half a s
   CHECK(memory.size() == 128 * (20 + 4 + 32 + 4));
   const HeadCache cache{memory.data(), memory.data() + key_bytes(WeightType::kInt8, kHeadDim, 128)};
   for (std::size_t s = 0; s < kPositions; ++s)
-    kernels->remember(WeightType::kInt8, cache, kHeadDim, s, keys.data() + s * kHeadDim,
-                      values.data() + s * kHeadDim);
+    kernels->append(WeightType::kInt8, cache, kHeadDim, s, keys.data() + s * kHeadDim,
+                    values.data() + s * kHeadDim);
   std::vector<std::byte> scratch(attention_scratch_bytes(kHeadDim, kPositions) + 64);
   // One position at a time gives its value; one that has the whole weight, by its bias, too.
   for (const std::size_t s : {std::size_t{0}, std::size_t{3}, std::size_t{63}, std::size_t{66}}) {

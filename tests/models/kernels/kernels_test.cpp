@@ -5,6 +5,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/linspace.h>
@@ -149,6 +150,23 @@ TEST_CASE("The CPU kernels give the same bits on one thread as on three") {
     CHECK(zoo::kernels::linear(x, w, b).equal(alone));
   }
   at::set_num_threads(before);
+}
+
+TEST_CASE("An addend of the CPU kernels gets its gradient where nothing else wants one") {
+  ZOO_NEEDS_TRAINING_KERNELS;
+  const at::Tensor x = at::randn({16, 4}), w = at::randn({4, 4}), addend = leaf({16, 4});
+  const at::Tensor upstream = at::randn({16, 4});
+  for (const bool mixed : {false, true}) {
+    if (mixed && !zoo::kernels::has_bfloat16_products()) continue;
+    INFO((mixed ? "mixed precision" : "float32"));
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::set_autocast_enabled(at::kCPU, mixed);
+    const at::Tensor added = zoo::kernels::linear(x, w, {}, addend);
+    const at::Tensor through = zoo::kernels::feed_forward(x, {w, {}, w, {}}, Pointwise::kRelu, addend);
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    CHECK(torch::autograd::grad({added}, {addend}, {upstream})[0].equal(upstream));
+    CHECK(torch::autograd::grad({through}, {addend}, {upstream})[0].equal(upstream));
+  }
 }
 
 TEST_CASE("A second derivative through the CPU kernels is refused") {

@@ -1,5 +1,3 @@
-#include "models/kernels/bfloat16_linear.h"
-
 #include <cmath>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "models/kernels/linear.h"
 #include "models/layers/linear.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
@@ -59,6 +58,18 @@ class Autocast {
   at::ScalarType dtype_;
 };
 
+at::Tensor mixed_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& addend = {}) {
+  const Autocast autocast(at::kBFloat16);
+  return zoo::kernels::linear(x, weight, bias, addend);
+}
+
+at::Tensor mixed_feed_forward(const at::Tensor& x, const zoo::kernels::FeedForwardWeights& weights,
+                              Pointwise f, const at::Tensor& addend = {}) {
+  const Autocast autocast(at::kBFloat16);
+  return zoo::kernels::feed_forward(x, weights, f, addend);
+}
+
 }  // namespace
 
 TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the whole gradient") {
@@ -68,12 +79,12 @@ TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the w
     INFO(c.rows << " x " << c.in << " to " << c.out);
     const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), down = leaf({c.in, c.out});
     const at::Tensor wide = leaf({c.rows, c.out}), narrow = leaf({c.rows, c.in});
-    const at::Tensor projected = zoo::kernels::bfloat16_linear(x, up, {}, wide);
+    const at::Tensor projected = mixed_linear(x, up, {}, wide);
     const at::Tensor expected = at::linear(seen(x), seen(up)) + wide.detach();
     CHECK(relative_error(projected, expected) < 2e-6);
     const zoo::kernels::FeedForwardWeights weights{up, {}, down, {}};
-    const at::Tensor through = zoo::kernels::bfloat16_feed_forward(x, weights, Pointwise::kRelu, narrow);
-    const at::Tensor alone = zoo::kernels::bfloat16_feed_forward(x, weights, Pointwise::kRelu);
+    const at::Tensor through = mixed_feed_forward(x, weights, Pointwise::kRelu, narrow);
+    const at::Tensor alone = mixed_feed_forward(x, weights, Pointwise::kRelu);
     CHECK(relative_error(through, (alone + narrow).detach().to(at::kDouble)) < 2e-6);
     const at::Tensor upstream = at::randn(projected.sizes()), other = at::randn(through.sizes());
     CHECK(torch::autograd::grad({projected}, {wide}, {upstream})[0].equal(upstream));
@@ -89,7 +100,7 @@ TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
       INFO(c.rows << " x " << c.in << " to " << c.out << (biased ? " with a bias" : ""));
       const at::Tensor x = leaf({c.rows, c.in}), weight = leaf({c.out, c.in}),
                        bias = biased ? leaf({c.out}) : at::Tensor();
-      const at::Tensor actual = zoo::kernels::bfloat16_linear(x, weight, bias);
+      const at::Tensor actual = mixed_linear(x, weight, bias);
       at::Tensor expected = at::linear(seen(x), seen(weight));
       if (biased) expected = expected + bias.detach();
       CHECK(relative_error(actual, expected) < 2e-6);
@@ -116,7 +127,7 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
       INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
       const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), up_bias = leaf({c.out}),
                        down = leaf({c.in, c.out}), down_bias = leaf({c.in});
-      const at::Tensor actual = zoo::kernels::bfloat16_feed_forward(x, {up, up_bias, down, down_bias}, f);
+      const at::Tensor actual = mixed_feed_forward(x, {up, up_bias, down, down_bias}, f);
       const at::Tensor inner = at::linear(seen(x), seen(up)) + up_bias.detach();
       const at::Tensor activated = seen(activation(inner));
       // A sum that lies at the border of two roundings may fall to either side.
@@ -134,6 +145,20 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
       CHECK(relative_error(gradients[4], upstream.to(at::kDouble).sum(0)) < 2e-6);
     }
   }
+}
+
+TEST_CASE("A linear layer in bfloat16 takes weights of any strides") {
+  ZOO_NEEDS_BFLOAT16_PRODUCTS;
+  at::manual_seed(4);
+  const at::Tensor x = leaf({17, 20}), weight = leaf({20, 11}), up = leaf({20, 11}), down = leaf({11, 20});
+  const at::Tensor projected = mixed_linear(x, weight.t(), {});
+  CHECK(relative_error(projected, seen(x).matmul(seen(weight))) < 2e-6);
+  const at::Tensor upstream = at::randn(projected.sizes());
+  CHECK(relative_error(torch::autograd::grad({projected}, {weight}, {upstream})[0],
+                       seen(x).t().matmul(seen(upstream))) < 2e-6);
+  const at::Tensor through = mixed_feed_forward(x, {up.t(), {}, down.t(), {}}, Pointwise::kRelu);
+  const at::Tensor activated = seen(at::relu(seen(x).matmul(seen(up))));
+  CHECK(relative_error(through, activated.matmul(seen(down))) < 1e-4);
 }
 
 TEST_CASE("Under autocast to bfloat16 a layer gives float32 of any shape, with and without gradients") {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace zoo::kernels {
+
+/// Uninitialised memory for `size` elements, aligned to a vector. Inlined, as vector.h is: kernels include
+/// it.
+template <class Element>
+class AlignedMemory {
+ public:
+  __attribute__((always_inline)) explicit AlignedMemory(std::size_t size)
+      : data_(static_cast<Element*>(::operator new(size * sizeof(Element), kAlignment))) {}
+  __attribute__((always_inline)) ~AlignedMemory() { ::operator delete(data_, kAlignment); }
+  AlignedMemory(const AlignedMemory&) = delete;
+  AlignedMemory& operator=(const AlignedMemory&) = delete;
+
+  __attribute__((always_inline)) Element* get() const { return data_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  Element* data_;
+};
+
+}  // namespace zoo::kernels

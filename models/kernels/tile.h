@@ -1,0 +1,130 @@
+#pragma once
+
+#include <type_traits>
+
+#include "models/kernels/dot.h"
+
+// A tile: R rows times V vectors of a product, in registers while it is summed. The products differ only in
+// the dot (dot.h) and in where their factors lie.
+namespace zoo::kernels {
+
+#if defined(__AVX512F__)
+constexpr std::size_t kTallTile = 6, kWideTile = 4;
+#else
+constexpr std::size_t kTallTile = 4, kWideTile = 1;
+#endif
+
+/// Factors of a tile; strides are in bytes. Word k of row r is at rows + r * row + k * word. The vectors of
+/// columns that it multiplies are side by side at columns + k * depth.
+struct TileFactors {
+  const void* rows;
+  std::size_t row, word;
+  const void* columns;
+  std::size_t depth;
+  std::size_t words;
+};
+
+/// sums[r][v] += the dot products of row r and vector v of the columns. Prefetches columns this many bytes
+/// ahead.
+template <class Dot, std::size_t Prefetch = 0, std::size_t R, std::size_t V>
+ZOO_INLINE void add_products(const TileFactors& factors, typename Dot::Sums (&sums)[R][V]) {
+  const auto* rows = static_cast<const std::byte*>(factors.rows);
+  const auto* columns = static_cast<const std::byte*>(factors.columns);
+  // A copy that nothing else points to: the compiler keeps it in registers.
+  typename Dot::Sums here[R][V];
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < V; ++v) here[r][v] = sums[r][v];
+  for (std::size_t k = 0; k < factors.words; ++k, rows += factors.word, columns += factors.depth) {
+    decltype(Dot::load(columns)) read[V];
+    for (std::size_t v = 0; v < V; ++v) {
+      read[v] = Dot::load(columns + v * Dot::kBytes);
+      if constexpr (Prefetch > 0) __builtin_prefetch(columns + v * Dot::kBytes + Prefetch);
+    }
+    for (std::size_t r = 0; r < R; ++r)
+      for (std::size_t v = 0; v < V; ++v) here[r][v] = Dot::add(here[r][v], rows + r * factors.row, read[v]);
+  }
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < V; ++v) sums[r][v] = here[r][v];
+}
+
+/// V vectors of a row of results: the first `columns` elements count, all but some of the last vector's.
+template <std::size_t V>
+struct Place {
+  bool whole;
+  std::size_t tail;
+
+  explicit ZOO_INLINE Place(std::size_t columns)
+      : whole(columns >= V * kLanes), tail((columns - 1) % kLanes + 1) {}
+  ZOO_INLINE Lanes read(const float* from, std::size_t v) const {
+    return whole || v + 1 < V ? load(from + v * kLanes) : load_some(from + v * kLanes, tail);
+  }
+  ZOO_INLINE void write(float* to, std::size_t v, const Lanes& lanes) const {
+    if (whole || v + 1 < V) {
+      store(to + v * kLanes, lanes);
+    } else {
+      store_some(to + v * kLanes, lanes, tail);
+    }
+  }
+};
+
+/// Start of a tile's sums: a bias in each row; nullptr: zeros.
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void begin_sums(const Place<V>& place, const float* bias, Lanes (&sums)[R][V]) {
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < V; ++v) sums[r][v] = bias != nullptr ? place.read(bias, v) : Lanes{};
+}
+
+/// Reads a tile from rows of a matrix; adds the first `rows` of them to a tile; writes them.
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void read_rows(const Place<V>& place, const float* from, std::size_t stride, Lanes (&tile)[R][V]) {
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < V; ++v) tile[r][v] = place.read(from + r * stride, v);
+}
+
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void add_rows(const Place<V>& place, const float* from, std::size_t stride, Lanes (&tile)[R][V],
+                         std::size_t rows = R) {
+  for (std::size_t r = 0; r < R && r < rows; ++r)
+    for (std::size_t v = 0; v < V; ++v) tile[r][v] += place.read(from + r * stride, v);
+}
+
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void write_rows(const Place<V>& place, float* to, std::size_t stride, const Lanes (&tile)[R][V],
+                           std::size_t rows = R) {
+  for (std::size_t r = 0; r < R && r < rows; ++r)
+    for (std::size_t v = 0; v < V; ++v) place.write(to + r * stride, v, tile[r][v]);
+}
+
+/// Calls f(R as a constant, row) for tiles of kTallTile rows of [first, last) and the remaining rows; with
+/// Least = 2, for an even number of rows.
+template <std::size_t Least = 1, class F>
+ZOO_INLINE void for_rows(std::size_t first, std::size_t last, const F& f) {
+  std::size_t row = first;
+  for (; row + kTallTile <= last; row += kTallTile) f(std::integral_constant<std::size_t, kTallTile>{}, row);
+  if constexpr (kTallTile > 4) {
+    if (row + 4 <= last) {
+      f(std::integral_constant<std::size_t, 4>{}, row);
+      row += 4;
+    }
+  }
+  if (row + 2 <= last) {
+    f(std::integral_constant<std::size_t, 2>{}, row);
+    row += 2;
+  }
+  if constexpr (Least == 1) {
+    if (row < last) f(std::integral_constant<std::size_t, 1>{}, row);
+  }
+}
+
+/// Calls f(V as a constant, vector) for parts of the vectors [first, last), each up to a tile's width.
+template <std::size_t Widest = kWideTile, class F>
+ZOO_INLINE void for_vectors(std::size_t first, std::size_t last, const F& f) {
+  std::size_t v = first;
+  if constexpr (Widest > 2)
+    for (; v + 4 <= last; v += 4) f(std::integral_constant<std::size_t, 4>{}, v);
+  if constexpr (Widest > 1)
+    for (; v + 2 <= last; v += 2) f(std::integral_constant<std::size_t, 2>{}, v);
+  for (; v < last; ++v) f(std::integral_constant<std::size_t, 1>{}, v);
+}
+
+}  // namespace zoo::kernels

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/command/output.h"
 #include "apps/command/standard_output.h"
 #include "apps/command/version.h"
 #include "apps/verbs/verbs.h"
@@ -56,8 +57,25 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
+// The size in LibTorch's message of an allocation that failed, on the CPU or a GPU; "" for other messages.
+std::string refused_allocation(std::string_view message) {
+  constexpr std::string_view kCpu = "you tried to allocate ", kGpu = "Tried to allocate ";
+  if (const std::size_t at = message.find(kCpu); at != message.npos)
+    return human_bytes(std::atoll(std::string(message.substr(at + kCpu.size())).c_str()));
+  const std::size_t at = message.find(kGpu);
+  if (at == message.npos) return "";
+  const std::string_view size = message.substr(at + kGpu.size());
+  return std::string(size.substr(0, size.find('.', size.find('.') + 1)));  // "2.50 GiB. GPU 0 has …"
+}
+
+std::string out_of_memory(const std::string& size) {
+  return "out of memory: " + size +
+         " could not be allocated; take a smaller batch (--batch_size), shorter texts (--block_size, "
+         "--max_new_tokens) or a smaller model";
+}
+
 int run(const std::vector<std::string>& words) {
-  if (!words.empty() && words[0] == "--version") {
+  if (!words.empty() && (words[0] == "--version" || words[0] == "-V")) {
     std::cout << "tzoo " << version() << "\n";
     return 0;
   }
@@ -76,9 +94,11 @@ int report(std::exception_ptr thrown) {
   } catch (const Error& error) {
     return fail(1, error.what());
   } catch (const c10::Error& error) {
-    return fail(1, first_line(error.what_without_backtrace()));
+    const std::string_view message = error.what_without_backtrace();
+    const std::string size = refused_allocation(message);
+    return fail(1, size.empty() ? first_line(message) : out_of_memory(size));
   } catch (const std::bad_alloc&) {
-    return fail(1, "out of memory");
+    return fail(1, out_of_memory("more"));
   } catch (const nlohmann::json::exception&) {
     return fail(1, "a JSON file has a value of an unexpected kind");
   } catch (const std::filesystem::filesystem_error& error) {

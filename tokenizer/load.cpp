@@ -4,7 +4,6 @@
 #include "tokenizer/files/classic_files.h"
 #include "tokenizer/files/sentencepiece_families.h"
 #include "tokenizer/files/tokenizer_json.h"
-#include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -14,7 +13,7 @@ namespace fs = std::filesystem;
 
 struct Format {
   const char* file;
-  std::unique_ptr<Tokenizer> (*read)(const fs::path& path);
+  std::unique_ptr<Tokenizer> (*read)(const fs::path& path, TokenizerSettings settings);
 };
 
 // In the order of preference of transformers.
@@ -40,7 +39,7 @@ bool has_tokenizer(const fs::path& directory) {
   return find_format(directory) != nullptr;
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string_view model_type) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
@@ -49,8 +48,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory) {
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
                 "vocab.json with merges.txt");
   }
-  auto tokenizer = format->read(directory / format->file);
-  tokenizer->set_limits(read_text_limits(directory));
+  TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
+  const TextLimits limits = settings.limits;
+  auto tokenizer = format->read(directory / format->file, std::move(settings));
+  tokenizer->set_limits(limits);
   return tokenizer;
 }
 

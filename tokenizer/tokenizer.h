@@ -93,7 +93,9 @@ class Tokenizer {
 bool has_tokenizer(const std::filesystem::path& directory);
 
 /// Reads tokenizer.json, else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt, and
-/// applies tokenizer_config.json as Hugging Face does. Throws Error naming the file and what was expected.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory);
+/// applies tokenizer_config.json as Hugging Face does. `model_type` is that of config.json, which is read if
+/// it is not given and needed. Throws Error naming the file and what was expected.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
+                                          std::string_view model_type = "");
 
 }  // namespace zoo

@@ -1,6 +1,7 @@
 #include "apps/command/flag_data.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -152,6 +153,18 @@ std::string kind_words(const FlagData& flag) {
   }
 }
 
+// Other names of number formats, taken wherever a flag has the format.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormatAliases{
+    {{"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp16", "float16"}, {"half", "float16"}}};
+
+std::string assign(FlagData& flag, std::vector<std::string> texts) {
+  for (const auto& [alias, format] : kFormatAliases) {
+    if (std::ranges::find(flag.choices, format) != flag.choices.end())
+      std::ranges::replace(texts, std::string(alias), std::string(format));
+  }
+  return flag.assign(texts);
+}
+
 }  // namespace
 
 template <FlagValue T>
@@ -166,6 +179,18 @@ void bind(FlagData& flag, T& target) {
   };
   flag.reset = [&target, initial = target] { target = initial; };
   flag.value = [&target] { return to_json(target); };
+}
+
+void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set) {
+  flag.kind = FlagKind::text;
+  flag.assign = [&flag, set](const std::vector<std::string>& texts) {
+    const auto found = std::ranges::find(flag.choices, texts.back());
+    if (found == flag.choices.end()) return expected_words(flag);
+    set(static_cast<std::size_t>(found - flag.choices.begin()));
+    return std::string();
+  };
+  flag.reset = [set, initial = get()] { set(initial); };
+  flag.value = [&flag, get] { return json(flag.choices[get()]); };
 }
 
 template void bind(FlagData&, std::string&);
@@ -200,7 +225,7 @@ std::string expected_words(const FlagData& flag) {
 }
 
 void assign_texts(FlagData& flag, const std::vector<std::string>& texts, const std::string& place) {
-  const std::string expected = flag.assign(texts);
+  const std::string expected = assign(flag, texts);
   if (!expected.empty()) {
     const std::string& text = texts.back();
     throw UsageError(place, ": expected ", expected, ", got '", text, "'", did_you_mean(text, flag.choices));
@@ -215,7 +240,7 @@ void assign_json(FlagData& flag, const json& value, const std::string& place) {
     return;
   }
   const auto texts = texts_of(flag, value);
-  const std::string expected = texts ? flag.assign(*texts) : kind_words(flag);
+  const std::string expected = texts ? assign(flag, *texts) : kind_words(flag);
   if (!expected.empty()) {
     const std::string near = texts && !texts->empty() ? did_you_mean(texts->back(), flag.choices) : "";
     throw UsageError(place, ": expected ", expected, ", got ", value.dump(), near);

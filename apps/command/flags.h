@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -32,6 +33,10 @@ concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t
 /// Binds a flag to its variable, whose current value is the default.
 template <FlagValue T>
 void bind(FlagData& flag, T& target);
+
+/// Binds a flag to an enum: `get` and `set` take the number of the enumerator, whose name is the flag's
+/// choice of that number.
+void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set);
 
 /// A declared flag; these functions narrow the accepted values. Bounds apply to integers and numbers.
 class Flag {
@@ -86,6 +91,18 @@ class Flags {
     FlagData& flag = declare(std::move(name), std::move(help));
     bind(flag, target);
     return Flag(flag).one_of(std::move(values));
+  }
+
+  /// The same for an enum whose enumerators 0, 1, … have these names.
+  template <class E>
+  requires std::is_enum_v<E> Flag choice(std::string name, E& target, std::vector<std::string> names,
+                                         std::string help) {
+    FlagData& flag = declare(std::move(name), std::move(help));
+    Flag declared = Flag(flag).one_of(std::move(names));
+    bind_choice(
+        flag, [&target] { return static_cast<std::size_t>(target); },
+        [&target](std::size_t number) { target = static_cast<E>(number); });
+    return declared;
   }
 
   /// Declares a positional argument, in order; a list takes all remaining words.

@@ -50,7 +50,13 @@ void Progress::update(std::int64_t done, std::string_view status) {
     first_ = done;
     started_ = now;
   }
+  seen_ = now;
   if (!visible_ || now - drawn_ >= kSecondsBetweenDraws) draw(now);
+}
+
+void Progress::aside(std::string_view status) {
+  if (first_ >= 0) started_ += terminal_.clock() - seen_;
+  update(done_, status);
 }
 
 void Progress::print(std::string_view line) {

@@ -23,6 +23,10 @@ class Progress {
   /// The first call marks the start of the work, from which the remaining time is estimated.
   void update(std::int64_t done, std::string_view status = "");
 
+  /// Shows the status of work that is not counted, such as an evaluation: its time is no part of the
+  /// estimate.
+  void aside(std::string_view status);
+
   /// Prints a line to the same stream, on a terminal above the bar.
   void print(std::string_view line);
 
@@ -39,7 +43,7 @@ class Progress {
   const std::string unit_;
   const Terminal terminal_;
   std::int64_t first_ = -1, done_ = 0;
-  double started_ = 0, drawn_ = 0;
+  double started_ = 0, drawn_ = 0, seen_ = 0;  // seen_: time of the last update
   std::string status_;
   bool visible_ = false;
 };

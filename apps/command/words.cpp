@@ -1,6 +1,7 @@
 #include "apps/command/words.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 
@@ -21,6 +22,35 @@ std::string name_in(std::string_view word) {
   name.erase(0, std::min<std::size_t>(2, name.find_first_not_of('-')));
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+// Short forms and other tools' names, and ours; a verb has some of them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kAliases{
+    {{"m", "model"},
+     {"p", "prompt"},
+     {"n", "max_new_tokens"},
+     {"max_tokens", "max_new_tokens"},
+     {"n_predict", "max_new_tokens"},
+     {"o", "output"},
+     {"o", "out_dir"},
+     {"output_dir", "out_dir"},
+     {"lr", "learning_rate"},
+     {"bs", "batch_size"},
+     {"max_steps", "max_iters"},
+     {"n", "count"},
+     {"t", "threads"},
+     {"temp", "temperature"}}};
+
+// The flag that was probably meant: by an alias, by its beginning, or by its spelling; "" if none.
+std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
+  for (const auto& [alias, meant] : kAliases) {
+    if (alias == name && std::ranges::find(names, meant) != names.end()) return std::string(meant);
+  }
+  const auto begins = [&](const std::string& candidate) {
+    return name.size() > 1 && candidate.starts_with(name);
+  };
+  if (const auto found = std::ranges::find_if(names, begins); found != names.end()) return *found;
+  return nearest(name, names);
 }
 
 class WordParser {
@@ -103,7 +133,7 @@ class WordParser {
       names.push_back(flag.name);
       if (flag.kind == FlagKind::boolean) names.push_back("no_" + flag.name);
     }
-    const std::string near = nearest(name, names);
+    const std::string near = suggestion(name, names);
     fault("unknown flag '" + shown + "'" +
           (near.empty() ? "; '" + command_ + " --help' lists them" : "; did you mean '--" + near + "'?"));
   }

@@ -67,16 +67,21 @@ std::shared_ptr<Model> build(const AmbiguousFlags& v, std::int64_t vocabulary, s
                      static_cast<std::uint64_t>(v.demo.compute.seed));
 }
 
-Figure picture(Model& model, const Phrase& phrase, const WordIds& ids, const std::string& text) {
+std::vector<std::vector<double>> attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
   const at::NoGradGuard no_grad;
   const ModelOutput output =
       model.forward({.input_ids = tensor_of(phrase, ids).unsqueeze(0), .output_attentions = true});
+  return matrix_of(output.attentions[0][0][0]);
+}
+
+Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& phrase,
+               const std::string& text) {
   Figure figure = heat_map({.axes = {.title = "Attention weights for '" + text + "': see the first row",
                                      .x = "key (looking at …)",
                                      .y = "query (word from …)"},
                             .rows = phrase,
                             .columns = phrase,
-                            .cells = matrix_of(output.attentions[0][0][0]),
+                            .cells = weights,
                             .low = 0,
                             .high = 1});
   figure.width = 640;
@@ -122,7 +127,13 @@ int demo_ambiguous(const Arguments& arguments) {
     return loss;
   });
   std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";
-  show(v.demo, "ambiguous", picture(*model, test, ids, v.test));
+  const auto weights = attention_of(*model, test, ids);
+  // On standard error: the tutorial prints only the question.
+  std::cout.flush();
+  std::cerr << (weights[0][1] > 0.5 ? "Yes: " : "No: ") << capitalised(test[0])
+            << format_text(" gives %.0f%% of its attention to ", 100 * weights[0][1]) << capitalised(test[1])
+            << "\n";
+  show(v.demo, "ambiguous", picture(weights, test, v.test));
   return 0;
 }
 

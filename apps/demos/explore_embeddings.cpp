@@ -47,7 +47,8 @@ at::Tensor embedding_of(const Model& model) {
 }
 
 Space imported(const ExploreFlags& flags) {
-  const auto model = std::make_shared<TextModel>(load_text_model(flags.model, flags.demo.compute));
+  const auto model =
+      std::make_shared<TextModel>(load_text_model(read_checkpoint_config(flags.model), flags.demo.compute));
   const std::int64_t known = model->tokenizer->vocab_size();
   Space space = space_of(embedding_of(*model->model).slice(0, 0, known));
   space.name = [model](std::int64_t id) {

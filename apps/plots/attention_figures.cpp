@@ -26,14 +26,17 @@ struct Mosaic {
   std::size_t height, width;  // of a small map
   std::vector<std::vector<double>> cells;
 
-  Mosaic(const AttentionMaps& maps) : height(side_of(maps.queries.size())), width(side_of(maps.keys.size())) {
+  Mosaic(const AttentionMaps& maps, std::size_t layers, std::size_t heads)
+      : height(side_of(maps.queries.size())), width(side_of(maps.keys.size())) {
     const double nothing = std::numeric_limits<double>::quiet_NaN();
-    cells.assign(maps.layers * (height + kGap) - kGap,
-                 std::vector<double>(maps.heads * (width + kGap) - kGap, nothing));
+    cells.assign(layers * (height + kGap) - kGap,
+                 std::vector<double>(heads * (width + kGap) - kGap, nothing));
   }
 
-  void put(const AttentionMaps& maps, std::size_t layer, std::size_t head) {
-    const std::size_t top = layer * (height + kGap), left = head * (width + kGap);
+  void put(const AttentionMaps& maps, std::size_t layer, std::size_t head, std::size_t top,
+           std::size_t left) {
+    top *= height + kGap;
+    left *= width + kGap;
     const std::size_t rows = maps.queries.size(), columns = maps.keys.size();
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x) cells[top + y][left + x] = 0;
@@ -50,10 +53,11 @@ struct Mosaic {
   }
 };
 
-// Labels 0, 1, … at the middle of each small map.
-std::vector<std::string> numbered(std::size_t count, std::size_t side) {
-  std::vector<std::string> labels(count * (side + kGap) - kGap);
-  for (std::size_t i = 0; i < count; ++i) labels[i * (side + kGap) + side / 2] = std::to_string(i);
+// Each number at the middle of its small map.
+std::vector<std::string> labels_of(const std::vector<std::size_t>& numbers, std::size_t side) {
+  std::vector<std::string> labels(numbers.size() * (side + kGap) - kGap);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    labels[i * (side + kGap) + side / 2] = std::to_string(numbers[i]);
   return labels;
 }
 
@@ -80,19 +84,24 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
   return figure;
 }
 
-Figure heads_figure(const AttentionMaps& maps) {
-  Mosaic mosaic(maps);
-  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
-    for (std::size_t head = 0; head < maps.heads; ++head) mosaic.put(maps, layer, head);
+Figure heads_figure(const AttentionMaps& maps, const std::vector<std::size_t>& layers,
+                    const std::vector<std::size_t>& heads) {
+  Mosaic mosaic(maps, layers.size(), heads.size());
+  for (std::size_t row = 0; row < layers.size(); ++row) {
+    for (std::size_t column = 0; column < heads.size(); ++column)
+      mosaic.put(maps, layers[row], heads[column], row, column);
   }
-  Figure figure =
-      heat_map({.axes = {.title = maps.name + " attention: every head", .x = "head", .y = "layer"},
-                .rows = numbered(maps.layers, mosaic.height),
-                .columns = numbered(maps.heads, mosaic.width),
-                .cells = mosaic.cells,
-                .values = false,
-                .low = 0,
-                .high = 1});
+  const bool all = layers.size() == maps.layers && heads.size() == maps.heads;
+  Figure figure = heat_map(
+      {.axes = {.title = maps.name + (all ? " attention: every head" : " attention: the chosen heads"),
+                .x = "head",
+                .y = "layer"},
+       .rows = labels_of(layers, mosaic.height),
+       .columns = labels_of(heads, mosaic.width),
+       .cells = mosaic.cells,
+       .values = false,
+       .low = 0,
+       .high = 1});
   const int rows = static_cast<int>(mosaic.cells.size()), columns = static_cast<int>(mosaic.cells[0].size());
   const int scale = std::clamp(1100 / std::max(rows, columns), 2, 12);
   figure.width = std::max(480, 200 + scale * columns);

@@ -10,6 +10,7 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
 
 /// All heads as small maps, one row per layer. A long text's maps are shrunk: a cell shows the largest weight
 /// of its part.
-Figure heads_figure(const AttentionMaps& maps);
+Figure heads_figure(const AttentionMaps& maps, const std::vector<std::size_t>& layers,
+                    const std::vector<std::size_t>& heads);
 
 }  // namespace zoo

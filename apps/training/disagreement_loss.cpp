@@ -17,16 +17,9 @@ bool has_self_attention(const Model& model) {
 
 }  // namespace
 
-std::vector<std::string> disagreement_names() {
-  return {"none", "positions", "subspaces", "outputs"};
-}
-
-std::optional<Disagreement> disagreement_named(const std::string& name) {
-  const auto names = disagreement_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return i == 0 ? std::nullopt : std::optional(static_cast<Disagreement>(i - 1));
-  }
-  throw Error("--disagreement: expected none, positions, subspaces or outputs, got '", name, "'");
+const std::vector<std::string>& disagreement_names() {
+  static const std::vector<std::string> names{"none", "positions", "subspaces", "outputs"};
+  return names;
 }
 
 DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)

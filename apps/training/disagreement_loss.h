@@ -10,11 +10,10 @@ namespace zoo {
 
 /// Where the heads of an attention should differ (Li et al., 2018, section 3.2): the positions they attend
 /// to, the values they attend with, or their outputs.
-enum class Disagreement { kPositions, kSubspaces, kOutputs };
+enum class Disagreement { kNone, kPositions, kSubspaces, kOutputs };
 
-/// The flag values "none", "positions", "subspaces", "outputs"; none has no enumerator.
-std::vector<std::string> disagreement_names();
-std::optional<Disagreement> disagreement_named(const std::string& name);
+/// "none", "positions", "subspaces", "outputs", in the order of Disagreement.
+const std::vector<std::string>& disagreement_names();
 
 /// Adds to a model's loss a weight times the similarity of self-attention heads: position_similarity or
 /// subspace_similarity (models/layers/attention/disagreement.h), averaged over all layers.

@@ -2,20 +2,25 @@
 
 #include <csignal>
 
+#include <unistd.h>
+
 namespace zoo {
 namespace {
 
 volatile std::sig_atomic_t received_signal = 0;
+std::string line;  // set while no handler is installed
 
 void remember(int signal) {
   received_signal = signal;
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(const std::string& notice) {
   received_signal = 0;
+  line = notice.empty() ? "" : (::isatty(STDERR_FILENO) == 1 ? "\n" : "") + notice + "\n";
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
 }

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <string>
+
 namespace zoo {
 
 /// While in scope, the first Ctrl-C (SIGINT) or SIGTERM is recorded instead of ending the process; a second
 /// one ends it at once. Only one may exist at a time.
 class StopSignal {
  public:
-  StopSignal();
+  /// The signal prints `notice` on standard error at once, on a line of its own.
+  explicit StopSignal(const std::string& notice = "");
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;

@@ -28,17 +28,16 @@ class Trainer::Clock {
   struct Lap {
     double ms_per_iteration = 0, tokens_per_second = 0;
   };
-  /// Time since the last call.
+  /// Time since the last call; the lap before if no iteration has ended since.
   Lap lap() {
     pause();
-    Lap lap;
     if (iterations_ > 0 && elapsed_ > 0) {
-      lap = {1000 * elapsed_ / static_cast<double>(iterations_), static_cast<double>(tokens_) / elapsed_};
+      lap_ = {1000 * elapsed_ / static_cast<double>(iterations_), static_cast<double>(tokens_) / elapsed_};
     }
     iterations_ = tokens_ = 0;
     elapsed_ = 0;
     go_on();
-    return lap;
+    return lap_;
   }
 
  private:
@@ -48,6 +47,7 @@ class Trainer::Clock {
 
   double started_ = 0, elapsed_ = 0;
   std::int64_t iterations_ = 0, tokens_ = 0;
+  Lap lap_;
 };
 
 // Writes the run's records: metrics log and TensorBoard events.
@@ -96,6 +96,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
+  if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);
 }
 
@@ -117,12 +118,17 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
   std::optional<Record> record;
   if (writes()) record.emplace(run_, first_iteration_);
   Clock clock;
+  observer.on_iteration(first_iteration_);
   for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {
     const bool last = iteration == options_.max_iters;
     const bool evaluates = iteration % options_.eval_interval == 0 || last;
     if (evaluates) {
       clock.pause();
-      evaluate(iteration, observer);
+      try {
+        evaluate(iteration, observer);
+      } catch (const Stopped&) {
+        return stop_at(iteration, observer);
+      }
       clock.go_on();
     }
     const bool gives_up = options_.patience > 0 && stale_evaluations_ >= options_.patience;
@@ -132,10 +138,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
     const auto outcome =
         updater_.run(iteration, options_.schedule.at(iteration), [&] { return observer.stop(); });
-    if (outcome == Updater::Outcome::kInterrupted) {
-      checkpoint(iteration, observer);
-      return {.finished = false, .iterations = iteration, .best_val_loss = best_val_loss_};
-    }
+    if (outcome == Updater::Outcome::kInterrupted) return stop_at(iteration, observer);
     clock.count(updater_.tokens());
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
@@ -145,10 +148,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       observer.on_metrics(now);
     }
     observer.on_iteration(iteration + 1);
-    if (stopped(observer)) {
-      checkpoint(iteration + 1, observer);
-      return {.finished = false, .iterations = iteration + 1, .best_val_loss = best_val_loss_};
-    }
+    if (stopped(observer)) return stop_at(iteration + 1, observer);
   }
   throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
 }
@@ -163,10 +163,17 @@ void Trainer::seed_rank(std::int64_t iteration) const {
   seed_generators(std::uint64_t{bits[1]} << 32 | bits[0], options_.updater.device);
 }
 
+Trainer::Result Trainer::stop_at(std::int64_t iteration, TrainingObserver& observer) {
+  checkpoint(iteration, observer);
+  return {.finished = false, .iterations = iteration, .best_val_loss = best_val_loss_};
+}
+
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
-  // Final record: the result of the last update.
-  Metrics end = metrics(iteration, last_evaluation_.train_loss, clock);
+  // The last row has the loss of the last update's batch: no batch follows. A run that made no update has
+  // none.
+  Metrics end =
+      metrics(iteration, updater_.loss().defined() ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
   if (record != nullptr) {
@@ -212,8 +219,11 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   for (const Split split : {Split::kTrain, Split::kVal})
     all += std::min(options_.eval_iters, objective_.evaluation_batches(split));
   const auto evaluated = [&](Split split) {
-    auto result = evaluate_split(objective_, split, options_.eval_iters, options_.updater,
-                                 [&](std::int64_t done) { observer.on_evaluation_step(before + done, all); });
+    auto result =
+        evaluate_split(objective_, split, options_.eval_iters, options_.updater, [&](std::int64_t done) {
+          observer.on_evaluation_step(before + done, all);
+          if (stopped(observer)) throw Stopped();
+        });
     before += std::min(options_.eval_iters, objective_.evaluation_batches(split));
     return result;
   };

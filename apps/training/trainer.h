@@ -38,12 +38,13 @@ struct Evaluation {
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
-  virtual void on_iteration(std::int64_t /*done*/) {}
+  virtual void on_iteration(std::int64_t /*done*/) {
+  }  // also at the start, with the iterations of earlier runs
   virtual void on_evaluation_step(std::int64_t /*done*/, std::int64_t /*all*/) {}
   virtual void on_metrics(const Metrics&) {}
   virtual void on_evaluation(const Evaluation&) {}
   virtual void on_checkpoint(const std::filesystem::path&) {}
-  /// Called after each micro step; true ends the training with a checkpoint.
+  /// Called after each micro step and each batch of an evaluation; true ends the training with a checkpoint.
   virtual bool stop() { return false; }
 };
 
@@ -84,6 +85,7 @@ class Trainer {
  private:
   class Clock;
   class Record;
+  struct Stopped {};  // thrown out of an evaluation when the observer stops the training
 
   bool writes() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
   void seed_rank(std::int64_t iteration) const;
@@ -93,6 +95,7 @@ class Trainer {
   void checkpoint(std::int64_t iteration, TrainingObserver& observer);
   Metrics metrics(std::int64_t iteration, double loss, Clock& clock) const;
   double last_loss() const;
+  Result stop_at(std::int64_t iteration, TrainingObserver& observer);
   Result finish(std::int64_t iteration, Record* record, Clock& clock, TrainingObserver& observer);
 
   Objective& objective_;

@@ -1,5 +1,6 @@
 #include "apps/training/updater.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <ATen/ops/zeros.h>
@@ -127,12 +128,26 @@ void Updater::report_fault(std::int64_t iteration) const {
     if (fault.empty() && parameter.grad().defined() && !is_finite(parameter.grad()))
       fault = "the gradient of '" + name + "'";
   }
+  if (fault.empty())
+    fault = "the norm of the gradients, of which the largest is in '" + largest_gradient() + "',";
   std::string forward;
   for (std::int64_t step = 0; step < options_.accumulation && forward.empty(); ++step)
     forward = objective_.first_bad_tensor(iteration * options_.accumulation + step);
   if (!forward.empty()) forward = "; in the forward pass the first such tensor is '" + forward + "'";
   throw Error("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",
               loss_.item<float>(), ". The last checkpoint is whole (a lower --learning_rate may help)");
+}
+
+std::string Updater::largest_gradient() const {
+  std::string found;
+  double largest = -1;
+  for (const auto& [name, parameter] : optimizer_->parameters()) {
+    if (!parameter.grad().defined()) continue;
+    const auto size = parameter.grad().abs().max().item<double>();
+    if (size > largest) found = name;
+    largest = std::max(largest, size);
+  }
+  return found;
 }
 
 void Updater::save(const std::filesystem::path& directory) const {

@@ -64,6 +64,7 @@ class Updater {
   double count_targets(std::int64_t iteration, std::vector<Batch>& batches);
   void backward(const Batch& batch, double share, bool last);
   Outcome apply(std::int64_t iteration, double learning_rate);
+  std::string largest_gradient() const;
   [[noreturn]] void report_fault(std::int64_t iteration) const;
 
   Objective& objective_;

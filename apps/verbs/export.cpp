@@ -68,8 +68,9 @@ void print_report(const VerifyReport& report) {
 
 void export_script(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
-  const GenerationDefaults defaults = read_generation_defaults(values.model);
-  const LoadedModel loaded = load_model(values.model, {.dtype = dtype, .device = device_of(values.compute)});
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
+  const GenerationDefaults defaults = defaults_of(read_generation_config(values.model, checkpoint.json));
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
   export_torchscript(*loaded.model, *loaded.family, loaded.head, values.output,
                      {.dtype = dtype, .eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
   print_written(values.output, static_cast<std::int64_t>(fs::file_size(values.output)),

@@ -116,14 +116,14 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   check_target(source, target);
   HuggingFaceExport result;
-  result.dtype = dtype ? *dtype : dtype_of_files(WeightFiles(source), source);
-  const LoadedModel loaded = load_model(source, {.dtype = result.dtype});
+  result.dtype = dtype ? *dtype : dtype_of_files(checkpoint.files(), source);
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = result.dtype});
 
   AtomicDirectory directory(target);
   save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = result.dtype});
   merge_config(source / kConfig, directory.path() / kConfig);
   copy_files(source, directory.path());
-  result.unused = inspect_weights(source, checkpoint).unused;
+  result.unused = inspect_weights(checkpoint).unused;
   const WeightFiles written(directory.path());
   result.tensors = static_cast<std::int64_t>(written.names().size());
   result.bytes = written.bytes();
@@ -133,11 +133,12 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
 
 std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
-  const WeightFiles theirs(source), written(target);
+  const WeightFiles& theirs = checkpoint.files();
+  const WeightFiles written(target);
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
   const WeightTable as_written = weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head);
   const StoredNames source_names(table, theirs);
-  const auto names = inspect_weights(source, checkpoint).loaded;
+  const auto names = inspect_weights(checkpoint).loaded;
   const std::set<std::string> loaded(names.begin(), names.end());
   std::set<std::string> compared;
   for (const WeightName& name : expand_layers(table.names, checkpoint.config.num_layers)) {

@@ -82,13 +82,13 @@ std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, cons
   return std::make_unique<OwningDecoder>(std::move(model));
 }
 
-std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
+std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice) {
   // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
   const bool packs = options_for(compute, choice) && device_of(compute).is_cpu();
   LoadedModel loaded =
-      load_model(directory, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});
+      load_model(checkpoint, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});
   return decoding_model(std::move(loaded.model), compute, choice);
 }
 

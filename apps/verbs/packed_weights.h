@@ -1,11 +1,11 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "apps/command/compute_options.h"
 #include "apps/command/flags.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/decoding_session.h"
 #include "models/model.h"
 
@@ -28,8 +28,8 @@ struct PackedWeights {
 std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
                                               const PackedWeights& choice);
 
-/// Loads a checkpoint directory for decoding.
-std::unique_ptr<DecodingModel> load_decoding_model(const std::filesystem::path& directory,
+/// Loads a checkpoint for decoding.
+std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice);
 

@@ -14,8 +14,7 @@ namespace zoo {
 
 namespace {
 
-nlohmann::json parse_file(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+nlohmann::json parse_file(const std::filesystem::path& path, const std::string& text) {
   if (is_nested_too_deeply(text)) throw Error(path, ": arrays and objects are nested too deeply");
   try {
     return nlohmann::json::parse(text);
@@ -37,13 +36,17 @@ nlohmann::json parse_file(const std::filesystem::path& path) {
 }  // namespace
 
 nlohmann::json read_json(const std::filesystem::path& path) {
-  nlohmann::json value = parse_file(path);
+  return read_json(path, read_file(path));
+}
+
+nlohmann::json read_json(const std::filesystem::path& path, const std::string& text) {
+  nlohmann::json value = parse_file(path, text);
   if (!value.is_object()) throw Error(path, ": expected a JSON object, found ", value.type_name());
   return value;
 }
 
 nlohmann::json read_json_array(const std::filesystem::path& path) {
-  nlohmann::json value = parse_file(path);
+  nlohmann::json value = parse_file(path, read_file(path));
   if (!value.is_array()) throw Error(path, ": expected a JSON array, found ", value.type_name());
   return value;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -8,6 +9,9 @@ namespace zoo {
 
 /// Reads a JSON object from a file. Throws Error naming the file, and the line and column of a syntax error.
 nlohmann::json read_json(const std::filesystem::path& path);
+
+/// The same from the text of the file `path`.
+nlohmann::json read_json(const std::filesystem::path& path, const std::string& text);
 
 /// Reads a JSON array from a file. Throws as read_json does.
 nlohmann::json read_json_array(const std::filesystem::path& path);

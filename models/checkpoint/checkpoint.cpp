@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.json";
 
-Head head_of(const nlohmann::json& json, const Family& family, const std::string& source) {
+// The head of the first architecture; `otherwise` if the zoo does not have it.
+Head head_of(const nlohmann::json& json, const Family& family, const std::string& source,
+             std::optional<Head> otherwise) {
   const auto found = json.find("architectures");
   if (found == json.end() || found->is_null()) return family.heads.front().head;
   if (!found->is_array() || found->empty() || !found->front().is_string()) {
@@ -30,8 +32,24 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
     if (entry.architecture == name) return entry.head;
     known.push_back(entry.architecture);
   }
+  if (otherwise) return *otherwise;
   throw Error(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ",
               joined(known), " (--head chooses one)");
+}
+
+[[noreturn]] void refuse_head(const CheckpointConfig& checkpoint, Head wanted, const std::string& reason) {
+  throw Error(checkpoint.directory, " has a ", name_of(checkpoint.own_head), " head; expected ",
+              name_of(wanted), reason);
+}
+
+// Throws Error if the family lacks the head.
+void choose_head(CheckpointConfig& checkpoint, Head head) {
+  try {
+    check_head(*checkpoint.family, head);
+  } catch (const Error& error) {
+    refuse_head(checkpoint, head, std::string(": ") + error.what());
+  }
+  checkpoint.head = head;
 }
 
 const char* dtype_name(at::ScalarType dtype) {
@@ -48,9 +66,10 @@ const char* dtype_name(at::ScalarType dtype) {
 }
 
 // Files of a masked language model, for example, have no pooler; last_hidden_state needs none.
-void fit_pooler(Model& model, const CheckpointConfig& checkpoint, const WeightFiles& files) {
+void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
   if (checkpoint.head != Head::kBase) return;
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
+  const WeightFiles& files = checkpoint.files();
   const StoredNames names(table, files);
   const bool found = std::any_of(table.names.begin(), table.names.end(), [&](const WeightName& name) {
     return name.ours.starts_with("pooler.") && files.contains(names.stored(name.theirs.front()));
@@ -59,6 +78,11 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint, const WeightFi
 }
 
 }  // namespace
+
+const WeightFiles& CheckpointConfig::files() const {
+  if (!files_) files_ = std::make_shared<WeightFiles>(directory);
+  return *files_;
+}
 
 std::string architecture_of(const Family& family, Head head) {
   for (const auto& entry : family.heads) {
@@ -78,11 +102,13 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
     throw Error(directory,
                 " is not a directory; expected a checkpoint, with config.json and model.safetensors");
   const fs::path path = directory / kConfigFile;
-  const nlohmann::json json = read_json(path);
+  CheckpointConfig checkpoint;
+  checkpoint.directory = directory;
+  checkpoint.json = std::make_shared<const nlohmann::json>(read_json(path));
+  const nlohmann::json& json = *checkpoint.json;
   const std::string source = path.string();
   const std::string model_type = ConfigReader(json, source).get_string("model_type", "");
   if (model_type.empty()) throw Error(source, ": the key 'model_type' is missing");
-  CheckpointConfig checkpoint;
   try {
     checkpoint.family = &find_family(model_type);
   } catch (const Error& error) {
@@ -90,21 +116,25 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   }
   checkpoint.config = checkpoint.family->read_config(json, source);
   if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
-    checkpoint.family->complete_config(checkpoint.config, WeightFiles(directory));
+    checkpoint.family->complete_config(checkpoint.config, checkpoint.files());
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {
     throw Error(source, ": ", error.what_without_backtrace());
   }
-  if (head) check_head(*checkpoint.family, *head);
-  checkpoint.head = head ? *head : head_of(json, *checkpoint.family, source);
+  checkpoint.own_head = head_of(json, *checkpoint.family, source, head);
+  choose_head(checkpoint, head.value_or(checkpoint.own_head));
   return checkpoint;
 }
 
 LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
-  CheckpointConfig checkpoint = read_checkpoint_config(directory, options.head);
+  return load_model(read_checkpoint_config(directory, options.head), options);
+}
+
+LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) {
+  if (options.head) choose_head(checkpoint, *options.head);
   if (!options.label_names.empty()) set_labels(checkpoint.config, options.label_names);
-  const WeightFiles files(directory);
+  const fs::path& directory = checkpoint.directory;
   std::shared_ptr<Model> model;
   try {
     const bool fresh = options.fresh_head_seed.has_value();
@@ -114,26 +144,28 @@ LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
   } catch (const c10::Error& error) {
     throw Error(directory / kConfigFile, ": ", error.what_without_backtrace());
   }
-  fit_pooler(*model, checkpoint, files);
+  fit_pooler(*model, checkpoint);
   LoadReport report;
   try {
-    report = load_weights(*model, checkpoint.family->weight_table(checkpoint.config), files,
-                          {.dtype = options.dtype,
-                           .trainable = options.trainable,
-                           .may_lack_head = options.fresh_head_seed.has_value()});
+    report =
+        load_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.files(),
+                     {.dtype = options.dtype,
+                      .trainable = options.trainable,
+                      .may_lack_head = options.fresh_head_seed || checkpoint.head != checkpoint.own_head});
   } catch (const Error& error) {
     throw Error(directory, ": ", error.what());
   }
+  if (!report.fresh.empty() && !options.fresh_head_seed)
+    refuse_head(checkpoint, checkpoint.head, ", whose weights it lacks");
   if (options.device != c10::kCPU) model->to(options.device);
   model->eval();
   return {model, checkpoint.family, checkpoint.head, std::move(report)};
 }
 
-LoadReport inspect_weights(const fs::path& directory, const CheckpointConfig& checkpoint) {
-  const WeightFiles files(directory);
+LoadReport inspect_weights(const CheckpointConfig& checkpoint) {
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
-  fit_pooler(*model, checkpoint, files);
-  return match_weights(*model, checkpoint.family->weight_table(checkpoint.config), files);
+  fit_pooler(*model, checkpoint);
+  return match_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.files());
 }
 
 void save_model(const Model& model, const Family& family, Head head, const fs::path& directory,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include <c10/core/Device.h>
@@ -12,11 +13,21 @@
 
 namespace zoo {
 
-/// Contents of a directory's config.json; reads no weights.
+/// A checkpoint directory, whose config.json is read once and whose weight files are opened once, when they
+/// are first needed.
 struct CheckpointConfig {
+  std::filesystem::path directory;
+  std::shared_ptr<const nlohmann::json> json;  // config.json
   const Family* family = nullptr;
   TransformerConfig config;
   Head head = Head::kBase;
+  Head own_head = Head::kBase;  // of its "architectures", whatever head was asked for
+
+  /// Throws Error as WeightFiles does.
+  const WeightFiles& files() const;
+
+ private:
+  mutable std::shared_ptr<const WeightFiles> files_;
 };
 
 /// Reads config.json. The head comes from its "architectures" unless one is named.
@@ -52,8 +63,11 @@ struct LoadedModel {
 /// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
 LoadedModel load_model(const std::filesystem::path& directory, const LoadOptions& options = {});
 
+/// The same for a directory whose config.json is read already.
+LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options = {});
+
 /// Compares the directory's tensors with the model that its config.json describes.
-LoadReport inspect_weights(const std::filesystem::path& directory, const CheckpointConfig& checkpoint);
+LoadReport inspect_weights(const CheckpointConfig& checkpoint);
 
 struct SaveOptions {
   std::optional<std::int64_t> eos_token_id;  // written to config.json and generation_config.json

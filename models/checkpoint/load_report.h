@@ -18,7 +18,7 @@ struct LoadReport {
 
   bool good() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 
-  /// All faults on one line: "missing 2: a, b; unexpected 1: c; …".
+  /// The faults on one line, the first names of each kind: "missing 2: a, b; unexpected 1: c; …".
   std::string faults() const;
 };
 

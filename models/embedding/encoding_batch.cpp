@@ -6,6 +6,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include "data/base/error.h"
+
 namespace zoo {
 namespace {
 
@@ -38,6 +40,16 @@ ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device
   if (shortest < longest) inputs.attention_mask = mask.to(device);
   if (model.config().type_vocab_size > 0) inputs.token_type_ids = types.to(device);
   return inputs;
+}
+
+void require_fit(const Tokenizer& tokenizer, const TransformerConfig& config,
+                 const std::filesystem::path& directory) {
+  const std::int64_t tokens = tokenizer.vocab_size(), known = config.vocab_size;
+  if (tokens > known)
+    throw Error(directory, ": the tokenizer has ", tokens, " tokens, the model only ", known);
+  if (2 * tokens < known)
+    throw Error(directory, ": the tokenizer has only ", tokens, " tokens, the model ", known,
+                ": it is the tokenizer of another model");
 }
 
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace zoo {
 /// tokenizer's; no mask if all have the same length.
 ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device device,
                      std::span<const Encoding* const> encodings);
+
+/// Throws Error naming the directory if the tokenizer cannot be the model's: it has more tokens than the
+/// model's vocabulary, or less than half as many (padded vocabularies are a little larger than their
+/// tokenizer's).
+void require_fit(const Tokenizer& tokenizer, const TransformerConfig& config,
+                 const std::filesystem::path& directory);
 
 /// Order by length, longest first, so that batches need little padding.
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings);

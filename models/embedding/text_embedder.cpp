@@ -65,6 +65,7 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokeniz
       prompt_(options.prompt.value_or(config.default_prompt)),
       max_length_(length_limit(*model_, *tokenizer_, config)),
       truncate_dim_(config.truncate_dim) {
+  require_fit(*tokenizer_, model_->config(), config.transformer);
   if (model_->config().shape == Shape::kEncoderDecoder) {
     throw Error(config.transformer,
                 ": an encoder-decoder gives no vector for a text; expected an encoder or a decoder");

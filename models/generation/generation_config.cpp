@@ -40,19 +40,20 @@ std::vector<std::int64_t> read_ids(const nlohmann::json& json, const char* key, 
 
 }  // namespace
 
-fs::path generation_config_path(const fs::path& directory) {
+GenerationConfig read_generation_config(const fs::path& directory,
+                                        std::shared_ptr<const nlohmann::json> config) {
   const fs::path path = directory / "generation_config.json";
-  return fs::exists(path) ? path : directory / "config.json";
+  if (!fs::exists(path)) return {directory / "config.json", std::move(config)};
+  return {path, std::make_shared<const nlohmann::json>(read_json(path))};
 }
 
-GenerationDefaults read_generation_defaults(const fs::path& directory) {
-  const fs::path path = generation_config_path(directory);
-  const nlohmann::json json = read_json(path);
+GenerationDefaults defaults_of(const GenerationConfig& config) {
+  const auto& [path, values] = config;
   GenerationDefaults defaults;
-  defaults.eos_token_ids = read_ids(json, "eos_token_id", path);
-  defaults.pad_token_id = read_id(json, "pad_token_id", path);
-  defaults.bos_token_id = read_id(json, "bos_token_id", path);
-  defaults.decoder_start_token_id = read_id(json, "decoder_start_token_id", path);
+  defaults.eos_token_ids = read_ids(*values, "eos_token_id", path);
+  defaults.pad_token_id = read_id(*values, "pad_token_id", path);
+  defaults.bos_token_id = read_id(*values, "bos_token_id", path);
+  defaults.decoder_start_token_id = read_id(*values, "decoder_start_token_id", path);
   return defaults;
 }
 

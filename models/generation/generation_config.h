@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace zoo {
 
@@ -13,12 +16,18 @@ struct GenerationDefaults {
   std::optional<std::int64_t> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
-/// The directory's generation_config.json or, if it is missing, config.json.
-std::filesystem::path generation_config_path(const std::filesystem::path& directory);
+/// The directory's generation_config.json or, if it is missing, its config.json; like Hugging Face, only one
+/// file.
+struct GenerationConfig {
+  std::filesystem::path path;
+  std::shared_ptr<const nlohmann::json> values;
+};
 
-/// Reads the directory's generation_config.json or, if it is missing, config.json; like Hugging Face, only
-/// one file. Throws Error naming the file and the key whose value is not an id ("eos_token_id" may be a list
-/// of ids).
-GenerationDefaults read_generation_defaults(const std::filesystem::path& directory);
+/// `config` is the content of config.json. Throws Error naming the file.
+GenerationConfig read_generation_config(const std::filesystem::path& directory,
+                                        std::shared_ptr<const nlohmann::json> config);
+
+/// Throws Error naming the file and the key whose value is not an id ("eos_token_id" may be a list of ids).
+GenerationDefaults defaults_of(const GenerationConfig& config);
 
 }  // namespace zoo

@@ -125,11 +125,11 @@ RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& conte
       throw Error(name, ": the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
                   " ids");
   };
-  if (options.forced_bos_token_id != -1) check("forced_bos_token_id", options.forced_bos_token_id);
+  if (options.forced_bos_token_id) check("forced_bos_token_id", *options.forced_bos_token_id);
   for (const std::int64_t id : options.forced_eos_token_ids) check("forced_eos_token_id", id);
   return [first = options.forced_bos_token_id, last = options.forced_eos_token_ids,
           count = context.max_new_tokens](float* logits, std::int64_t vocab_size, const RowHistory& row) {
-    if (first >= 0 && row.tokens->size() == 1) force(logits, vocab_size, {first});
+    if (first && row.tokens->size() == 1) force(logits, vocab_size, {*first});
     if (!last.empty() && row.new_tokens() == count - 1) force(logits, vocab_size, last);
   };
 }
@@ -140,7 +140,7 @@ RowRule suppressed_tokens(const HistoryOptions& options) {
       if (id < 0) throw Error("suppress_tokens: the id ", id, " is negative");
     }
   }
-  const bool forces = options.forced_bos_token_id != -1;
+  const bool forces = options.forced_bos_token_id.has_value();
   return [forces, always = options.suppressed, first = options.suppressed_first](
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     const std::int64_t begin = forces && row.given == 1 ? 1 : 0;
@@ -167,8 +167,7 @@ LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryC
   add(options.no_repeat_ngram_size != 0, no_repeat_ngram(options.no_repeat_ngram_size));
   add(!options.bad_words.empty(), bad_words(options.bad_words, context));
   add(options.min_length != 0 || options.min_new_tokens != 0, minimum_length(options, context));
-  add(options.forced_bos_token_id != -1 || !options.forced_eos_token_ids.empty(),
-      forced_tokens(options, context));
+  add(options.forced_bos_token_id || !options.forced_eos_token_ids.empty(), forced_tokens(options, context));
   add(!options.suppressed.empty() || !options.suppressed_first.empty(), suppressed_tokens(options));
   return filters;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "models/generation/logits_filters.h"
 
 namespace zoo {
@@ -21,8 +23,8 @@ struct HistoryOptions {
   /// positive, at least so many new ones, whatever min_length says.
   std::int64_t min_length = 0, min_new_tokens = 0;
   /// Token forced after a row's only token (an encoder-decoder's start token), and tokens forced as the last
-  /// one that max_new_tokens allows. -1 and an empty list: none.
-  std::int64_t forced_bos_token_id = -1;
+  /// one that max_new_tokens allows.
+  std::optional<std::int64_t> forced_bos_token_id;
   TokenIds forced_eos_token_ids;
   /// Ids that are forbidden always, and as the first new token (the first after a forced one).
   TokenIds suppressed, suppressed_first;

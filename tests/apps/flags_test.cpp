@@ -1,5 +1,7 @@
 #include "apps/command/flags.h"
 
+#include <map>
+
 #include "tests/apps/sample_verb.h"
 
 using namespace zoo;
@@ -84,6 +86,9 @@ TEST_CASE("an unknown flag is named as it was written, with the nearest that exi
   CHECK(fault_of({"--max_iter", "3"}) == "unknown flag '--max_iter'; did you mean '--max_iters'?");
   CHECK(fault_of({"--max-iter=3"}) == "unknown flag '--max-iter'; did you mean '--max_iters'?");
   CHECK(fault_of({"--no_bais"}) == "unknown flag '--no_bais'; did you mean '--no_bias'?");
+  CHECK(fault_of({"--max"}) == "unknown flag '--max'; did you mean '--max_iters'?");
+  CHECK(fault_of({"--max_steps", "3"}) == "unknown flag '--max_steps'; did you mean '--max_iters'?");
+  CHECK(fault_of({"-o", "x"}) == "unknown flag '-o'; did you mean '--out_dir'?");
   CHECK(fault_of({"--zzz"}) == "unknown flag '--zzz'; 'tzoo verb --help' lists them");
   CHECK(fault_of({"-n", "3"}).starts_with("unknown flag '-n'"));
   CHECK(fault_of({"-max_iters", "3"}) == "unknown flag '-max_iters'; did you mean '--max_iters'?");
@@ -186,4 +191,28 @@ TEST_CASE("the flags of a verb that computes check their form") {
   CHECK(fault({"--device", "cuda:"}) == "--device: expected auto, cpu, cuda or cuda:N, got 'cuda:'");
   CHECK(fault({"--threads", "0"}) == "--threads: expected an integer between 1 and 1024, got '0'");
   CHECK(fault({"--seed", "-1"}) == "--seed: expected an integer of at least 0, got '-1'");
+}
+
+TEST_CASE("a choice sets an enum by its name") {
+  enum class Form { kRound, kFlat };
+  Form form = Form::kRound;
+  Flags flags("tzoo verb", "Does something.");
+  flags.choice("form", form, {"round", "flat"}, "form");
+  CHECK(flags.resolved()["form"] == "round");
+  CHECK(flags.parse({"tzoo verb", {"--form", "flat"}}));
+  CHECK(form == Form::kFlat);
+  CHECK(flags.resolved()["form"] == "flat");
+  CHECK_THROWS_WITH(flags.parse({"tzoo verb", {"--form", "flet"}}),
+                    "--form: expected round or flat, got 'flet'; did you mean 'flat'?");
+}
+
+TEST_CASE("number formats have their usual short names") {
+  ComputeOptions options;
+  Flags flags("tzoo verb", "Computes.");
+  flags.add_compute(options);
+  for (const auto& [name, format] : std::map<std::string, std::string>{
+           {"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp16", "float16"}, {"half", "float16"}}) {
+    CHECK(flags.parse({"tzoo verb", {"--dtype", name}}));
+    CHECK(options.dtype == format);
+  }
 }

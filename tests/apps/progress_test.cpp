@@ -105,3 +105,21 @@ TEST_CASE("a colour is used only where it is wanted") {
   progress.update(1);
   CHECK_THAT(screen.take(), Catch::Contains("[\x1b[32m=") && Catch::Contains("\x1b[0m "));
 }
+
+TEST_CASE("the time of work that is not counted is no part of the estimate") {
+  Screen screen;
+  Progress progress(100, "iterations", screen.terminal());
+  progress.update(0);
+  screen.now += 10;
+  progress.update(10);
+  screen.now += 500;
+  screen.take();
+  progress.aside("evaluating 1/2");
+  CHECK_THAT(screen.take(), Catch::Contains("10/100 iterations  evaluating 1/2  1:30 left"));
+  screen.now += 500;
+  progress.aside("evaluating 2/2");
+  screen.now += 10;
+  progress.update(20);
+  // 20 iterations took 20 s, 80 are left.
+  CHECK_THAT(screen.take(), Catch::Contains("20/100 iterations  1:20 left"));
+}

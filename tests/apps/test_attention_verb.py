@@ -151,6 +151,14 @@ class AttentionVerb(CommandTest):
             self.assertEqual(line.split()[1:], [f"{weight:.2f}" for weight in row])
         self.assert_one_error(self.attention("--json", "--format", "terminal"), 2, "--format")
 
+    def test_a_chosen_head_is_drawn_alone(self):
+        show = ["attention", "--model", self.model, "--text", "abc", "--out_dir", self.out, "--format", "terminal"]
+        self.assertIn("every head", run(*show).out)
+        one = run(*show, "--layer", 1, "--head", 2).out
+        self.assertIn("layer 1, head 2", one)
+        self.assertNotIn("heads", one.split("where each token looks most")[1])
+        self.assertIn("the chosen heads", run(*show, "--layer", 1).out)
+
     def test_faults_name_the_flag(self):
         self.assert_one_error(self.attention(text="a" * 49), 1, "--text", "49 tokens", "48")
         self.assertEqual(self.attention(text="a" * 48).code, 0)

@@ -117,6 +117,12 @@ class Prepare(DataTest):
         self.succeed("data", "prepare", other, "--tokenizer", self.path("ab"), "--out_dir", self.path("out"))
         self.assertEqual(self.ids("out/train.bin"), [1] * 18)
 
+    def test_files_are_replaced_only_if_asked(self):
+        prepare = ["data", "prepare", self.write("text.txt", b"abc" * 20), "--out_dir", self.path("out")]
+        self.succeed(*prepare)
+        self.assert_one_error(run(*prepare), 1, self.path("out"), "--overwrite")
+        self.succeed(*prepare, "--overwrite")
+
     def test_sentencepiece_learns_the_vocabulary_from_the_text(self):
         text = "".join(f"one {n} two {n * n}\n" for n in range(200))
         source = self.write("text.txt", text.encode())

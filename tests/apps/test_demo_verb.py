@@ -95,6 +95,9 @@ class Demo(CommandTest):
             self.assertEqual((result.code, result.out), (0, printed), result)
             self.assert_pictures(name, result)
 
+    def test_the_question_of_the_ambiguous_words_has_an_answer_beside_the_tutorials_lines(self):
+        self.assertRegex(self.demo("ambiguous").err, r"(?m)^Yes: 'Iron' gives \d\d% of its attention to 'Man'$")
+
     def test_another_seed_gives_other_figures_and_the_same_one_the_same(self):
         for name, printed in PRINTED.items():
             first, again = self.demo(name, "--seed", 7), self.demo(name, "--seed", 7)

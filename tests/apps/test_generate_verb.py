@@ -179,6 +179,41 @@ class Interrupted(GenerateTest):
 
 
 class Errors(GenerateTest):
+    def test_a_tokenizer_of_another_model_is_refused(self):
+        for size in (len(CHARS) - 1, 2 * len(CHARS) + 1):
+            model = write_checkpoint(self.path(f"other{size}"), tokenizer=True, vocab_size=size)
+            self.fails(1, ["--model", model, "--prompt", "ab"], model, f"{len(CHARS)} tokens", str(size))
+        write_checkpoint(self.path("padded"), tokenizer=True, vocab_size=len(CHARS) + 8)
+        self.assertEqual(run("generate", "--model", self.path("padded"), "--prompt", "ab", "--max_new_tokens", 1).code, 0)
+
+    def test_options_that_do_not_fit_the_model_print_no_prompt(self):
+        other = write_checkpoint(self.path("draft"), vocab_size=7)
+        for words in (["--draft_model", other], ["--forced_eos_token_id", 5000]):
+            result = run("generate", "--model", self.chars, "--prompt", "ab", *words)
+            self.assertEqual((result.code, result.out), (1, ""), words)
+
+    def test_a_wrong_width_is_told_in_few_words(self):
+        model = write_checkpoint(self.path("wide"), n_layer=12)
+        with open(os.path.join(model, "config.json")) as file:
+            config = json.load(file)
+        write_json(model, "config.json", {**config, "n_embd": 32})
+        result = run("generate", "--model", model, "--input_ids", "[[1]]")
+        self.assert_one_error(result, 1, "mismatched 148: transformer.wte.weight: expected [32, 32], found [32, 16]", "tzoo inspect")
+        self.assertLess(len(result.err), 1000)
+
+    def test_a_head_that_the_checkpoint_lacks_is_named_alike_by_every_verb(self):
+        has = f'"{self.chars}" has a causal-lm head; expected '
+        for words, wanted in (
+            (["forward", "--head", "sequence-classification", "--input_ids", "[[1]]", "--output", self.path("f")],
+             "sequence-classification"),
+            (["forward", "--head", "masked-lm", "--input_ids", "[[1]]", "--output", self.path("f")], "masked-lm"),
+            (["classify", "--text", "a"], "sequence-classification or token-classification"),
+            (["fill-mask", "--text", "a"], "masked-lm"),
+            (["answer", "--question", "a", "--context", "b"], "question-answering"),
+            (["translate", "--text", "a"], "seq2seq-lm"),
+        ):  # fmt: skip
+            self.assert_one_error(run(*words, "--model", self.chars), 1, has + wanted)
+
     def fails(self, code, args, *words):
         self.assert_one_error(run("generate", *args), code, *words)
 

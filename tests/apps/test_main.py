@@ -39,6 +39,7 @@ class Help(CommandTest):
 
     def test_version(self):
         self.assertRegex(self.succeed("--version"), r"^tzoo \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.succeed("-V"), self.succeed("--version"))
 
 
 class Mistakes(CommandTest):

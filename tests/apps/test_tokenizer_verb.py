@@ -97,6 +97,13 @@ class Train(TokenizerTest):
                 self.succeed("tokenizer", "decode", "--model", folder, stdin=ids),
                 "abc  ab\n" if kind == "byte_bpe" else "abc ab\n")
 
+    def test_a_tokenizer_is_replaced_only_if_asked(self):
+        train = ["tokenizer", "train", "--kind", "char", "--input", self.words, "--out_dir", self.path("kept")]
+        self.succeed(*train)
+        train[5] = self.text
+        self.assert_one_error(run(*train), 1, self.path("kept"), "already holds a tokenizer", "--overwrite")
+        self.assertIn(f"of {len(set(TEXT))} tokens", self.succeed(*train, "--overwrite"))
+
     def test_mistakes_are_named(self):
         train = ["tokenizer", "train", "--out_dir", self.path("x")]
         self.assert_one_error(run(*train), 2, "--kind")

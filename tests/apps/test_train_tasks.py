@@ -52,6 +52,18 @@ class TaskTest(CommandTest):
         return lines
 
 
+class EvaluateTest(TaskTest):
+    def test_without_a_dataset_the_run_is_evaluated_as_it_was(self):
+        table = self.write("reviews.tsv", ["\t".join(line) for line in self.reviews()])
+        text = self.write("text.txt", ["abc bca cab"] * 60)
+        for name, words in (("table", {"task": "classification", "dataset": table}), ("text", {"task": "lm", "dataset": text})):
+            end = self.train(name, max_iters=20, block_size=8, **words)
+            self.assertAlmostEqual(self.evaluate(name)["loss"], end["val_loss"], places=5)
+        moved = self.folder / "moved"
+        (self.folder / "text/final").rename(moved)
+        self.assert_one_error(run("evaluate", "--model", moved), 2, "--dataset", "moved")
+
+
 class LearningTest(TaskTest):
     def test_seq2seq_learns_to_copy_and_translate_writes_it(self):
         pairs = [f"{a} {b}\t{b}" for a in "abcd" for b in "efgh"] * 5

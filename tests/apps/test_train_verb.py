@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import pty
+import re
 import resource
 import signal
 import subprocess
@@ -106,6 +108,63 @@ class TrainTest(CommandTest):
         process.stderr.close()
         self.finish("train", "--init_from", "resume", "--out_dir", folder)
         self.assertEqual(self.weights(whole), self.weights(folder))
+
+    def test_ctrl_c_in_an_evaluation_is_heeded_within_a_second(self):
+        folder = self.folder / "run"
+        words = flags(folder, self.text, eval_iters=1_000_000)  # minutes
+        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=subprocess.PIPE, text=True)
+        while not (folder / "metrics.jsonl").exists():
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        err = process.communicate(timeout=100)[1]
+        self.assertLess(time.monotonic() - start, 1)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+        self.assertIn(f"stopping: a checkpoint is saved in {folder}/checkpoints", err)
+        self.finish("train", "--init_from", "resume", "--out_dir", folder, "--eval_iters", 2)
+        self.assertEqual(self.weights(folder), self.weights(self.train("whole")))
+
+    def test_on_a_terminal_the_last_words_do_not_run_into_the_bar(self):
+        reader, writer = pty.openpty()
+        words = flags(self.folder / "run", self.text, max_iters=100_000, eval_interval=100_000)
+        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=writer, stdout=subprocess.DEVNULL)
+        os.close(writer)
+        shown, sent = b"", False
+        while True:
+            try:
+                piece = os.read(reader, 4096)
+            except OSError:  # a terminal's end of file
+                break
+            shown += piece
+            if not sent and b" left" in shown:
+                process.send_signal(signal.SIGINT)
+                sent = True
+        os.close(reader)
+        self.assertEqual(process.wait(), 128 + signal.SIGINT)
+        lines = re.split(rb"\r\x1b\[K|\r\n", shown)
+        self.assertTrue(any(line.startswith(b"stopped after iteration") for line in lines), shown[-600:])
+        self.assertTrue(any(line.startswith(b"stopping: ") for line in lines), shown[-600:])
+
+    def test_the_last_row_of_the_metrics_is_measured_as_the_others(self):
+        *_, before, last = self.metrics(self.train("run"))
+        self.assertEqual((before["iter"], last["iter"]), (59, 60))
+        for key in ("train_loss", "ms_per_iter", "tokens_per_second", "grad_norm"):
+            self.assertEqual(last[key], before[key], key)  # of the last update
+
+    def test_too_large_a_model_is_refused_before_it_is_built(self):
+        huge = run("train", *flags(self.folder / "run", self.text, n_embd=65536, n_layer=400, n_head=8))
+        self.assert_one_error(huge, 1, "weights take", "TB of memory", "available", "--n_layer")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_refused_allocation_names_its_size(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+
+        words = flags(self.folder / "run", self.text, n_embd=16, block_size=16, batch_size=50_000_000, threads=1)
+        done = subprocess.run([os.environ["TZOO"], "train", *words], capture_output=True, text=True, preexec_fn=limit)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^error: out of memory: [\d.]+ GB could not be allocated; .*--batch_size")
 
     def test_a_full_disk_ends_the_run_and_loses_no_checkpoint(self):
         folder = self.train("run", max_iters=20, lr_decay_iters=40)

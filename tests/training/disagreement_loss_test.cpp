@@ -92,6 +92,4 @@ TEST_CASE("a model without heads to tell apart is refused") {
   CHECK(test::error_of([&] {
           DisagreementLoss(*no_attention, Disagreement::kPositions, 1);
         }).find("no attention") != std::string::npos);
-  CHECK_FALSE(disagreement_named("none"));
-  CHECK(test::error_of([] { disagreement_named("nothing"); }).find("--disagreement") != std::string::npos);
 }

@@ -71,10 +71,11 @@ TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrice
 }
 
 TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its memory") {
-  for (const std::string& name : zoo::optimizer_names()) {
+  for (std::size_t i = 0; i < zoo::optimizer_names().size(); ++i) {
+    const std::string& name = zoo::optimizer_names()[i];
     INFO(name);
     TwoParameters module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
-    const auto optimizer = zoo::make_optimizer(module, {.kind = zoo::optimizer_named(name)});
+    const auto optimizer = zoo::make_optimizer(module, {.kind = static_cast<zoo::OptimizerKind>(i)});
     module.matrix.mutable_grad() = at::full({1, 2}, 0.5);
     module.vector.mutable_grad() = at::full({2}, 0.5);
     optimizer->step(0.1);
@@ -92,9 +93,10 @@ TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its m
 
 TEST_CASE("Every optimizer goes on from its saved state as if it had never stopped") {
   const zoo::test::TemporaryDirectory directory;
-  for (const std::string& name : zoo::optimizer_names()) {
+  for (std::size_t i = 0; i < zoo::optimizer_names().size(); ++i) {
+    const std::string& name = zoo::optimizer_names()[i];
     INFO(name);
-    const zoo::OptimizerOptions options{.kind = zoo::optimizer_named(name)};
+    const zoo::OptimizerOptions options{.kind = static_cast<zoo::OptimizerKind>(i)};
     TwoParameters first(at::full({2, 2}, 1.0), at::full({2}, 1.0));
     const auto saved = zoo::make_optimizer(first, options);
     first.matrix.mutable_grad() = at::tensor({1.0, -2.0, 3.0, 0.5}, at::kFloat).view({2, 2});
@@ -127,8 +129,4 @@ TEST_CASE("The average of weights forgets by its decay and changes places with t
     CHECK(module.vector.item<float>() == Approx(2.0));
   }
   CHECK(module.vector.item<float>() == 5.0F);
-}
-
-TEST_CASE("An unknown optimizer names the nearest") {
-  CHECK_THROWS_WITH(zoo::optimizer_named("adamm"), Catch::Contains("did you mean 'adamw'"));
 }

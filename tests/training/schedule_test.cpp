@@ -69,7 +69,15 @@ TEST_CASE("Restarts fall in equal stretches, each from the peak") {
   CHECK(twice.at(14) == Approx(0.2));
 }
 
-TEST_CASE("An unknown schedule names the nearest") {
-  CHECK(zoo::schedule_named("linear") == ScheduleKind::kLinear);
-  CHECK_THROWS_WITH(zoo::schedule_named("cosin"), Catch::Contains("did you mean 'cosine'"));
+TEST_CASE("A schedule that does not decay keeps its peak, without a warm-up") {
+  Schedule flat = schedule(ScheduleKind::kCosine);
+  flat.decays = false;
+  for (const std::int64_t iteration : {0, 3, 9, 20}) CHECK(flat.at(iteration) == 1.0);
+}
+
+TEST_CASE("Without cooldown_iters the last tenth of wsd falls") {
+  const Schedule wsd{.kind = ScheduleKind::kWsd, .peak = 1.0, .floor = 0, .decay_iters = 100};
+  CHECK(wsd.at(90) == Approx(1.0));
+  CHECK(wsd.at(95) == Approx(0.5));
+  CHECK(wsd.at(100) == 0.0);
 }

@@ -1,5 +1,8 @@
 #include "apps/training/trainer.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "data/base/atomic_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -85,9 +88,10 @@ TEST_CASE("Stopped in the middle of an accumulation, a run goes on bit for bit, 
     Trainer(objective, zoo::RunDirectory(whole_run.path(), 2), saver(curve), all).train(nobody);
   }
   const zoo::RunDirectory run(stopped_run.path(), 2);
-  // The trainer asks after every micro step: 4 questions an update. 47 is behind the third micro step of the
-  // twelfth, 11; the second stop is between two updates.
-  for (const std::int64_t questions : {47, 18, 0}) {
+  // The trainer asks after every micro step, 4 questions an update, and after the 4 batches of an evaluation,
+  // before update 0 and every tenth. 55 is after the third micro step of update 11, 18 after the first of
+  // update 16, 17 in the evaluation before update 20.
+  for (const std::int64_t questions : {55, 18, 17, 0}) {
     Curve curve(0.2);
     CurveObjective objective(curve, zoo::test::kFourTimesThree);
     Trainer trainer(objective, run, saver(curve), all);
@@ -98,7 +102,8 @@ TEST_CASE("Stopped in the middle of an accumulation, a run goes on bit for bit, 
     StopAfter observer(questions);
     const auto result = trainer.train(observer);
     CHECK(result.finished == (questions == 0));
-    if (questions == 47) CHECK(std::filesystem::exists(run.step_path(11) / "gradients.safetensors"));
+    if (questions == 17) CHECK(run.steps().back() == 20);
+    if (questions == 55) CHECK(std::filesystem::exists(run.step_path(11) / "gradients.safetensors"));
   }
   CHECK(final_weights(whole_run.path()) == final_weights(stopped_run.path()));
 }
@@ -119,4 +124,19 @@ TEST_CASE("A run ends early when evaluations have brought nothing better for so 
   CHECK(result.iterations < 1000);
   CHECK(result.final_val_loss > result.best_val_loss);
   CHECK(std::filesystem::exists(directory / "final/model.safetensors"));
+}
+
+TEST_CASE("A schedule without an end of its decay ends with the training") {
+  const zoo::test::TemporaryDirectory directory;
+  Curve curve;
+  CurveObjective objective(curve, zoo::test::kTwelve);
+  zoo::TrainerOptions open = options();
+  open.schedule.decay_iters.reset();
+  struct LastRate : zoo::TrainingObserver {
+    double rate = 0;
+    void on_metrics(const zoo::Metrics& metrics) override { rate = metrics.lr; }
+  } observer;
+  Trainer(objective, zoo::RunDirectory(directory.path(), 2), saver(curve), open).train(observer);
+  // Half a cosine from 0.05 to 0.001: at update 29 of 30.
+  CHECK(observer.rate == Approx(0.001 + 0.049 * 0.5 * (1 + std::cos(std::numbers::pi * 29 / 30))));
 }

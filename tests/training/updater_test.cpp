@@ -96,3 +96,20 @@ TEST_CASE("A weight that is not finite is named before the gradients that it spo
   CHECK_THAT(zoo::test::message_of([&] { updater.run(0, 0.05, kNever); }),
              Catch::Contains("the weight 'second.weight'"));
 }
+
+TEST_CASE("Gradients that are finite each, but not their norm, are named by the largest") {
+  struct Steep : CurveObjective {
+    explicit Steep(Curve& curve) : CurveObjective(curve, zoo::test::kTwelve), curve(curve) {}
+    zoo::Batch training(std::int64_t) override {
+      return {1, 1, [this] { return (curve.second->weight * 3e38).sum(); }};  // the largest float is 3.4e38
+    }
+    Curve& curve;
+  };
+  Curve curve;
+  Steep objective(curve);
+  Updater updater(objective, options(1), nullptr);
+  CHECK_THAT(zoo::test::message_of([&] { updater.run(0, 0.05, kNever); }),
+             Catch::Contains(
+                 "update 0: the norm of the gradients, of which the largest is in 'second.weight', is not "
+                 "finite"));
+}

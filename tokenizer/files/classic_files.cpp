@@ -5,7 +5,6 @@
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
 #include "tokenizer/files/json_section.h"
-#include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/word_piece_model.h"
 #include "tokenizer/text/utf8.h"
@@ -75,8 +74,7 @@ MergePairs read_merges_txt(const fs::path& path) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
-  TokenizerSettings settings = TokenizerSettings::read(path.parent_path());
+std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSettings settings) {
   settings.use_class("BertTokenizer");
   Pipeline pipeline;
   pipeline.kind = "wordpiece";
@@ -101,11 +99,10 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path) {
   pipeline.encoding_template =
       bert_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             read_tokenizer_files(path.parent_path(), {"vocab.txt"}));
+                                             tokenizer_files(settings, path.parent_path(), {"vocab.txt"}));
 }
 
-std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
-  TokenizerSettings settings = TokenizerSettings::read(path.parent_path());
+std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path, TokenizerSettings settings) {
   if (settings.tokenizer_class != "RobertaTokenizer") settings.use_class("GPT2Tokenizer");
   const fs::path merges = path.parent_path() / "merges.txt";
   Pipeline pipeline;
@@ -137,7 +134,7 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path) {
     }
   }
   return std::make_unique<PipelineTokenizer>(
-      std::move(pipeline), read_tokenizer_files(path.parent_path(), {"vocab.json", "merges.txt"}));
+      std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"vocab.json", "merges.txt"}));
 }
 
 }  // namespace zoo

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/files/tokenizer_settings.h"
 
 namespace zoo {
 
@@ -12,9 +12,9 @@ namespace zoo {
 /// expected.
 
 /// vocab.txt, one token a line: BERT.
-std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path);
+std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// vocab.json with merges.txt: GPT-2 or RoBERTa.
-std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path);
+std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path, TokenizerSettings settings);
 
 }  // namespace zoo

@@ -4,7 +4,6 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
@@ -135,8 +134,7 @@ Pipeline llama(const SentencePieceFile& file, const TokenizerSettings& settings)
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
-  TokenizerSettings settings = TokenizerSettings::read(path.parent_path());
+std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSettings settings) {
   const std::string& name = settings.tokenizer_class;
   if (name != "T5Tokenizer" && name != "AlbertTokenizer" && name != "LlamaTokenizer") {
     return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
@@ -160,7 +158,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path) {
   pipeline.kind = "sentencepiece";
   const std::string file_name = path.filename().string();
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             read_tokenizer_files(path.parent_path(), {file_name}));
+                                             tokenizer_files(settings, path.parent_path(), {file_name}));
 }
 
 }  // namespace zoo

@@ -101,20 +101,18 @@ bool is_byte(const JsonSection& root) {
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 
-std::unique_ptr<Tokenizer> read_any(const JsonSection& root) {
+std::unique_ptr<Tokenizer> read_any(const JsonSection& root, TokenizerSettings settings) {
   if (root.find("version") != nullptr) {
     const json& version = root.require("version", JsonType::string);
     if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
   }
   if (is_char(root)) return read_char(root);
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
-  const std::filesystem::path directory = root.file().parent_path();
   Pipeline pipeline = read_pipeline(root);
-  TokenizerSettings settings = TokenizerSettings::read(directory);
   apply_class(settings, pipeline);
   apply_settings(settings, pipeline);
-  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             read_tokenizer_files(directory, {"tokenizer.json"}));
+  return std::make_unique<PipelineTokenizer>(
+      std::move(pipeline), tokenizer_files(settings, root.file().parent_path(), {"tokenizer.json"}));
 }
 
 }  // namespace
@@ -131,10 +129,10 @@ Pipeline read_pipeline(const JsonSection& root) {
   return pipeline;
 }
 
-std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path) {
+std::unique_ptr<Tokenizer> read_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   try {
     const json root = read_json(path);
-    return read_any(JsonSection(path, "", root));
+    return read_any(JsonSection(path, "", root), std::move(settings));
   } catch (const json::exception&) {
     throw Error(path, ": a value is of an unexpected kind");
   }

@@ -4,13 +4,14 @@
 #include <memory>
 
 #include "tokenizer/files/json_section.h"
+#include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/pipeline/pipeline.h"
 
 namespace zoo {
 
 /// Reads a tokenizer.json of Hugging Face's `tokenizers`. Throws Error naming the file and the key that is
 /// missing, has the wrong type or asks for something unsupported.
-std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path);
+std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// Reads all parts; ignores truncation and padding, which callers choose. Throws Error naming the file, the
 /// key and the unknown type.

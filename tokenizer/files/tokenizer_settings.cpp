@@ -145,22 +145,39 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
 }
 
+// The text of the file, if it exists.
 template <class Read>
-void read_if_there(const fs::path& file, Read read) {
+std::optional<std::string> read_if_there(const fs::path& file, Read read) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return;
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  std::string text = read_file(file);
   try {
-    const json root = read_json(file);
+    const json root = read_json(file, text);
     read(JsonSection(file, "", root));
   } catch (const json::exception&) {
     throw Error(file, ": a value is of an unexpected kind");
   }
+  return text;
 }
 
 bool is_left(const JsonSection& section, const char* key) {
   const std::string side = section.text(key, "right");
   if (side != "left" && side != "right") section.fail(key, "is '", side, "': expected left or right");
   return side == "left";
+}
+
+TextLimits read_limits(const JsonSection& section) {
+  TextLimits limits;
+  // transformers writes 1e30 for "no limit".
+  constexpr double kNoLimit = 1e9;
+  if (const json* length = section.find("model_max_length")) {
+    if (!length->is_number() || length->get<double>() < 1)
+      section.fail("model_max_length", "is ", length->dump(), ": expected a number of tokens");
+    if (length->get<double>() < kNoLimit) limits.max_length = length->get<std::size_t>();
+  }
+  limits.truncates_left = is_left(section, "truncation_side");
+  limits.pads_left = is_left(section, "padding_side");
+  return limits;
 }
 
 using Piece = EncodingTemplate::Piece;
@@ -207,43 +224,32 @@ void guess_roles(Pipeline& pipeline) {
 
 }  // namespace
 
-TokenizerSettings TokenizerSettings::read(const fs::path& directory) {
+TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string_view model_type) {
   TokenizerSettings settings;
-  read_if_there(directory / "tokenizer_config.json", [&](const JsonSection& section) {
+  const auto read_and_keep = [&](const char* name, auto read) {
+    if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
+  };
+  read_and_keep("tokenizer_config.json", [&](const JsonSection& section) {
     settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
     settings.names_class = !settings.tokenizer_class.empty();
     read_roles(section, settings);
     read_additional(section, settings);
     read_decoder_table(section, settings);
     read_flags(section, settings);
+    settings.limits = read_limits(section);
   });
-  read_if_there(directory / "special_tokens_map.json", [&](const JsonSection& section) {
+  read_and_keep("special_tokens_map.json", [&](const JsonSection& section) {
     read_roles(section, settings);
     if (settings.additional_special_tokens.empty()) read_additional(section, settings);
   });
-  if (settings.tokenizer_class.empty()) {
+  if (settings.tokenizer_class.empty()) settings.tokenizer_class = class_of_model(model_type);
+  if (settings.tokenizer_class.empty() && model_type.empty()) {
     read_if_there(directory / "config.json", [&](const JsonSection& section) {
       settings.tokenizer_class = class_of_model(section.text("model_type", ""));
     });
   }
   settings.use_class(settings.tokenizer_class);
   return settings;
-}
-
-TextLimits read_text_limits(const fs::path& directory) {
-  TextLimits limits;
-  read_if_there(directory / "tokenizer_config.json", [&](const JsonSection& section) {
-    // transformers writes 1e30 for "no limit".
-    constexpr double kNoLimit = 1e9;
-    if (const json* length = section.find("model_max_length")) {
-      if (!length->is_number() || length->get<double>() < 1)
-        section.fail("model_max_length", "is ", length->dump(), ": expected a number of tokens");
-      if (length->get<double>() < kNoLimit) limits.max_length = length->get<std::size_t>();
-    }
-    limits.truncates_left = is_left(section, "truncation_side");
-    limits.pads_left = is_left(section, "padding_side");
-  });
-  return limits;
 }
 
 void TokenizerSettings::use_class(std::string name) {
@@ -337,13 +343,10 @@ void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline) {
   pipeline.decoder = decoder_sequence(std::move(decoders));
 }
 
-PipelineTokenizer::Files read_tokenizer_files(const fs::path& directory, std::vector<std::string> names) {
-  PipelineTokenizer::Files files;
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) names.push_back(name);
-  for (const std::string& name : names) {
-    std::error_code ignored;
-    if (fs::exists(directory / name, ignored)) files[name] = read_file(directory / name);
-  }
+PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings, const fs::path& directory,
+                                         const std::vector<std::string>& names) {
+  PipelineTokenizer::Files files = settings.files;
+  for (const std::string& name : names) files[name] = read_file(directory / name);
   return files;
 }
 

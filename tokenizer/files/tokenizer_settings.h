@@ -26,9 +26,13 @@ struct TokenizerSettings {
   std::optional<bool> add_bos_token, add_eos_token, add_prefix_space, do_lower_case, strip_accents,
       tokenize_chinese_chars, keep_accents, legacy, trim_offsets, clean_up_tokenization_spaces;
   std::optional<std::int64_t> extra_ids;
+  PipelineTokenizer::Files files;  // their texts, which a saved tokenizer keeps
+  TextLimits limits;               // "model_max_length", "truncation_side", "padding_side"
 
-  /// Throws Error naming the file and the key that has a wrong type.
-  static TokenizerSettings read(const std::filesystem::path& directory);
+  /// Throws Error naming the file and the key whose value has a wrong type, or one that transformers does not
+  /// know.
+  /// Without a `model_type` config.json's is read.
+  static TokenizerSettings read(const std::filesystem::path& directory, std::string_view model_type = "");
 
   /// Sets the class if no file names one or the vocabulary is of another kind, and fills in its default
   /// tokens.
@@ -38,10 +42,6 @@ struct TokenizerSettings {
   /// Adds T5's <extra_id_0> and so on to the special tokens.
   void add_sentinels();
 };
-
-/// Reads "model_max_length", "truncation_side" and "padding_side" of tokenizer_config.json. Throws Error
-/// naming the file and a key with another value than transformers knows.
-TextLimits read_text_limits(const std::filesystem::path& directory);
 
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
@@ -54,8 +54,9 @@ void apply_class(TokenizerSettings& settings, Pipeline& pipeline);
 /// The pre-tokenizer and decoder that LlamaTokenizer builds from add_prefix_space and legacy.
 void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline);
 
-/// Reads the files `names` and the settings files of the directory, as far as they exist.
-PipelineTokenizer::Files read_tokenizer_files(const std::filesystem::path& directory,
-                                              std::vector<std::string> names);
+/// The settings files and the files `names` of the directory.
+PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings,
+                                         const std::filesystem::path& directory,
+                                         const std::vector<std::string>& names);
 
 }  // namespace zoo

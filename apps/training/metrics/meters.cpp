@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/base/error.h"
-#include "data/base/near_match.h"
-
 namespace zoo {
 namespace {
 
@@ -161,11 +158,8 @@ const std::vector<std::string>& task_names() {
   return names;
 }
 
-Task task_named(const std::string& name) {
-  const auto& names = task_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error("unknown task '", name, "'", did_you_mean(name, names));
-  return static_cast<Task>(found - names.begin());
+const std::string& name_of(Task task) {
+  return task_names()[static_cast<std::size_t>(task)];
 }
 
 std::unique_ptr<Meter> make_meter(Task task, const std::vector<std::string>& label_names) {

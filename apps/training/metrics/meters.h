@@ -22,8 +22,7 @@ enum class Task {
 
 /// "lm", "mlm", … in the order of Task.
 const std::vector<std::string>& task_names();
-/// Throws Error with the nearest task name if `name` is not a task.
-Task task_named(const std::string& name);
+const std::string& name_of(Task task);
 
 /// Accumulates metrics over the batches of an evaluation.
 class Meter {

@@ -17,7 +17,6 @@
 #include "apps/training/optimizers/sgd.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
-#include "data/base/near_match.h"
 #include "models/kernels/adamw.h"
 
 namespace zoo {
@@ -109,13 +108,6 @@ void Optimizer::load_state(const SafetensorsFile& file) {
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names{"adamw", "adafactor", "sgd", "lion"};
   return names;
-}
-
-OptimizerKind optimizer_named(const std::string& name) {
-  const auto& names = optimizer_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error("unknown optimizer '", name, "'", did_you_mean(name, names));
-  return static_cast<OptimizerKind>(found - names.begin());
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o) {

@@ -80,8 +80,6 @@ enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion };
 
 /// "adamw", "adafactor", "sgd", "lion".
 const std::vector<std::string>& optimizer_names();
-/// Throws Error with the nearest optimizer name if `name` is not an optimizer.
-OptimizerKind optimizer_named(const std::string& name);
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamW;

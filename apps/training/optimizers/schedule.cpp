@@ -4,9 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "data/base/error.h"
-#include "data/base/near_match.h"
-
 namespace zoo {
 namespace {
 
@@ -24,25 +21,19 @@ const std::vector<std::string>& schedule_names() {
   return names;
 }
 
-ScheduleKind schedule_named(const std::string& name) {
-  const auto& names = schedule_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<ScheduleKind>(i);
-  }
-  throw Error("unknown schedule '", name, "'", did_you_mean(name, names),
-              " (there are: constant, linear, cosine, inverse_sqrt, wsd)");
-}
-
 double Schedule::at(std::int64_t iteration) const {
+  if (!decays) return peak;
   const auto i = static_cast<double>(iteration), warmup = static_cast<double>(warmup_iters);
   if (iteration < warmup_iters) return peak * (i + 1) / (warmup + 1);
   if (kind == ScheduleKind::kConstant) return peak;
   if (kind == ScheduleKind::kInverseSqrt) return std::max(floor, peak * inverse_sqrt(i, warmup));
-  if (iteration >= decay_iters) return floor;
-  const auto end = static_cast<double>(decay_iters);
+  const std::int64_t last = decay_iters.value_or(0);
+  if (iteration >= last) return floor;
+  const auto end = static_cast<double>(last);
   double left = 1;
   if (kind == ScheduleKind::kWsd) {
-    left = std::min(1.0, (end - i) / static_cast<double>(std::max<std::int64_t>(1, cooldown_iters)));
+    const std::int64_t cooldown = std::max<std::int64_t>(1, cooldown_iters.value_or(last / 10));
+    left = std::min(1.0, (end - i) / static_cast<double>(cooldown));
   } else {
     double whole = 0;
     const double done = std::modf((i - warmup) / (end - warmup) * static_cast<double>(cycles), &whole);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,6 @@ enum class ScheduleKind { kConstant, kLinear, kCosine, kInverseSqrt, kWsd };
 
 /// "constant", "linear", "cosine", "inverse_sqrt", "wsd", in the order of ScheduleKind.
 const std::vector<std::string>& schedule_names();
-/// Throws Error with the nearest schedule name if `name` is not a schedule.
-ScheduleKind schedule_named(const std::string& name);
 
 /// Learning rate by iteration: a linear warm-up to `peak`, then
 ///   constant      peak
@@ -25,9 +24,11 @@ ScheduleKind schedule_named(const std::string& name);
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3, floor = 1e-4;
-  std::int64_t warmup_iters = 0, decay_iters = 0;
-  std::int64_t cooldown_iters = 0;  // for wsd
-  std::int64_t cycles = 1;          // for linear and cosine
+  std::int64_t warmup_iters = 0;
+  std::optional<std::int64_t> decay_iters;     // none: the Trainer's max_iters
+  std::optional<std::int64_t> cooldown_iters;  // for wsd; none: a tenth of decay_iters
+  std::int64_t cycles = 1;                     // for linear and cosine
+  bool decays = true;                          // false: `peak` at every iteration, without warm-up
 
   /// As in nanoGPT: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).
   double at(std::int64_t iteration) const;

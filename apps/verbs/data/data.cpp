@@ -119,6 +119,7 @@ int prepare(const Arguments& arguments) {
   std::string dataset, choice = "char";
   std::int64_t vocab_size = 2000;
   fs::path out_dir;
+  bool overwrite = false;
   Flags flags(arguments.command,
               "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
               "and meta.json. The tokenizer's files are saved beside them.");
@@ -131,8 +132,14 @@ int prepare(const Arguments& arguments) {
       .suggest(tokenizer_kinds());
   flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece").at_least(8);
   flags.add("out_dir", out_dir, "directory for the files").placeholder("DIR").required();
+  flags.add("overwrite", overwrite, "replace a tokenizer or token files that out_dir already holds");
   flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
   if (!flags.parse(arguments)) return 0;
+  if (!overwrite && (has_tokenizer(out_dir) || is_token_dataset(out_dir.string()))) {
+    throw Error("--out_dir: ", out_dir,
+                " already holds a tokenizer or token files; choose another directory, or ",
+                "replace them with --overwrite");
+  }
   const std::string text = read_text(resolve_dataset(dataset));
   const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, text, vocab_size);
   const TokenDataset tokens = tokenize_dataset(text, *tokenizer);

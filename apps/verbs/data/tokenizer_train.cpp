@@ -27,7 +27,7 @@ struct TrainOptions {
   std::string kind, input, model_type = "unigram", pattern = "gpt2";
   std::int64_t vocab_size = 8000, min_frequency = 2, limit_alphabet = 1000;
   std::vector<std::string> special_tokens;  // in addition to those of the tokenizer kind
-  bool lowercase = true;
+  bool lowercase = true, overwrite = false;
   fs::path out_dir;
 };
 
@@ -43,6 +43,7 @@ void declare(Flags& flags, TrainOptions& options) {
       .placeholder("FILE|CORPUS")
       .suggest(corpus_names());
   flags.add("out_dir", options.out_dir, "directory for the tokenizer's files").placeholder("DIR").required();
+  flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
   flags.group("Vocabulary");
   flags
       .choice("kind", options.kind, {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"},
@@ -164,13 +165,19 @@ Learnt learn(const TrainOptions& options) {
   return learn_sentencepiece(text, options);
 }
 
-// Refuses a directory with files of another kind: a reader could not tell which kind is meant.
-void refuse_another_kind(const fs::path& directory, std::string_view kind) {
+// Refuses to replace a tokenizer unasked, and files of another kind: a reader could not tell which kind is
+// meant.
+void check_target(const TrainOptions& options) {
+  const fs::path& directory = options.out_dir;
   if (!has_tokenizer(directory)) return;
+  if (!options.overwrite) {
+    throw Error("--out_dir: ", directory,
+                " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
+  }
   const std::string present(load_tokenizer(directory)->kind());
-  if (present != kind) {
+  if (present != options.kind) {
     throw Error("--out_dir: ", directory, " already holds a tokenizer of kind ", present,
-                "; choose another directory for ", kind);
+                "; choose another directory for ", options.kind);
   }
 }
 
@@ -184,11 +191,13 @@ int train_tokenizer(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   require_flags_of_kind(flags, options);
 
-  refuse_another_kind(options.out_dir, options.kind);
+  check_target(options);
   const Learnt learnt = learn(options);
   make_directories(options.out_dir);
   {
-    const StopSignal signals;  // finishes writing: the files must not be of two vocabularies
+    // Finishes writing: the files must not be of two vocabularies.
+    const StopSignal signals("saving the tokenizer's files in " + options.out_dir.string() +
+                             " before the end");
     learnt.save(options.out_dir);
   }
   std::cout << options.kind << " tokenizer of " << learnt.vocab_size << " tokens in "

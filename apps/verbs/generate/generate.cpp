@@ -32,14 +32,17 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
     if (!session.has_encoder()) printer.print_given(prompts[prompt]);
     return printer;
   };
-  RowPrinter first = begin(0);
-  if (watched) std::cout.flush();
+  std::optional<RowPrinter>
+      first;  // begun with the first token: options that do not fit the model print no prompt
   const GenerationResult result = generate(model, prompts, options, [&](const NewToken& token) {
-    if (token.row == 0) first.print(token);
-    if (token.row == 0 && watched) std::cout.flush();
+    if (token.row != 0) return true;
+    if (!first) first.emplace(begin(0));
+    first->print(token);
+    if (watched) std::cout.flush();
     return true;
   });
-  first.finish();
+  if (!first) first.emplace(begin(0));
+  first->finish();
   const std::size_t rows_a_prompt = result.ids.size() / prompts.size();
   for (std::size_t row = 1; row < result.ids.size(); ++row) {
     std::cout << kBetweenSamples;
@@ -59,7 +62,7 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
 // The model of --draft_model, or null.
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
   if (flags.draft_model.empty()) return nullptr;
-  return load_decoding_model(flags.draft_model, flags.compute, flags.weights);
+  return load_decoding_model(read_checkpoint_config(flags.draft_model), flags.compute, flags.weights);
 }
 
 }  // namespace
@@ -73,7 +76,7 @@ int run_generate(const Arguments& arguments) {
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);
   const std::unique_ptr<DecodingModel> loaded =
-      load_decoding_model(flags.model, flags.compute, flags.weights);
+      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
   DecodingModel& model = *loaded;
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();

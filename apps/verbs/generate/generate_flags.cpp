@@ -32,7 +32,7 @@ void add_input(Flags& flags, GenerateFlags& values) {
 void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
   flags
-      .add("max_new_tokens", values.max_new_tokens,
+      .add("max_new_tokens", values.options.max_new_tokens,
            "most tokens to generate per row; an end token stops earlier")
       .at_least(1);
   flags
@@ -46,19 +46,21 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
            "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8, for beam search and "
            "contrastive search 0")
       .between(0, 1e6);
-  flags.add("top_k", values.top_k, "top-k sampling: draw from the K most probable tokens; 0: off")
+  flags
+      .add("top_k", values.options.sampling.top_k,
+           "top-k sampling: draw from the K most probable tokens; 0: off")
       .at_least(0);
   flags
       .add(
-          "top_p", values.top_p,
+          "top_p", values.options.sampling.top_p,
           "nucleus sampling: draw from the most probable tokens that together reach this probability; 1: off")
       .between(0, 1);
   flags
-      .add("min_p", values.min_p,
+      .add("min_p", values.options.sampling.min_p,
            "draw from tokens with at least this share of the highest probability; 0: off")
       .between(0, 1);
   flags
-      .add("typical_p", values.typical_p,
+      .add("typical_p", values.options.sampling.typical_p,
            "typical sampling: draw from the tokens whose information is closest to the entropy and that "
            "together reach this probability; 1: off")
       .between(0, 1);
@@ -67,20 +69,20 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
 void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
   flags
-      .add("repetition_penalty", values.repetition_penalty,
+      .add("repetition_penalty", values.options.history.repetition_penalty,
            "make tokens that are already in the text less probable: positive logits are divided by this, "
            "negative ones multiplied; 1: off")
       .above(0);
   flags
-      .add("presence_penalty", values.presence_penalty,
+      .add("presence_penalty", values.options.history.presence_penalty,
            "subtracted from the logit of a token that was generated before")
       .between(-1e6, 1e6);
   flags
-      .add("frequency_penalty", values.frequency_penalty,
+      .add("frequency_penalty", values.options.history.frequency_penalty,
            "subtracted from a token's logit once for each time it was generated before")
       .between(-1e6, 1e6);
   flags
-      .add("no_repeat_ngram_size", values.no_repeat_ngram_size,
+      .add("no_repeat_ngram_size", values.options.history.no_repeat_ngram_size,
            "never repeat N tokens in the same order; 0: off")
       .at_least(0);
   flags.add("bad_words", values.bad_words, "a text that must not be generated").placeholder("TEXT");
@@ -93,12 +95,13 @@ void add_history(Flags& flags, GenerateFlags& values) {
   flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token")
       .placeholder("'[1, 2]'");
   flags
-      .add("min_length", values.min_length,
+      .add("min_length", values.options.history.min_length,
            "minimum total length in tokens, prompt included; --min_new_tokens overrides it")
       .at_least(0);
-  flags.add("min_new_tokens", values.min_new_tokens, "minimum number of new tokens").at_least(0);
+  flags.add("min_new_tokens", values.options.history.min_new_tokens, "minimum number of new tokens")
+      .at_least(0);
   flags
-      .add("forced_bos_token_id", values.forced_bos_token_id,
+      .add("forced_bos_token_id", values.options.history.forced_bos_token_id,
            "id of the token that must follow a row's start token")
       .at_least(0);
   flags
@@ -116,22 +119,22 @@ void add_history(Flags& flags, GenerateFlags& values) {
 
 void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
-  flags.add("num_beams", values.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
+  flags.add("num_beams", values.options.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
   flags
-      .add("length_penalty", values.beams.length_penalty,
+      .add("length_penalty", values.options.beams.length_penalty,
            "a beam's score is divided by its length to this power: above 0 favours long texts")
       .between(-1e3, 1e3);
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
   flags
-      .add("num_return_sequences", values.beams.num_return_sequences,
+      .add("num_return_sequences", values.options.beams.num_return_sequences,
            "number of beams to return per prompt, best first")
       .at_least(1);
   flags
-      .add("num_beam_groups", values.beams.num_beam_groups,
+      .add("num_beam_groups", values.options.beams.num_beam_groups,
            "diverse beam search: number of groups that the beams are divided into")
       .at_least(1);
   flags
-      .add("diversity_penalty", values.beams.diversity_penalty,
+      .add("diversity_penalty", values.options.beams.diversity_penalty,
            "diverse beam search: subtracted from a token's score for each beam of an earlier group that "
            "chose it at the same step")
       .at_least(0);
@@ -140,7 +143,7 @@ void add_beams(Flags& flags, GenerateFlags& values) {
 void add_contrastive(Flags& flags, GenerateFlags& values) {
   flags.group("Contrastive search");
   flags
-      .add("penalty_alpha", values.penalty_alpha,
+      .add("penalty_alpha", values.options.contrastive.penalty_alpha,
            "weight of a token's similarity to the text before it (hidden states), against its probability, "
            "in choosing among the --top_k most probable tokens; usual: 0.6 with --top_k 4; 0: off")
       .between(0, 1);
@@ -153,7 +156,7 @@ void add_drafting(Flags& flags, GenerateFlags& values) {
            "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
            "faster, with the same distribution")
       .placeholder("DIR");
-  flags.add("draft_tokens", values.draft_tokens, "number of tokens drafted at a time").at_least(1);
+  flags.add("draft_tokens", values.options.draft_tokens, "number of tokens drafted at a time").at_least(1);
 }
 
 void add_output(Flags& flags, GenerateFlags& values) {
@@ -168,10 +171,11 @@ void add_output(Flags& flags, GenerateFlags& values) {
 
 // Contrastive search is deterministic: it allows neither sampling nor beam search.
 void check_contrastive(const Flags& flags, const GenerateFlags& values) {
-  if (values.penalty_alpha == 0) return;
-  if (!flags.given("top_k") || values.top_k < 2)
+  if (values.options.contrastive.penalty_alpha == 0) return;
+  if (!flags.given("top_k") || values.options.sampling.top_k < 2)
     throw UsageError("--penalty_alpha: needs --top_k of 2 or more, the candidates of each token");
-  if (values.beams.num_beams > 1) throw UsageError("--penalty_alpha: cannot be combined with --num_beams");
+  if (values.options.beams.num_beams > 1)
+    throw UsageError("--penalty_alpha: cannot be combined with --num_beams");
   if (!values.draft_model.empty()) throw UsageError("--penalty_alpha: cannot be combined with --draft_model");
   if (values.temperature.value_or(0) != 0)
     throw UsageError(
@@ -187,14 +191,14 @@ void check(const Flags& flags, const GenerateFlags& values) {
   if (values.interactive && (values.prompt || values.input_ids || values.json))
     throw UsageError(
         "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
-  if (values.interactive && (values.num_samples > 1 || values.beams.num_return_sequences > 1))
+  if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
     throw UsageError(
         "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");
   if (values.regex && !values.json_schema.empty())
     throw UsageError("--regex and --json_schema: give only one of them");
-  const bool beams = values.beams.num_beams > 1;
+  const bool beams = values.options.beams.num_beams > 1;
   if (beams && !values.draft_model.empty())
     throw UsageError("--draft_model: cannot be combined with --num_beams");
   if (beams && values.temperature.value_or(0) != 0)
@@ -225,8 +229,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
   check(flags, values);
-  if (values.generation_defaults == "file")
-    apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
   return true;
 }
 
@@ -255,39 +258,25 @@ TokenIds parse_ids(const std::string& flag, const std::string& text) {
 }  // namespace
 
 GenerationOptions generation_options(const GenerateFlags& flags) {
-  GenerationOptions options{.max_new_tokens = flags.max_new_tokens};
-  options.sampling = {.temperature = flags.temperature.value_or(
-                          flags.beams.num_beams > 1 || flags.penalty_alpha > 0 ? 0 : 0.8),
-                      .top_k = flags.top_k,
-                      .top_p = flags.top_p,
-                      .min_p = flags.min_p,
-                      .typical_p = flags.typical_p,
-                      .seed = static_cast<std::uint64_t>(flags.compute.seed)};
-  options.history = {.repetition_penalty = flags.repetition_penalty,
-                     .presence_penalty = flags.presence_penalty,
-                     .frequency_penalty = flags.frequency_penalty,
-                     .no_repeat_ngram_size = flags.no_repeat_ngram_size,
-                     .min_length = flags.min_length,
-                     .min_new_tokens = flags.min_new_tokens,
-                     .forced_bos_token_id = flags.forced_bos_token_id.value_or(-1)};
-  if (flags.bad_words_ids) options.history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
-  if (flags.suppress_tokens)
-    options.history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
+  GenerationOptions options = flags.options;
+  const bool greedy = options.beams.num_beams > 1 || options.contrastive.penalty_alpha > 0;
+  options.sampling.temperature = flags.temperature.value_or(greedy ? 0 : 0.8);
+  options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
+  options.contrastive.top_k = options.sampling.top_k;
+  HistoryOptions& history = options.history;
+  if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
+  if (flags.suppress_tokens) history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
   if (flags.begin_suppress_tokens)
-    options.history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
+    history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
   if (flags.forced_eos_token_ids)
-    options.history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
-  if (flags.penalty_alpha > 0)
-    options.contrastive = {.penalty_alpha = flags.penalty_alpha, .top_k = flags.top_k};
-  options.beams = flags.beams;
+    history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
   if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
-  options.draft_tokens = flags.draft_tokens;
   options.log_probabilities = flags.logprobs || flags.color;
   return options;
 }
 
 std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_prompt) {
-  if (!flags.max_length) return flags.max_new_tokens;
+  if (!flags.max_length) return flags.options.max_new_tokens;
   if (*flags.max_length > longest_prompt) return *flags.max_length - longest_prompt;
   throw Error("--max_length ", *flags.max_length, " leaves no new token after ", longest_prompt,
               " tokens; --max_new_tokens counts new ones alone");

@@ -8,33 +8,31 @@
 #include "apps/command/arguments.h"
 #include "apps/command/compute_options.h"
 #include "apps/verbs/packed_weights.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
+#include "models/generation/generation_config.h"
 
 namespace zoo {
 
 /// The flags of `tzoo generate`.
 struct GenerateFlags {
   std::filesystem::path model;
+  std::optional<CheckpointConfig>
+      checkpoint;  // of the model, with its defaults: set by apply_generation_config()
+  std::optional<GenerationConfig> generation_config;
   std::optional<std::string> prompt, input_ids;
   std::string generation_defaults = "file";
   bool interactive = false;
 
-  std::int64_t num_samples = 1, max_new_tokens = 200, top_k = 200;
+  /// Bound to the flags; generation_options() adds what the fields below say.
+  GenerationOptions options{.sampling = {.top_k = 200}};
+  std::int64_t num_samples = 1;
   std::optional<double> temperature;
-  double top_p = 1.0, min_p = 0.0, typical_p = 1.0, penalty_alpha = 0.0;
-
-  double repetition_penalty = 1.0, presence_penalty = 0.0, frequency_penalty = 0.0;
-  std::int64_t no_repeat_ngram_size = 0, min_length = 0, min_new_tokens = 0;
+  std::optional<std::int64_t> max_length;
   std::vector<std::string> bad_words, stop;
-  std::optional<std::string> bad_words_ids, regex;
-  std::filesystem::path json_schema;
-  std::optional<std::string> suppress_tokens, begin_suppress_tokens, forced_eos_token_ids;
-  std::optional<std::int64_t> forced_bos_token_id, max_length;
-
-  std::filesystem::path draft_model;
-  std::int64_t draft_tokens = 4;
-
-  BeamOptions beams;
+  std::optional<std::string> bad_words_ids, suppress_tokens, begin_suppress_tokens, forced_eos_token_ids,
+      regex;
+  std::filesystem::path json_schema, draft_model;
   bool early_stopping = false;
 
   bool json = false, logprobs = false, color = false;

@@ -4,10 +4,10 @@
 #include <iostream>
 #include <iterator>
 
-#include "apps/training/records/run_directory.h"
 #include "apps/verbs/generate/text_constraint.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
+#include "models/embedding/encoding_batch.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Generation from ids works even if the zoo cannot read the model's tokenizer; it then prints no text.
-std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& directory, bool needed) {
-  if (!has_tokenizer(directory)) return nullptr;
+std::unique_ptr<Tokenizer> open_tokenizer(const CheckpointConfig& checkpoint, bool needed) {
+  if (!has_tokenizer(checkpoint.directory)) return nullptr;
   try {
-    return load_tokenizer(directory);
+    return load_tokenizer(checkpoint.directory, checkpoint.family->model_type);
   } catch (const Error& error) {
     if (needed) throw;
     std::cerr << "note: no text, only ids: " << error.what() << "\n";
@@ -88,23 +88,16 @@ std::vector<TokenIds> bad_word_ids(const std::string& text, const Tokenizer& tok
 
 GenerateSession open_generate_session(const GenerateFlags& flags) {
   const fs::path& directory = flags.model;
-  if (!fs::exists(directory / "config.json") && RunDirectory(directory, 0).holds_run()) {
-    throw Error("--model: ", directory,
-                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
-  }
   for (const std::string& text : flags.stop) require_utf8(text, "--stop");
-  GenerateSession session{read_checkpoint_config(directory), read_generation_defaults(directory), nullptr,
+  GenerateSession session{*flags.checkpoint, defaults_of(*flags.generation_config), nullptr,
                           StopStrings(flags.stop)};
   if (session.checkpoint.head != Head::kCausalLm && session.checkpoint.head != Head::kSeq2SeqLm) {
-    throw Error(directory, ": a model with a ", name_of(session.checkpoint.head),
-                " head cannot generate text");
+    throw Error(directory, " has a ", name_of(session.checkpoint.head),
+                " head; expected causal-lm or seq2seq-lm");
   }
   const std::string needs_text = flag_of_text(flags);
-  session.tokenizer = open_tokenizer(directory, !flags.input_ids || !needs_text.empty());
-  if (session.tokenizer && session.tokenizer->vocab_size() > session.vocab_size()) {
-    throw Error(directory, ": the tokenizer has ", session.tokenizer->vocab_size(),
-                " tokens, the model only ", session.vocab_size());
-  }
+  session.tokenizer = open_tokenizer(session.checkpoint, !flags.input_ids || !needs_text.empty());
+  if (session.tokenizer) require_fit(*session.tokenizer, session.checkpoint.config, directory);
   if (!session.tokenizer && !needs_text.empty()) {
     throw Error("--", needs_text, ": ", directory,
                 " holds no tokenizer, which texts need; give --input_ids without it");

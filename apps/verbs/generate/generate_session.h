@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "apps/verbs/generate/generate_flags.h"
-#include "models/checkpoint/checkpoint.h"
-#include "models/generation/generation_config.h"
 #include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 

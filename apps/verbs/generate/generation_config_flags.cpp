@@ -4,10 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
 #include "models/formats/config_reader.h"
-#include "models/generation/generation_config.h"
 
 namespace zoo {
 namespace {
@@ -68,33 +67,33 @@ class Defaults {
     const bool samples = reader_.get_bool("do_sample", false);
     if (!given_("temperature")) flags.temperature = samples ? reader_.get_double("temperature", 1.0) : 0.0;
     if (!samples) return;
-    if (!given_("top_k")) flags.top_k = reader_.get_int("top_k", kTheirTopK);
-    set("top_p", flags.top_p);
-    set("min_p", flags.min_p);
-    set("typical_p", flags.typical_p);
+    if (!given_("top_k")) flags.options.sampling.top_k = reader_.get_int("top_k", kTheirTopK);
+    set("top_p", flags.options.sampling.top_p);
+    set("min_p", flags.options.sampling.min_p);
+    set("typical_p", flags.options.sampling.typical_p);
   }
 
   void set_beams(GenerateFlags& flags) const {
-    set("num_beams", flags.beams.num_beams);
-    if (flags.beams.num_beams < 2) return;
-    set("length_penalty", flags.beams.length_penalty);
-    set("num_return_sequences", flags.beams.num_return_sequences);
-    set("num_beam_groups", flags.beams.num_beam_groups);
-    set("diversity_penalty", flags.beams.diversity_penalty);
+    set("num_beams", flags.options.beams.num_beams);
+    if (flags.options.beams.num_beams < 2) return;
+    set("length_penalty", flags.options.beams.length_penalty);
+    set("num_return_sequences", flags.options.beams.num_return_sequences);
+    set("num_beam_groups", flags.options.beams.num_beam_groups);
+    set("diversity_penalty", flags.options.beams.diversity_penalty);
     if (!says("early_stopping")) return;
     if (reader_.at("early_stopping") == json("never")) {
-      flags.beams.early_stopping = EarlyStopping::kNever;
+      flags.options.beams.early_stopping = EarlyStopping::kNever;
     } else {
       flags.early_stopping = reader_.get_bool("early_stopping", false);
     }
   }
 
   void set_ends(GenerateFlags& flags) const {
-    if (!given_("max_length")) set("max_new_tokens", flags.max_new_tokens);
+    if (!given_("max_length")) set("max_new_tokens", flags.options.max_new_tokens);
     const bool says_new_tokens = given_("max_new_tokens") || says("max_new_tokens");
     if (!says_new_tokens) set("max_length", flags.max_length);
-    if (!given_("min_length")) set("min_new_tokens", flags.min_new_tokens);
-    if (!given_("min_new_tokens")) set("min_length", flags.min_length);
+    if (!given_("min_length")) set("min_new_tokens", flags.options.history.min_new_tokens);
+    if (!given_("min_new_tokens")) set("min_length", flags.options.history.min_length);
     if (!says("stop_strings") || given_("stop")) return;
     const json& stop = reader_.at("stop_strings");
     for (const json& text : stop.is_array() ? stop : json::array({stop})) {
@@ -104,12 +103,12 @@ class Defaults {
   }
 
   void set_history(GenerateFlags& flags) const {
-    set("repetition_penalty", flags.repetition_penalty);
-    set("no_repeat_ngram_size", flags.no_repeat_ngram_size);
+    set("repetition_penalty", flags.options.history.repetition_penalty);
+    set("no_repeat_ngram_size", flags.options.history.no_repeat_ngram_size);
     set("bad_words_ids", flags.bad_words_ids);
     set("suppress_tokens", flags.suppress_tokens);
     set("begin_suppress_tokens", flags.begin_suppress_tokens);
-    set("forced_bos_token_id", flags.forced_bos_token_id);
+    set("forced_bos_token_id", flags.options.history.forced_bos_token_id);
     if (!says("forced_eos_token_id")) return;
     const json& ids = reader_.at("forced_eos_token_id");
     flags.forced_eos_token_ids = (ids.is_array() ? ids : json::array({ids})).dump();
@@ -117,7 +116,7 @@ class Defaults {
 
   // Beam search that samples exists there, not here.
   void check_beams_do_not_sample(const GenerateFlags& flags) const {
-    if (flags.beams.num_beams > 1 && reader_.get_bool("do_sample", false))
+    if (flags.options.beams.num_beams > 1 && reader_.get_bool("do_sample", false))
       reader_.refuse("do_sample", "beside num_beams, which do not sample here; give --num_beams 1 or " +
                                       std::string("--temperature 0"));
   }
@@ -133,13 +132,18 @@ class Defaults {
 }  // namespace
 
 void apply_generation_config(GenerateFlags& flags, const Given& given) {
-  const std::filesystem::path path = generation_config_path(flags.model);
-  if (!std::filesystem::exists(path)) return;  // opening the model says what is wrong with its directory
-  const json file = read_json(path);
-  const Defaults defaults(file, path.string(), given);
+  const std::filesystem::path& model = flags.model;
+  if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run()) {
+    throw Error("--model: ", model,
+                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
+  }
+  flags.checkpoint = read_checkpoint_config(model);
+  flags.generation_config = read_generation_config(model, flags.checkpoint->json);
+  if (flags.generation_defaults != "file") return;
+  const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);
   defaults.refuse_unsupported();
-  defaults.set("penalty_alpha", flags.penalty_alpha);
-  const bool beams_asked = given("num_beams") && flags.beams.num_beams > 1;
+  defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
+  const bool beams_asked = given("num_beams") && flags.options.beams.num_beams > 1;
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
                          given("typical_p") || given("penalty_alpha") || given("draft_model") ||
                          given("num_samples");
@@ -147,7 +151,7 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
   if (!way_asked || greedy_asked) defaults.set_beams(flags);
   if (!beams_asked && !greedy_asked) {
     if (!way_asked) defaults.check_beams_do_not_sample(flags);
-    if (flags.beams.num_beams < 2) defaults.set_sampling(flags);
+    if (flags.options.beams.num_beams < 2) defaults.set_sampling(flags);
   }
   defaults.set_history(flags);
   defaults.set_ends(flags);

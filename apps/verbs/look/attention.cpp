@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 #include <iostream>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -79,16 +80,19 @@ struct HeadNumber {
   std::size_t layer, head;
 };
 
+// The number of the flag, or all below `count`.
+std::vector<std::size_t> numbers_of(std::optional<std::int64_t> choice, std::size_t count) {
+  if (choice) return {static_cast<std::size_t>(*choice)};
+  std::vector<std::size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
 // The heads that the flags select.
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::vector<HeadNumber> numbers;
-  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
-    for (std::size_t head = 0; head < maps.heads; ++head) {
-      const bool in_layer = !flags.layer || static_cast<std::size_t>(*flags.layer) == layer;
-      if (in_layer && (!flags.head || static_cast<std::size_t>(*flags.head) == head)) {
-        numbers.push_back({layer, head});
-      }
-    }
+  for (const std::size_t layer : numbers_of(flags.layer, maps.layers)) {
+    for (const std::size_t head : numbers_of(flags.head, maps.heads)) numbers.push_back({layer, head});
   }
   return numbers;
 }
@@ -215,7 +219,9 @@ void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>
   const HeadNumber at = pictured(flags);
   for (const AttentionMaps& maps : all) {
     show_figure(head_figure(maps, at.layer, at.head), flags.out_dir / maps.name, flags.format);
-    show_figure(heads_figure(maps), flags.out_dir / (maps.name + "-heads"), flags.format);
+    if (flags.layer && flags.head) continue;
+    const auto layers = numbers_of(flags.layer, maps.layers), heads = numbers_of(flags.head, maps.heads);
+    show_figure(heads_figure(maps, layers, heads), flags.out_dir / (maps.name + "-heads"), flags.format);
   }
 }
 
@@ -240,8 +246,9 @@ int run_attention(const Arguments& arguments) {
   AttentionFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute);
-  const auto all = attention_of(model, flags.texts, read_generation_defaults(flags.model));
+  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
+  const auto all = attention_of(model, flags.texts,
+                                defaults_of(read_generation_config(flags.model, model.checkpoint.json)));
   for (const AttentionMaps& maps : all) {
     check_choice("--layer", flags.layer, maps.layers);
     check_choice("--head", flags.head, maps.heads);

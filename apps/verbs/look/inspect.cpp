@@ -11,6 +11,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/embedding/encoding_batch.h"
 #include "models/registry.h"
 #include "tokenizer/tokenizer.h"
 
@@ -58,7 +59,6 @@ struct Findings {
   fs::path directory;
   CheckpointConfig checkpoint;
   LoadReport report;
-  WeightFiles files;
   std::int64_t parameters;
   std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
@@ -69,13 +69,10 @@ struct Findings {
 void find_tokenizer(Findings& findings) {
   try {
     if (!has_tokenizer(findings.directory)) return;
-    const auto tokenizer = load_tokenizer(findings.directory);
+    const auto tokenizer = load_tokenizer(findings.directory, findings.checkpoint.family->model_type);
     findings.tokenizer_kind = std::string(tokenizer->kind());
     findings.tokenizer_size = tokenizer->vocab_size();
-    const std::int64_t vocab_size = findings.checkpoint.config.vocab_size;
-    if (tokenizer->vocab_size() > vocab_size) {
-      findings.tokenizer_fault = "larger than the model's vocabulary of " + std::to_string(vocab_size);
-    }
+    require_fit(*tokenizer, findings.checkpoint.config, findings.directory);
   } catch (const Error& error) {  // unknown tokenizer kind; the weights may still be good
     findings.tokenizer_fault = error.what();
   }
@@ -84,10 +81,9 @@ void find_tokenizer(Findings& findings) {
 Findings examine(const fs::path& directory) {
   const CheckpointConfig checkpoint = read_checkpoint_config(directory);
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
-  Findings findings{directory, checkpoint, inspect_weights(directory, checkpoint), WeightFiles(directory),
-                    model->parameter_count()};
-  for (const std::string& name : findings.files.names()) {
-    ++findings.dtypes[safetensors_name(findings.files.entry(name).dtype)];
+  Findings findings{directory, checkpoint, inspect_weights(checkpoint), model->parameter_count()};
+  for (const std::string& name : checkpoint.files().names()) {
+    ++findings.dtypes[safetensors_name(checkpoint.files().entry(name).dtype)];
   }
   for (const auto& file : fs::directory_iterator(directory)) {
     if (!file.is_regular_file()) continue;
@@ -241,12 +237,12 @@ int run_inspect(const Arguments& arguments) {
   if (as_json) {
     nlohmann::json json = to_json(findings);
     if (!run.empty()) json["checkpoints"] = run_json(run);
-    if (tensors) json["tensors"] = tensors_json(findings.files);
+    if (tensors) json["tensors"] = tensors_json(findings.checkpoint.files());
     std::cout << json_text(json) << "\n";
   } else {
     print_model(findings);
     print_report(findings.report);
-    if (tensors) print_tensors(findings.files);
+    if (tensors) print_tensors(findings.checkpoint.files());
   }
   if (!findings.report.good()) {
     std::cout.flush();  // prints the findings before the error

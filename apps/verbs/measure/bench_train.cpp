@@ -126,14 +126,14 @@ std::unique_ptr<Batches> random_batches(const BenchTrainFlags& flags, const Task
                                         const BatchPlan& plan, c10::Device device) {
   const DataFlags& wanted = flags.train.data;
   const auto seed = static_cast<std::uint64_t>(flags.train.compute.seed);
-  switch (wanted.kind()) {
+  switch (wanted.task) {
     case Task::kLm:
       return std::make_unique<LanguageModelBatches>(*data.tokens, wanted.block_size, plan, seed, device);
     case Task::kMlm:
       return std::make_unique<MaskedBlockBatches>(
           *data.tokens,
           MaskedBlockBatches::Options{.block_size = wanted.block_size,
-                                      .masking = {.probability = wanted.mlm_probability,
+                                      .masking = {.probability = wanted.masking.probability,
                                                   .mask_id = kMaskId,
                                                   .vocab_size = wanted.vocab_size}},
           plan, seed, device);
@@ -143,7 +143,7 @@ std::unique_ptr<Batches> random_batches(const BenchTrainFlags& flags, const Task
           Examples{pairs, pairs}, CollateOptions{.labels = LabelShape::kSequence}, plan, seed, device);
     }
     default:
-      throw Error("--dataset random: only for the tasks lm, mlm and seq2seq; --task ", wanted.task,
+      throw Error("--dataset random: only for the tasks lm, mlm and seq2seq; --task ", name_of(wanted.task),
                   " needs a dataset");
   }
 }
@@ -155,11 +155,11 @@ struct Figures {
 };
 
 Figures measure(Objective& objective, const TrainFlags& flags, std::int64_t rounds, Ranks* ranks) {
-  Updater updater(objective, updater_options(flags), ranks);
+  Updater updater(objective, trainer_options(flags).updater, ranks);
   Figures figures;
   std::int64_t next = 0;
   const auto update = [&] {
-    updater.run(next++, flags.learning_rate, [] { return false; });
+    updater.run(next++, flags.trainer.schedule.peak, [] { return false; });
     figures.loss = updater.loss().item<double>();  // synchronizes with a GPU
   };
   figures.update_bytes = cost_of([&] {
@@ -182,12 +182,12 @@ ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
   const TrainFlags& flags = parsed.train;
   return {{"work", "train"},
           {"recipe", parsed.recipe},
-          {"task", flags.data.task},
+          {"task", name_of(flags.data.task)},
           {"model_type", loaded.family->model_type},
           {"parameters", loaded.model->parameter_count()},
           {"batch_size", flags.batch_size},
           {"block_size", flags.data.block_size},
-          {"gradient_accumulation_steps", flags.gradient_accumulation_steps},
+          {"gradient_accumulation_steps", flags.trainer.updater.accumulation},
           {"ranks", session.size()},
           {"device", device_of(flags.compute).str()},
           {"dtype", flags.compute.dtype},
@@ -220,14 +220,13 @@ int run_bench_train(const Arguments& arguments) {
   keep_freed_memory();
   const ParallelSession session;
   const c10::Device device = device_of(flags.compute);
-  std::optional<std::filesystem::path> checkpoint;
-  if (flags.init_from != "scratch") checkpoint = flags.init_from;
+  std::optional<CheckpointConfig> checkpoint;
+  if (flags.init_from != "scratch") checkpoint = read_checkpoint_config(flags.init_from);
 
-  const Shape shape =
-      checkpoint ? read_checkpoint_config(*checkpoint).config.shape : family_of(flags).base.shape;
+  const Shape shape = checkpoint ? checkpoint->config.shape : family_of(flags).base.shape;
   TaskData data = parsed->is_random()
                       ? random_data(flags.data)
-                      : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.kind()));
+                      : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.task));
   const LoadedModel loaded = make_model(flags, checkpoint, data, device);
   const BatchPlan plan = batch_plan(flags, session);
   const auto batches = parsed->is_random()

@@ -8,6 +8,7 @@
 #include "apps/command/progress.h"
 #include "apps/training/metrics/bleu.h"
 #include "apps/training/model_objective.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
 #include "apps/verbs/packed_weights.h"
@@ -17,7 +18,9 @@
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_file.h"
 #include "data/base/json_text.h"
+#include "data/base/lines.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
 
@@ -28,19 +31,47 @@ using Json = nlohmann::ordered_json;
 
 struct EvaluateFlags {
   std::filesystem::path model;
-  DataFlags data;
+  DataFlags data{.dataset = ""};
   std::optional<std::string> baselines;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
+  bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
   PackedWeights weights{.weights = "modules"};
   ComputeOptions compute;
 };
 
+// run_config.json of the training run that the model belongs to: RUN/final, RUN/best or RUN/checkpoints/STEP.
+std::optional<std::filesystem::path> run_config_of(const std::filesystem::path& model) {
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(model), folder = whole.parent_path();
+  const bool step = folder.filename() == "checkpoints";
+  if (!step && whole.filename() != "final" && whole.filename() != "best") return std::nullopt;
+  const std::filesystem::path config = RunDirectory(step ? folder.parent_path() : folder, 0).config_path();
+  return std::filesystem::exists(config) ? std::optional(config) : std::nullopt;
+}
+
+// The words, then the flags of the run that `flags` has too and that are not given: its data and how it was
+// evaluated.
+std::vector<std::string> words_of_run(const std::filesystem::path& run_config, const Flags& flags,
+                                      std::vector<std::string> words) {
+  const nlohmann::json run = read_json(run_config), own = flags.resolved();
+  for (const auto& [key, value] : run.items()) {
+    const bool of_machine = key == "device" || key == "dtype" || key == "threads";
+    if (of_machine || !own.contains(key) || flags.given(key)) continue;
+    for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value})) {
+      if (!item.is_null())
+        words.push_back("--" + key + "=" + (item.is_string() ? item.get<std::string>() : item.dump()));
+    }
+  }
+  return words;
+}
+
 // False if the flags only ask for help.
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
-  Flags flags(arguments.command,
-              "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
-              "F1, exact match, BLEU).");
+  Flags flags(
+      arguments.command,
+      "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
+      "F1, exact match, BLEU). Without --dataset it takes the validation set of the run that the model "
+      "belongs to, and the flags that the run was evaluated with.");
   flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
   declare_data(flags, values.data);
   flags.group("Evaluation");
@@ -63,6 +94,14 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   flags.example(
       "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
   if (!flags.parse(arguments)) return false;
+  if (values.data.dataset.empty()) {
+    const auto run = run_config_of(values.model);
+    if (!run)
+      throw UsageError("missing flag '--dataset': ", values.model, " belongs to no run of tzoo train, whose ",
+                       "validation set would be taken");
+    return read_flags({arguments.command, words_of_run(*run, flags, arguments.words)},
+                      values = {.of_run = true}, names_task, names_block);
+  }
   if (values.weights.weights == "modules" && values.weights.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
   names_task = flags.given("task");
@@ -76,7 +115,8 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
     if (head_of(task) == checkpoint.head) return task;
   }
   if (checkpoint.head == Head::kPretraining) return Task::kMlm;  // its data has no pairs of sentences
-  throw Error("--model: ", model, " has a ", name_of(checkpoint.head), " head, which no task evaluates");
+  throw Error(model, " has a ", name_of(checkpoint.head), " head; expected one that a task trains (",
+              joined(task_names()), ")");
 }
 
 std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
@@ -96,9 +136,9 @@ std::vector<std::int64_t> kept_ids(const at::Tensor& ids, const at::Tensor& kept
 }
 
 // BLEU of greedy decoding.
-double decode_and_compare(const EvaluateFlags& flags, Model& model, Batches& batches,
-                          const Tokenizer& tokenizer) {
-  const GenerationDefaults defaults = read_generation_defaults(flags.model);
+double decode_and_compare(const EvaluateFlags& flags, const CheckpointConfig& checkpoint, Model& model,
+                          Batches& batches, const Tokenizer& tokenizer) {
+  const GenerationDefaults defaults = defaults_of(read_generation_config(flags.model, checkpoint.json));
   const GenerationOptions options{.max_new_tokens = flags.data.target_length(),
                                   .sampling = {.temperature = 0},
                                   .eos_token_ids = defaults.eos_token_ids,
@@ -182,16 +222,16 @@ int run_evaluate(const Arguments& arguments) {
   if (!read_flags(arguments, flags, names_task, names_block)) return 0;
   apply_threads(flags.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
-  if (!names_task) flags.data.task = task_names()[static_cast<std::size_t>(task_of(checkpoint, flags.model))];
+  if (!names_task) flags.data.task = task_of(checkpoint, flags.model);
   if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
-  const Task task = flags.data.kind();
+  const Task task = flags.data.task;
   if (flags.baselines && task != Task::kClassification)
-    throw UsageError("--baselines: only for the task classification, not ", flags.data.task);
+    throw UsageError("--baselines: only for the task classification, not ", name_of(task));
   const c10::Device device = device_of(flags.compute);
 
-  const KnownModel known = known_model(flags.model, task);
-  TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/true);
-  const LoadedModel loaded = load_model(flags.model, {.device = device, .head = head_of(task)});
+  const KnownModel known = known_model(checkpoint, task);
+  TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
+  const LoadedModel loaded = load_model(checkpoint, {.device = device, .head = head_of(task)});
   require_ids_below(data, loaded.model->config().vocab_size);
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
@@ -199,7 +239,7 @@ int run_evaluate(const Arguments& arguments) {
   SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_meter(task, data.label_names), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
-        {"bleu", decode_and_compare(flags, *loaded.model, *batches, *data.tokenizer)});
+        {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});
   if (flags.baselines) {
     for (Score& score : baseline_scores(flags, data.label_names))
       evaluation.scores.push_back(std::move(score));

@@ -94,8 +94,8 @@ int run_answer(const Arguments& arguments) {
   if (flags.question.empty()) throw Error("--question: the text is empty");
   const std::string context = read_context(flags.context);
   if (context.empty()) throw Error("--context: the text is empty");
-  const TextModel model =
-      load_text_model(flags.model, flags.compute, flags.weights, Head::kQuestionAnswering);
+  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights,
+                                          Head::kQuestionAnswering);
   AnswerCollector collector(flags.rules, model.tokenizer->special_id(SpecialToken::cls));
   for (const Encoding& window : windows_of(model, flags, context)) {
     require_offsets(window);

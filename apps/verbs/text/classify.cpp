@@ -139,9 +139,9 @@ int run_classify(const Arguments& arguments) {
   ClassifyFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights);
+  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights);
   if (model.head != Head::kSequenceClassification && model.head != Head::kTokenClassification) {
-    throw Error("--model: ", flags.model, " has a ", name_of(model.head),
+    throw Error(flags.model, " has a ", name_of(model.head),
                 " head; expected sequence-classification or token-classification");
   }
   TextInput input(flags.text);

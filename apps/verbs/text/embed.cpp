@@ -109,7 +109,8 @@ int run_embed(const Arguments& arguments) {
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
   const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model = load_text_model(config.transformer, flags.compute, flags.weights, Head::kBase);
+  TextModel model =
+      load_text_model(read_checkpoint_config(config.transformer), flags.compute, flags.weights, Head::kBase);
   const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config,
                               options_of(flags, config, model.device));
   TextInput input(flags.text);

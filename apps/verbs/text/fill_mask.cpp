@@ -117,7 +117,8 @@ int run_fill_mask(const Arguments& arguments) {
   FillMaskFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(flags.model, flags.compute, flags.weights, Head::kMaskedLm);
+  const TextModel model =
+      load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights, Head::kMaskedLm);
   const auto mask = model.tokenizer->special_id(SpecialToken::mask);
   if (!mask) throw Error("--model: the tokenizer in ", flags.model, " has no mask token");
   TextInput input(flags.text);

@@ -12,18 +12,18 @@ std::size_t TextModel::max_length() const {
   return std::min(limit, tokenizer->limits().max_length.value_or(limit));
 }
 
-TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
+TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           const PackedWeights& weights, std::optional<Head> head) {
   apply_threads(compute);
-  static_cast<void>(read_checkpoint_config(directory));  // gives a clear error if this is not a checkpoint
+  const std::filesystem::path& directory = checkpoint.directory;
   if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
-  TextModel text_model{.tokenizer = load_tokenizer(directory), .device = device_of(compute)};
-  LoadedModel loaded = load_model(
-      directory, {.dtype = dtype_of(compute), .device = text_model.device, .trainable = false, .head = head});
-  const std::int64_t tokens = text_model.tokenizer->vocab_size(), known = loaded.model->config().vocab_size;
-  if (tokens > known) {
-    throw Error(directory, ": the tokenizer has ", tokens, " tokens, the model only ", known);
-  }
+  TextModel text_model{.checkpoint = checkpoint,
+                       .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
+                       .device = device_of(compute)};
+  LoadedModel loaded =
+      load_model(checkpoint,
+                 {.dtype = dtype_of(compute), .device = text_model.device, .trainable = false, .head = head});
+  require_fit(*text_model.tokenizer, loaded.model->config(), directory);
   text_model.model = std::move(loaded.model);
   if (text_model.model->config().shape == Shape::kEncoder)
     text_model.model = with_packed_encoder(std::move(text_model.model), compute, weights);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +15,7 @@ namespace zoo {
 
 /// A model with its tokenizer.
 struct TextModel {
+  CheckpointConfig checkpoint;
   std::shared_ptr<Model> model;
   Head head = Head::kBase;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -25,9 +25,9 @@ struct TextModel {
   std::size_t max_length() const;
 };
 
-/// Loads the directory's model, with this head or its own, and its tokenizer; packs an encoder as `weights`
+/// Loads the checkpoint's model, with this head or its own, and its tokenizer; packs an encoder as `weights`
 /// says. Throws Error naming the directory if either is missing or they do not match.
-TextModel load_text_model(const std::filesystem::path& directory, const ComputeOptions& compute,
+TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);
 

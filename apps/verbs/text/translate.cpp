@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct TranslateFlags {
-  GenerateFlags generation{.max_new_tokens = 128, .temperature = 0};
+  GenerateFlags generation{.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
   TextFlags text;
   std::string prefix;
   std::int64_t batch_size = 16;
@@ -41,12 +41,13 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .placeholder("TEXT");
   flags.group("Output");
   flags
-      .add("max_new_tokens", generation.max_new_tokens,
+      .add("max_new_tokens", generation.options.max_new_tokens,
            "most tokens to generate per text; an end token stops earlier")
       .at_least(1);
   flags.choice("generation_defaults", generation.generation_defaults, {"file", "ours"},
                "file: what the checkpoint's generation_config.json says; ours: greedy decoding");
-  flags.add("num_beams", generation.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
+  flags.add("num_beams", generation.options.beams.num_beams, "number of beams; 1: no beam search")
+      .at_least(1);
   flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
   generation.weights.add_to(flags);
@@ -55,9 +56,8 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
   if (!flags.parse(arguments)) return false;
-  if (generation.generation_defaults == "file")
-    apply_generation_config(generation, [&](std::string_view name) { return flags.given(name); });
-  generation.beams.num_return_sequences = 1;
+  apply_generation_config(generation, [&](std::string_view name) { return flags.given(name); });
+  generation.options.beams.num_return_sequences = 1;
   if (!generation.stop.empty())
     throw Error(
         "generation_config.json: 'stop_strings' is not supported by translate; --generation_defaults "
@@ -88,9 +88,9 @@ int run_translate(const Arguments& arguments) {
   require_utf8(flags.prefix, "--prefix");
   const GenerateFlags& generation = flags.generation;
   const TextModel model =
-      load_text_model(generation.model, generation.compute, generation.weights, Head::kSeq2SeqLm);
+      load_text_model(*generation.checkpoint, generation.compute, generation.weights, Head::kSeq2SeqLm);
   const auto decoder = decoding_model(model.model, generation.compute, generation.weights);
-  const GenerationDefaults defaults = read_generation_defaults(generation.model);
+  const GenerationDefaults defaults = defaults_of(*generation.generation_config);
   GenerationOptions options = generation_options(generation);
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
   options.eos_token_ids = defaults.eos_token_ids;

@@ -2,26 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <string>
 
 #include "apps/command/output.h"
+#include "apps/verbs/process_memory.h"
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
 
 constexpr int kTimedUpdates = 3;  // the first is slower: memory is new
-
-// Bytes of "KEY:   123 kB" in a file of /proc; -1 if it is missing.
-std::int64_t proc_bytes(const char* file, const std::string& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
-  }
-  return -1;
-}
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
   return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
@@ -55,17 +46,34 @@ std::string megabytes(std::int64_t bytes) {
   return with_separators((bytes + (1 << 19)) >> 20) + " MiB";
 }
 
+// Throws Error if the machine has less memory; on a GPU nothing is known.
+void require_memory(const Needs& needs, const UpdaterOptions& options) {
+  const std::int64_t available = available_memory(),
+                     more = needs.sum() - needs.weights;  // the weights are there
+  if (!options.device.is_cpu() || available < 0 || more <= available) return;
+  throw Error("gradients, optimizer and average need ", megabytes(more),
+              " of memory besides the weights; available: ", megabytes(available),
+              "; take a smaller model, --lora_rank or --optimizer adafactor");
+}
+
 }  // namespace
+
+void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations) {
+  const Needs needs = needs_of(objective.module(), options);
+  require_memory(needs, options);
+  const std::int64_t available = available_memory(), more = needs.sum() - needs.weights + activations;
+  if (!options.device.is_cpu() || available < 0 || more <= available) return;
+  std::cerr << "warning: an update needs about " << megabytes(more)
+            << " of memory besides the weights; available: " << megabytes(available)
+            << "; if the run is killed, take a smaller --batch_size with more "
+            << "--gradient_accumulation_steps, or --activation_checkpointing (--dry_run measures)\n";
+}
 
 int dry_run(Objective& objective, const UpdaterOptions& options) {
   const Needs needs = needs_of(objective.module(), options);
-  const std::int64_t available = proc_bytes("/proc/meminfo", "MemAvailable");
+  const std::int64_t available = available_memory();
   const bool on_cpu = options.device.is_cpu();
-  // The weights are already in memory.
-  if (on_cpu && available >= 0 && needs.sum() - needs.weights > available) {
-    throw Error("gradients, optimizer and average need ", megabytes(needs.sum() - needs.weights),
-                " of memory besides the weights; available: ", megabytes(available));
-  }
+  require_memory(needs, options);
   Table table({{""}, number("")});
   table.row({"parameters", with_separators(needs.parameters)});
   if (needs.trained < needs.parameters) table.row({"  of which trained", with_separators(needs.trained)});
@@ -85,7 +93,7 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
     fastest = i == 0 ? seconds : std::min(fastest, seconds);
     tokens = updater.tokens();
   }
-  const std::int64_t peak = proc_bytes("/proc/self/status", "VmHWM");
+  const std::int64_t peak = peak_memory();
   if (on_cpu && peak >= 0) table.row({"whole process, measured", megabytes(peak)});
   if (on_cpu && available >= 0) table.row({"available on this machine", megabytes(available)});
   table.row({"time of an update", std::to_string(static_cast<std::int64_t>(1e6 * fastest) / 1000) + " ms"});

@@ -63,17 +63,17 @@ std::string origin_of(const RunDirectory& run) {
 
 // Start of the run: a folder with weights (none: from scratch), and the iteration to continue from.
 struct Start {
-  std::optional<fs::path> checkpoint;
+  std::optional<CheckpointConfig> checkpoint;
   std::optional<std::int64_t> resumed;
 };
 
 Start find_start(const TrainFlags& flags, const RunDirectory& run) {
   if (flags.init_from == "resume") {
     const auto steps = run.steps();
-    if (!steps.empty()) return {run.step_path(steps.back()), steps.back()};
+    if (!steps.empty()) return {read_checkpoint_config(run.step_path(steps.back())), steps.back()};
     std::cerr << "no checkpoint in " << run.path().string() << " yet: starting at iteration 0\n";
     const std::string origin = origin_of(run);
-    return origin == "scratch" ? Start{} : Start{fs::path(origin), std::nullopt};
+    return origin == "scratch" ? Start{} : Start{read_checkpoint_config(origin), std::nullopt};
   }
   if (run.holds_run() && !flags.overwrite) {
     throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
@@ -84,32 +84,7 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
                 "'");
   }
-  return {fs::path(flags.init_from), std::nullopt};
-}
-
-Schedule schedule_of(const TrainFlags& flags) {
-  const std::int64_t end = flags.lr_decay_iters.value_or(flags.max_iters);
-  return {.kind = flags.decay_lr ? schedule_named(flags.lr_schedule) : ScheduleKind::kConstant,
-          .peak = flags.learning_rate,
-          .floor = flags.min_lr,
-          .warmup_iters = flags.decay_lr ? flags.warmup_iters : 0,
-          .decay_iters = end,
-          .cooldown_iters = flags.cooldown_iters.value_or(end / 10),
-          .cycles = flags.lr_cycles};
-}
-
-TrainerOptions trainer_options(const TrainFlags& flags) {
-  TrainerOptions options;
-  options.max_iters = flags.max_iters;
-  options.eval_interval = flags.eval_interval;
-  options.eval_iters = flags.eval_iters;
-  options.log_interval = flags.log_interval;
-  options.always_save_checkpoint = flags.always_save_checkpoint;
-  options.patience = flags.early_stopping_patience;
-  options.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.schedule = schedule_of(flags);
-  options.updater = updater_options(flags);
-  return options;
+  return {read_checkpoint_config(flags.init_from), std::nullopt};
 }
 
 std::int64_t trained_parameters(const torch::nn::Module& module) {
@@ -121,8 +96,7 @@ std::int64_t trained_parameters(const torch::nn::Module& module) {
 
 // The shape decides the special tokens of the texts.
 Shape shape_of(const TrainFlags& flags, const Start& start) {
-  return start.checkpoint ? read_checkpoint_config(*start.checkpoint).config.shape
-                          : family_of(flags).base.shape;
+  return start.checkpoint ? start.checkpoint->config.shape : family_of(flags).base.shape;
 }
 
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
@@ -157,6 +131,20 @@ int report(const Trainer::Result& result, const RunDirectory& run) {
   return 0;
 }
 
+// An estimate of what an update keeps for its backward pass, in bytes of float32: of each layer 17 vectors
+// per token and 2.5 attention matrices per head (Korthikanti et al., 2022, section 4.1), then the logits and
+// their gradients. Checkpointing keeps a layer's input alone, and one layer at a time.
+std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& config) {
+  const std::int64_t length = flags.data.block_size, tokens = flags.batch_size * length;
+  const std::int64_t layer = tokens * (17 * config.hidden_size + 5 * config.num_heads * length / 2);
+  const bool again = flags.activation_checkpointing;
+  const std::int64_t layers =
+      again ? layer + config.num_layers * tokens * config.hidden_size : config.num_layers * layer;
+  const bool words =
+      head_of(flags.data.task) == Head::kCausalLm || head_of(flags.data.task) == Head::kSeq2SeqLm;
+  return 4 * (layers + (words ? 3 * tokens * config.vocab_size : 0));
+}
+
 // Observer for ranks other than 0: prints nothing, stops on a signal.
 class SilentObserver : public TrainingObserver {
  public:
@@ -164,10 +152,14 @@ class SilentObserver : public TrainingObserver {
 };
 
 int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run) {
-  const StopSignal signals;
-  if (options.ranks != nullptr && options.ranks->rank() > 0) {
-    SilentObserver silent;
-    return trainer.train(silent).finished ? 0 : 128 + StopSignal::received();
+  const bool silent = options.ranks != nullptr && options.ranks->rank() > 0;
+  const StopSignal signals(silent ? ""
+                                  : "stopping: a checkpoint is saved in " +
+                                        (run.path() / "checkpoints").string() +
+                                        " as soon as the running step ends; Ctrl-C again loses it");
+  if (silent) {
+    SilentObserver observer;
+    return trainer.train(observer).finished ? 0 : 128 + StopSignal::received();
   }
   const std::int64_t all = model.parameter_count(), trained = trained_parameters(model);
   std::cerr << "number of parameters: " << human_count(all);
@@ -175,6 +167,7 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   std::cerr << "\n";
   TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png");
   const Trainer::Result result = trainer.train(reporter);
+  reporter.clear();
   reporter.draw();
   return report(result, run);
 }
@@ -196,7 +189,7 @@ int run_train(const Arguments& arguments) {
   if (session.size() > 1 && !device.is_cpu())
     throw Error("--device: several processes can train on the CPU only");
   TaskData data =
-      read_task_data(flags.data, shape_of(flags, start), known_model(start.checkpoint, flags.data.kind()));
+      read_task_data(flags.data, shape_of(flags, start), known_model(start.checkpoint, flags.data.task));
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
@@ -206,6 +199,7 @@ int run_train(const Arguments& arguments) {
   const auto adapters = adapt(flags, start.checkpoint, loaded);
   const auto objective = make_objective(flags, loaded, data, *batches, adapters);
   if (flags.dry_run) return dry_run(*objective, options.updater);
+  check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();
   if (session.rank() == 0) prepare_run(flags, run, parsed->resolved);

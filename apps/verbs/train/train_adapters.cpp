@@ -60,20 +60,20 @@ Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokeni
           }};
 }
 
-std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags, const std::optional<fs::path>& checkpoint,
+std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
+                                    const std::optional<CheckpointConfig>& checkpoint,
                                     const LoadedModel& loaded) {
   std::shared_ptr<LoraAdapters> adapters;
-  if (flags.lora_rank > 0) {
+  if (flags.lora.rank > 0) {
     if (flags.activation_checkpointing)
       throw UsageError("--lora_rank cannot be combined with --activation_checkpointing");
-    LoraAdapters::Options options{.rank = flags.lora_rank,
-                                  .alpha = flags.lora_alpha,
-                                  .trains = fresh_parameters(loaded),
-                                  .seed = static_cast<std::uint64_t>(flags.compute.seed)};
-    if (!flags.lora_targets.empty()) options.targets = flags.lora_targets;
+    LoraAdapters::Options options = flags.lora;
+    if (options.targets.empty()) options.targets = LoraAdapters::Options().targets;
+    options.trains = fresh_parameters(loaded);
+    options.seed = static_cast<std::uint64_t>(flags.compute.seed);
     std::optional<SafetensorsFile> saved;
-    if (flags.init_from == "resume" && checkpoint && fs::exists(*checkpoint / kAdaptersFile)) {
-      saved.emplace(*checkpoint / kAdaptersFile);
+    if (flags.init_from == "resume" && checkpoint && fs::exists(checkpoint->directory / kAdaptersFile)) {
+      saved.emplace(checkpoint->directory / kAdaptersFile);
       // A head that was new at the start of the run is not new now.
       options.trains = divided(saved->metadata().at(kTrains));
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -24,7 +23,7 @@ Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokeni
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.
 std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
-                                    const std::optional<std::filesystem::path>& checkpoint,
+                                    const std::optional<CheckpointConfig>& checkpoint,
                                     const LoadedModel& loaded);
 
 }  // namespace zoo

@@ -9,28 +9,25 @@ namespace zoo {
 namespace {
 
 MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
-  return {.probability = flags.mlm_probability,
-          .whole_words = flags.whole_word,
-          .mask_id = *tokenizer.special_id(SpecialToken::mask),
-          .vocab_size = tokenizer.vocab_size()};
+  MaskingOptions masking = flags.masking;
+  masking.mask_id = *tokenizer.special_id(SpecialToken::mask);
+  masking.vocab_size = tokenizer.vocab_size();
+  return masking;
 }
 
 }  // namespace
 
 std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
                                       const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
-  const Task task = flags.kind();
+  const Task task = flags.task;
   if (task == Task::kLm)
     return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
   const Tokenizer& tokenizer = *data.tokenizer;
   if (task == Task::kSpanCorruption) {
-    return std::make_unique<SpanCorruptionBatches>(
-        *data.tokens, flags.block_size,
-        SpanCorruptionOptions{.noise_density = flags.noise_density,
-                              .mean_span_length = flags.mean_noise_span_length,
-                              .sentinels = sentinels_of(tokenizer),
-                              .eos_id = *tokenizer.eos_id()},
-        plan, seed, device);
+    SpanCorruptionOptions spans = flags.spans;
+    spans.sentinels = sentinels_of(tokenizer);
+    spans.eos_id = *tokenizer.eos_id();
+    return std::make_unique<SpanCorruptionBatches>(*data.tokens, flags.block_size, spans, plan, seed, device);
   }
   if (data.tokens) {
     return std::make_unique<MaskedBlockBatches>(

@@ -48,7 +48,7 @@ class Reader {
  public:
   Reader(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates)
       : flags_(flags),
-        task_(flags.kind()),
+        task_(flags.task),
         known_(known),
         style_(style_of(task_, shape)),
         evaluates_(evaluates) {
@@ -86,7 +86,7 @@ class Reader {
  private:
   TaskData read_token_folder() {
     if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
-      throw Error("--dataset: token files cannot be used for the task ", flags_.task,
+      throw Error("--dataset: token files cannot be used for the task ", name_of(task_),
                   "; give a text or a table");
     data_.source = flags_.dataset;
     data_.tokens = load_token_dataset(flags_.dataset);

@@ -5,8 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/output.h"
+#include "apps/verbs/process_memory.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "models/embedding/encoding_batch.h"
 #include "models/registry.h"
 
 namespace zoo {
@@ -65,13 +68,13 @@ std::int64_t vocab_size_of(const TaskData& data) {
       "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
 }
 
-LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const TaskData& data) {
-  LoadOptions options{.trainable = true, .head = head_of(flags.data.kind()), .label_names = data.label_names};
+LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, const TaskData& data) {
+  LoadOptions options{.trainable = true, .head = head_of(flags.data.task), .label_names = data.label_names};
   // A resumed run already has its head.
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
   if (!loaded.report.fresh.empty()) {
-    std::cerr << "not in " << checkpoint.string() << ", newly initialised:";
+    std::cerr << "not in " << checkpoint.directory.string() << ", newly initialised:";
     for (const std::string& name : loaded.report.fresh) std::cerr << " " << name;
     std::cerr << "\n";
   }
@@ -81,16 +84,22 @@ LoadedModel load(const TrainFlags& flags, const fs::path& checkpoint, const Task
 LoadedModel build(const TrainFlags& flags, const TaskData& data) {
   LoadedModel loaded;
   loaded.family = &family_of(flags);
-  loaded.head = head_of(flags.data.kind());
+  loaded.head = head_of(flags.data.task);
   check_head(*loaded.family, loaded.head);
   Sizes sizes{.vocab_size = vocab_size_of(data),
               .positions = std::max(flags.data.block_size, flags.data.target_length()),
               .pad_id = std::nullopt};
-  if (data.tokenizer && flags.data.kind() != Task::kLm) {
+  if (data.tokenizer && flags.data.task != Task::kLm) {
     sizes.pad_id = data.tokenizer->special_id(SpecialToken::pad);
     if (!sizes.pad_id) sizes.pad_id = data.tokenizer->eos_id();
   }
   const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data.label_names);
+  const std::int64_t bytes = 4 * build_meta_model(*loaded.family, config, loaded.head)->parameter_count();
+  if (const std::int64_t available = available_memory(); available >= 0 && bytes > available) {
+    throw Error("the model's weights take ", human_bytes(bytes),
+                " of memory; available: ", human_bytes(available),
+                "; choose a smaller --n_layer or --n_embd");
+  }
   loaded.model =
       build_model(*loaded.family, config, loaded.head, static_cast<std::uint64_t>(flags.compute.seed));
   return loaded;
@@ -100,7 +109,7 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
 
 const Family& family_of(const TrainFlags& flags) {
   if (flags.model.model_type) return find_family(*flags.model.model_type);
-  switch (head_of(flags.data.kind())) {
+  switch (head_of(flags.data.task)) {
     case Head::kCausalLm:
       return find_family("gpt2");
     case Head::kSeq2SeqLm:
@@ -110,16 +119,19 @@ const Family& family_of(const TrainFlags& flags) {
   }
 }
 
-KnownModel known_model(const std::optional<fs::path>& checkpoint, Task task) {
+KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task task) {
   KnownModel known;
   if (!checkpoint) return known;
-  if (has_tokenizer(*checkpoint)) known.tokenizer = load_tokenizer(*checkpoint);
-  const CheckpointConfig config = read_checkpoint_config(*checkpoint);
-  if (config.head == head_of(task)) known.label_names = config.config.label_names;
+  const fs::path& directory = checkpoint->directory;
+  if (has_tokenizer(directory)) {
+    known.tokenizer = load_tokenizer(directory, checkpoint->family->model_type);
+    require_fit(*known.tokenizer, checkpoint->config, directory);
+  }
+  if (checkpoint->head == head_of(task)) known.label_names = checkpoint->config.label_names;
   return known;
 }
 
-LoadedModel make_model(const TrainFlags& flags, const std::optional<fs::path>& checkpoint,
+LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointConfig>& checkpoint,
                        const TaskData& data, c10::Device device) {
   LoadedModel loaded = checkpoint ? load(flags, *checkpoint, data) : build(flags, data);
   const TransformerConfig& config = loaded.model->config();

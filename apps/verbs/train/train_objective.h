@@ -4,15 +4,14 @@
 
 #include "apps/training/model_objective.h"
 #include "apps/training/parallel/data_parallel.h"
-#include "apps/training/updater.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_options.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 
-/// Options of the updates, from the flags.
-UpdaterOptions updater_options(const TrainFlags& flags);
+/// The flags' options with the seed, the device and the number format.
+TrainerOptions trainer_options(const TrainFlags& flags);
 
 /// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);

@@ -1,9 +1,6 @@
 #include "apps/verbs/train/train_options.h"
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/training/disagreement_loss.h"
-#include "apps/training/optimizers/optimizer.h"
-#include "apps/training/optimizers/schedule.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "models/registry.h"
 
@@ -63,69 +60,78 @@ void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.group("Fine-tuning");
   flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'")
       .placeholder("PATTERN");
-  flags.add("lora_rank", v.lora_rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA")
+  flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA")
       .at_least(0);
-  flags.add("lora_alpha", v.lora_alpha, "LoRA: scale the adapters by lora_alpha / lora_rank").above(0);
-  flags.add("lora_targets", v.lora_targets, "LoRA: projections that get an adapter; default: '*attention*'")
+  flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank").above(0);
+  flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'")
       .placeholder("PATTERN");
 }
 
 void declare_optimisation(Flags& flags, TrainFlags& v) {
+  UpdaterOptions& updater = v.trainer.updater;
+  OptimizerOptions& optimizer = updater.optimizer;
+  Schedule& schedule = v.trainer.schedule;
   flags.group("Optimisation");
   flags.add("batch_size", v.batch_size, "examples per micro batch").at_least(1);
-  flags.add("gradient_accumulation_steps", v.gradient_accumulation_steps, "micro batches per update")
-      .at_least(1);
-  flags.add("max_iters", v.max_iters, "number of updates").at_least(0);
-  flags.choice("optimizer", v.optimizer, optimizer_names(), "optimizer");
-  flags.add("learning_rate", v.learning_rate, "peak learning rate").above(0);
-  flags.add("min_lr", v.min_lr, "learning rate at the end of the decay").at_least(0);
-  flags.add("warmup_iters", v.warmup_iters, "updates in which the learning rate rises to its peak")
+  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update").at_least(1);
+  flags.add("max_iters", v.trainer.max_iters, "number of updates").at_least(0);
+  flags.choice("optimizer", optimizer.kind, optimizer_names(), "optimizer");
+  flags.add("learning_rate", schedule.peak, "peak learning rate").above(0);
+  flags.add("min_lr", schedule.floor, "learning rate at the end of the decay").at_least(0);
+  flags.add("warmup_iters", schedule.warmup_iters, "updates in which the learning rate rises to its peak")
       .at_least(0);
-  flags.add("lr_decay_iters", v.lr_decay_iters, "update at which the decay ends; default: max_iters")
+  flags.add("lr_decay_iters", schedule.decay_iters, "update at which the decay ends; default: max_iters")
       .at_least(0);
-  flags.choice("lr_schedule", v.lr_schedule, schedule_names(),
+  flags.choice("lr_schedule", schedule.kind, schedule_names(),
                "how the learning rate decays after the warm-up");
   flags
-      .add("lr_cycles", v.lr_cycles,
+      .add("lr_cycles", schedule.cycles,
            "linear and cosine: number of decays, each from the peak (warm restarts)")
       .at_least(1);
   flags
-      .add("cooldown_iters", v.cooldown_iters,
+      .add("cooldown_iters", schedule.cooldown_iters,
            "wsd: updates of the final decay; default: a tenth of lr_decay_iters")
       .at_least(0);
-  flags.add("decay_lr", v.decay_lr, "false: keep learning_rate constant, without warm-up (nanoGPT's flag)");
-  flags.add("beta1", v.beta1, "AdamW and Lion: decay of the first moment").between(0, 0.999999);
-  flags.add("beta2", v.beta2, "AdamW and Lion: decay of the second moment").between(0, 0.999999);
-  flags.add("adam_eps", v.adam_eps, "AdamW: epsilon, added to the root of the second moment").above(0);
-  flags.add("momentum", v.momentum, "SGD: momentum").between(0, 0.999999);
-  flags.add("weight_decay", v.weight_decay, "weight decay of matrices and embeddings").at_least(0);
+  flags.add("decay_lr", schedule.decays,
+            "false: keep learning_rate constant, without warm-up (nanoGPT's flag)");
+  flags.add("beta1", optimizer.beta1, "AdamW and Lion: decay of the first moment").between(0, 0.999999);
+  flags.add("beta2", optimizer.beta2, "AdamW and Lion: decay of the second moment").between(0, 0.999999);
+  flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment").above(0);
+  flags.add("momentum", optimizer.momentum, "SGD: momentum").between(0, 0.999999);
+  flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings").at_least(0);
   flags.choice("disagreement", v.disagreement, disagreement_names(),
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");
   flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss").at_least(0);
-  flags.add("grad_clip", v.grad_clip, "maximum norm of the gradient (gradient clipping); 0: no clipping")
+  flags
+      .add("grad_clip", optimizer.grad_clip,
+           "maximum norm of the gradient (gradient clipping); 0: no clipping")
       .at_least(0);
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");
   flags
-      .add("ema_decay", v.ema_decay,
+      .add("ema_decay", updater.ema_decay,
            "decay of an exponential moving average of the weights, which is evaluated and saved in their "
            "place; 0: none")
       .between(0, 0.9999999);
-  flags.add("loss_scale", v.loss_scale, "float16: initial loss scale; each overflow halves it").above(0);
+  flags
+      .add("loss_scale", updater.scaler.initial_scale, "float16: initial loss scale; each overflow halves it")
+      .above(0);
 }
 
 void declare_record(Flags& flags, TrainFlags& v) {
   flags.group("Evaluation and checkpoints");
-  flags.add("eval_interval", v.eval_interval, "updates between evaluations, which also save a checkpoint")
+  flags
+      .add("eval_interval", v.trainer.eval_interval,
+           "updates between evaluations, which also save a checkpoint")
       .at_least(1);
-  flags.add("eval_iters", v.eval_iters, "batches of each split in an evaluation").at_least(1);
-  flags.add("log_interval", v.log_interval, "updates between lines of metrics.jsonl").at_least(1);
-  flags.add("always_save_checkpoint", v.always_save_checkpoint,
+  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation").at_least(1);
+  flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl").at_least(1);
+  flags.add("always_save_checkpoint", v.trainer.always_save_checkpoint,
             "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");
   flags
-      .add("early_stopping_patience", v.early_stopping_patience,
+      .add("early_stopping_patience", v.trainer.patience,
            "stop after so many evaluations in a row without a better validation loss; 0: never")
       .at_least(0);
   flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all")
@@ -170,12 +176,13 @@ void declare_data(Flags& flags, DataFlags& v) {
       .add("label_smoothing", v.label_smoothing,
            "share of a target's probability that is spread over all tokens or classes")
       .between(0, 0.99);
-  flags.add("mlm_probability", v.mlm_probability, "mlm: share of the tokens to predict").between(0.001, 1);
-  flags.add("whole_word", v.whole_word, "mlm: mask all tokens of a word together");
-  flags.add("noise_density", v.noise_density, "span_corruption: share of the tokens to mask")
+  flags.add("mlm_probability", v.masking.probability, "mlm: share of the tokens to predict")
+      .between(0.001, 1);
+  flags.add("whole_word", v.masking.whole_words, "mlm: mask all tokens of a word together");
+  flags.add("noise_density", v.spans.noise_density, "span_corruption: share of the tokens to mask")
       .between(0.001, 0.9);
   flags
-      .add("mean_noise_span_length", v.mean_noise_span_length,
+      .add("mean_noise_span_length", v.spans.mean_span_length,
            "span_corruption: mean length of a masked span, in tokens")
       .at_least(1);
 }

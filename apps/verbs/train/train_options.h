@@ -3,23 +3,29 @@
 #include <optional>
 
 #include "apps/command/flags.h"
+#include "apps/training/disagreement_loss.h"
+#include "apps/training/lora.h"
 #include "apps/training/metrics/meters.h"
+#include "apps/training/trainer.h"
+#include "data/tokens/masking.h"
+#include "data/tokens/span_corruption.h"
 
 namespace zoo {
 
 /// Data of a task and how to read it.
 struct DataFlags {
-  std::string task = "lm", dataset = "kjv";
+  Task task = Task::kLm;
+  std::string dataset = "kjv";
   std::optional<std::string> val_dataset, tokenizer;
   std::int64_t vocab_size = 2000;  // of a tokenizer trained here
   std::int64_t block_size = 64;
   std::optional<std::int64_t> target_size;
   std::vector<std::string> labels;
   std::string source_prefix, class_weights = "none";
-  double mlm_probability = 0.15, noise_density = 0.15, mean_noise_span_length = 3.0, label_smoothing = 0.0;
-  bool whole_word = false;
+  double label_smoothing = 0.0;
+  MaskingOptions masking;
+  SpanCorruptionOptions spans;
 
-  Task kind() const { return task_named(task); }
   std::int64_t target_length() const { return target_size.value_or(block_size); }
 };
 
@@ -37,29 +43,19 @@ struct ModelFlags {
 struct TrainFlags {
   std::string init_from = "scratch";
   std::filesystem::path out_dir;
-  bool overwrite = false;
+  bool overwrite = false, dry_run = false;
   DataFlags data;
   ModelFlags model;
-
-  std::int64_t batch_size = 12, gradient_accumulation_steps = 1, max_iters = 2000;
-  std::string optimizer = "adamw";
-  double learning_rate = 1e-3, min_lr = 1e-4;
-  std::int64_t warmup_iters = 100, lr_cycles = 1;
-  std::optional<std::int64_t> lr_decay_iters, cooldown_iters;
-  std::string lr_schedule = "cosine";
-  bool decay_lr = true;
-  std::string disagreement = "none";
+  std::vector<std::string> freeze;
+  LoraAdapters::Options lora{.rank = 0, .targets = {}};
+  std::int64_t batch_size = 12;
+  /// With the schedule and the options of the updates; trainer_options() adds what --device, --dtype and
+  /// --seed say.
+  TrainerOptions trainer{.schedule = {.warmup_iters = 100}, .updater = {.optimizer = {.beta2 = 0.99}}};
+  Disagreement disagreement = Disagreement::kNone;
   double disagreement_weight = 0.1;
-  double beta1 = 0.9, beta2 = 0.99, adam_eps = 1e-8, momentum = 0.9, weight_decay = 0.1, grad_clip = 1.0;
-  bool activation_checkpointing = false, dry_run = false;
-  std::vector<std::string> freeze, lora_targets;
-  std::int64_t lora_rank = 0;
-  double lora_alpha = 16;
-  double ema_decay = 0.0, loss_scale = 65536.0;
-
-  std::int64_t eval_interval = 250, eval_iters = 200, log_interval = 10, keep_checkpoints = 3;
-  std::int64_t early_stopping_patience = 0;
-  bool always_save_checkpoint = true;
+  bool activation_checkpointing = false;
+  std::int64_t keep_checkpoints = 3;
   ComputeOptions compute;
 };
 

@@ -24,13 +24,11 @@ TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path
     : progress_(max_iters, "iterations"), metrics_(std::move(metrics)), plot_(std::move(plot)) {}
 
 void TrainingReporter::on_iteration(std::int64_t done) {
-  done_ = done;
   progress_.update(done, status_);
 }
 
 void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
-  progress_.update(done_,
-                   format("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
+  progress_.aside(format("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
 }
 
 void TrainingReporter::on_metrics(const Metrics& m) {

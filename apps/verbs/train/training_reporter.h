@@ -20,13 +20,15 @@ class TrainingReporter : public TrainingObserver {
   void on_checkpoint(const std::filesystem::path& path) override;
   bool stop() override;
 
+  /// Clears the bar.
+  void clear() { progress_.clear(); }
+
   /// Draws loss.png; if it cannot, prints the reason once.
   void draw();
 
  private:
   Progress progress_;
   std::filesystem::path metrics_, plot_;
-  std::int64_t done_ = 0;
   std::string status_;
   bool can_draw_ = true;
 };

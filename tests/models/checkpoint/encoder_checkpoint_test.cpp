@@ -115,7 +115,7 @@ TEST_CASE("gamma and beta of old checkpoints are the weight and bias of a norm")
   saved.tensors["bert.embeddings.position_ids"] = at::arange(9).unsqueeze(0);
   saved.write();
   CHECK(saved.same_weights(*saved.load().model));
-  const LoadReport report = inspect_weights(saved.path(), read_checkpoint_config(saved.path()));
+  const LoadReport report = inspect_weights(read_checkpoint_config(saved.path()));
   CHECK(report.ignored == std::vector<std::string>{"bert.embeddings.position_ids"});
   CHECK(report.unexpected.empty());
 }
@@ -129,13 +129,13 @@ TEST_CASE("tensors of other heads are told and left alone, others are refused") 
   saved.write();
   CHECK(saved.load().head == Head::kMaskedLm);
   CHECK(saved.same_weights(*saved.load().model));
-  LoadReport report = inspect_weights(saved.path(), read_checkpoint_config(saved.path()));
+  LoadReport report = inspect_weights(read_checkpoint_config(saved.path()));
   CHECK(report.good());
   CHECK(report.unused.size() == 4);
   saved.tensors["cls.seq_relationship.extra"] = at::ones({2});
   saved.tensors["bert.encoder.layer.2.output.dense.bias"] = at::ones({6});
   saved.write();
-  report = inspect_weights(saved.path(), read_checkpoint_config(saved.path()));
+  report = inspect_weights(read_checkpoint_config(saved.path()));
   CHECK(report.unexpected.size() == 2);
   CHECK_THAT(saved.fault(), Contains("cls.seq_relationship.extra") && Contains("layer.2.output.dense.bias"));
 }

@@ -9,6 +9,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "models/generation/generate.h"
@@ -302,18 +303,23 @@ void write_text(const std::filesystem::path& path, const char* text) {
   std::ofstream(path) << text;
 }
 
+// With a config.json that has the end token 7 and the start token 1.
+GenerationDefaults read_defaults(const std::filesystem::path& folder) {
+  const nlohmann::json config{{"eos_token_id", 7}, {"bos_token_id", 1}};
+  return defaults_of(read_generation_config(folder, std::make_shared<nlohmann::json>(config)));
+}
+
 TEST_CASE("End tokens come from generation_config.json, else from config.json") {
   const test::TemporaryDirectory folder;
-  write_text(folder / "config.json", R"({"eos_token_id": 7, "bos_token_id": 1})");
-  CHECK(read_generation_defaults(folder.path()).eos_token_ids == Ids{7});
-  CHECK(read_generation_defaults(folder.path()).bos_token_id == 1);
+  CHECK(read_defaults(folder.path()).eos_token_ids == Ids{7});
+  CHECK(read_defaults(folder.path()).bos_token_id == 1);
   write_text(folder / "generation_config.json", R"({"eos_token_id": [3, 4], "pad_token_id": 0})");
-  const GenerationDefaults defaults = read_generation_defaults(folder.path());
+  const GenerationDefaults defaults = read_defaults(folder.path());
   CHECK(defaults.eos_token_ids == Ids{3, 4});
   CHECK(defaults.pad_token_id == 0);
   CHECK_FALSE(defaults.bos_token_id);
   write_text(folder / "generation_config.json", R"({"eos_token_id": null})");
-  CHECK(read_generation_defaults(folder.path()).eos_token_ids.empty());
+  CHECK(read_defaults(folder.path()).eos_token_ids.empty());
 }
 
 TEST_CASE("An end token that is no id is refused with file and key") {
@@ -322,7 +328,7 @@ TEST_CASE("An end token that is no id is refused with file and key") {
                R"({"eos_token_id": 18446744073709551615})", R"({"eos_token_id": true})");
   const test::TemporaryDirectory folder;
   write_text(folder / "generation_config.json", text);
-  CHECK_THAT(thrown([&] { read_generation_defaults(folder.path()); }),
+  CHECK_THAT(thrown([&] { read_defaults(folder.path()); }),
              Contains("generation_config.json") && Contains("eos_token_id"));
 }
 

@@ -18,7 +18,7 @@ json golden_json(const std::string& name) {
 std::unique_ptr<Tokenizer> read_text(const std::string& text) {
   const test::TemporaryDirectory directory;
   test::write_bytes(directory / "tokenizer.json", text);
-  return read_tokenizer_json(directory / "tokenizer.json");
+  return read_tokenizer_json(directory / "tokenizer.json", TokenizerSettings::read(directory.path()));
 }
 
 /// The message without the temporary folder: from the key on.

@@ -42,6 +42,15 @@ def flags_of(options):
     return [word for name, value in options.items() for word in ("--" + name, json.dumps(value))]
 
 
+def write_generation_config(directory, said):
+    """Adds to the file that transformers has written."""
+    path = os.path.join(directory, "generation_config.json")
+    with open(path, encoding="utf-8") as file:
+        written = json.load(file)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({**written, **said}, file)
+
+
 class DecodingParity:
     """Mixed into a TestCase that has generator(seed) -> a model of transformers, and the SIDE of its padding. Each family has
     some of the options, which all of them share the code of."""
@@ -53,6 +62,15 @@ class DecodingParity:
                                  eos_token_id=ENDS, **options)
         begin = 1 if model.config.is_encoder_decoder else ids.size(1)
         return [new_tokens(row, ENDS) for row in out[:, begin:].tolist()]
+
+    def ids_by_file(self, model, directory, rows, ends):
+        """As the directory's generation_config.json says."""
+        ids, mask = padded(rows, self.SIDE, 0)
+        with torch.no_grad():
+            out = type(model).from_pretrained(directory, attn_implementation="eager").eval().generate(
+                ids, attention_mask=mask, pad_token_id=0)
+        begin = 1 if model.config.is_encoder_decoder else ids.size(1)
+        return [new_tokens(row, ends) for row in out[:, begin:].tolist()]
 
     def compare(self, variants):
         different = set()
@@ -80,21 +98,11 @@ class DecodingParity:
             said = {**options, **count, "do_sample": False, "eos_token_id": ENDS}
             with self.subTest(seed=seed, options=options), tempfile.TemporaryDirectory() as directory:
                 model.save_pretrained(directory)
-                path = os.path.join(directory, "generation_config.json")
-                with open(path, encoding="utf-8") as file:
-                    written = json.load(file)
-                with open(path, "w", encoding="utf-8") as file:
-                    json.dump({**written, **said}, file)
-                ids, mask = padded(rows, self.SIDE, 0)
-                with torch.no_grad():
-                    out = type(model).from_pretrained(directory, attn_implementation="eager").eval().generate(
-                        ids, attention_mask=mask, pad_token_id=0)
-                begin = 1 if model.config.is_encoder_decoder else ids.size(1)
-                expected = [new_tokens(row, ENDS) for row in out[:, begin:].tolist()]
+                write_generation_config(directory, said)
                 words = ["generate", "--model", directory, "--input_ids", json.dumps(rows), "--json"]
                 done = tzoo(*words)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(json.loads(done.stdout)["ids"], expected)
+                self.assertEqual(json.loads(done.stdout)["ids"], self.ids_by_file(model, directory, rows, ENDS))
                 # Flags override the file, and --generation_defaults ours leaves it out.
                 plain = self.expected(model, rows, 6, {})
                 done = tzoo(*words, "--max_new_tokens", "6", "--temperature", "0", "--generation_defaults", "ours")

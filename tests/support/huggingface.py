@@ -3,8 +3,11 @@
 A head has the name that tzoo's flags use. Names of tensors are those that `tzoo forward` writes.
 """
 
+import contextlib
+import copy
 import json
 import shutil
+from unittest import mock
 
 import torch
 from safetensors.torch import save_file
@@ -125,7 +128,7 @@ def call(model, head, inputs, **options):
         inputs["start_positions"], inputs["end_positions"] = labels[:, 0], labels[:, 1]
     if model.config.model_type == "albert" and "next_sentence_label" in inputs:
         inputs["sentence_order_label"] = inputs.pop("next_sentence_label")
-    return model(**inputs, **options)
+    return model(**inputs, return_dict=True, **options)
 
 
 def expected_tensors(model, head, inputs):
@@ -148,6 +151,21 @@ def expected_tensors(model, head, inputs):
             # A weight that nothing reads has none: the bias beside an untied output projection.
             tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+
+
+@contextlib.contextmanager
+def float64():
+    """transformers asks for float32 inside of its models (norms, softmax, rotary angles): that is float64 here."""
+    with mock.patch.multiple(torch, float32=torch.float64, float=torch.float64), \
+            mock.patch.object(torch.Tensor, "float", torch.Tensor.double):
+        yield
+
+
+def exact_tensors(model, head, inputs):
+    """expected_tensors computed in float64: the reference for the rounding of both sides."""
+    wide = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
+    with float64():
+        return expected_tensors(copy.deepcopy(model).double(), head, wide)
 
 
 def without_hidden_rows(model, name, tensor, mask):

@@ -1,0 +1,91 @@
+"""A key of a family's configuration with another value: transformers and tzoo forward compute the same."""
+
+import json
+
+from safetensors.torch import load_file
+from test_albert import AlbertTest
+from test_bert import BertTest
+from test_distilbert import DistilBertTest
+from test_gpt2 import Gpt2Test
+from test_llama import LlamaTest
+from test_qwen2 import Qwen2Test
+from test_roberta import RobertaTest
+from test_t5 import T5Test
+from transformers.activations import ACT2FN
+
+from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
+from forward_parity import difference, flags_of, hf
+
+FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, Qwen2Test, RobertaTest, T5Test]
+WORDS = {
+    "feed_forward_proj": ["relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "gelu_new", "gated-gelu_new"],
+    "position_embedding_type": ["absolute", "relative_key", "relative_key_query"],
+    "problem_type": ["regression", "single_label_classification", "multi_label_classification"],
+    "summary_type": ["last", "first", "mean"], "model_type": ["bert", "gpt2", "opt"],
+    "layer_types": [["full_attention", "sliding_attention"], ["sliding_attention"] * 2],
+}
+ROPES = [
+    {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}, {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
+    {"rope_type": "yarn", "factor": 2.0, "rope_theta": 10000.0, "original_max_position_embeddings": 20},
+    {"rope_type": "longrope", "short_factor": [1.0] * 3, "long_factor": [2.0] * 3, "rope_theta": 10000.0,
+     "original_max_position_embeddings": 10},
+    {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "rope_theta": 500.0,
+     "original_max_position_embeddings": 10},
+    {"rope_type": "default", "rope_theta": 100.0}, {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+]
+
+
+def another(chance, key, value):
+    """A value of the key's kind."""
+    if key in ("rope_parameters", "rope_scaling"):
+        found = ROPES
+    elif key in WORDS:
+        found = WORDS[key]
+    elif isinstance(value, str) and "act" in key:
+        found = sorted(ACT2FN)
+    elif isinstance(value, bool):
+        found = [not value]
+    elif isinstance(value, int):
+        found = [value + 1, max(value - 1, 0), 2 * value + 2]
+    elif isinstance(value, float):
+        found = [2 * value + 0.1, 0.0]
+    elif isinstance(value, str):
+        found = [value + "x"]
+    else:
+        found = [True, 1, 2, 0.5]
+    return chance.choice([*found, None])
+
+
+def reference(model, head, folder, inputs):
+    """None where transformers refuses the configuration finds other weights than its model has, or computes no numbers."""
+    try:
+        changed, report = type(model).from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
+        if any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")):
+            return None, None
+        tensors = hf.expected_tensors(changed.eval(), head, inputs)
+        return (changed, tensors) if all(tensor.isfinite().all() for tensor in tensors.values()) else (None, None)
+    except Exception:
+        return None, None
+
+
+def check(chance, folder):
+    suite = chance.choice(FAMILIES)()
+    head, model, inputs = suite.random_model(chance.getrandbits(31))
+    model.save_pretrained(folder)
+    path = folder / "config.json"
+    written = json.loads(path.read_text())
+    known = {**model.config.to_dict(), **written}
+    key = chance.choice(sorted(known))
+    value = another(chance, key, known[key])
+    path.write_text(json.dumps({**written, key: value}))
+    changed, expected = reference(model, head, folder, inputs)
+    output = folder / "out.safetensors"
+    done = tzoo("forward", "--model", folder, *flags_of(inputs), "--output", output,
+                *(["--gradients"] if "labels" in inputs else []))
+    if expected is None:
+        return NO_REFERENCE
+    if done.returncode:
+        return refused_by_name(done, key)
+    fault = difference(changed, head, inputs, load_file(output), expected)
+    assert not fault, f"{type(model).__name__}, {key} = {value}: {fault}"
+    return EQUAL

@@ -1,0 +1,144 @@
+"""Small random models of the verbs that read text, beside the pipelines of transformers or, for those that version 5 lacks,
+what their last version did."""
+
+import json
+
+import torch
+import transformers
+from test_answer import AnswerTest, text_of
+from test_classify import ClassifyTest
+from text_models import byte_level, shaken, sizes, wordpiece
+
+from cases.outcome import EQUAL, tzoo
+
+TEXTS = 25
+
+
+def roberta_tokenizer():
+    return byte_level(cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
+                      mask_token="<mask>", model_max_length=250)
+
+
+def drawn_model(chance, head, folder, **options):
+    """A model of the head "ForMaskedLM" or another and its tokenizer."""
+    family = chance.choice(["Bert", "Roberta", "DistilBert", "Albert"])
+    tokenizer = roberta_tokenizer() if family == "Roberta" else wordpiece()
+    size = sizes(tokenizer)
+    if family == "DistilBert":
+        size = {"vocab_size": len(tokenizer), "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    config = getattr(transformers, family + "Config")(**size, max_position_embeddings=256, **options)
+    model = shaken(getattr(transformers, family + head)(config))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model, tokenizer
+
+
+def texts_of(chance):
+    return [text_of(chance, 12) for _ in range(TEXTS)]
+
+
+def results(verb, folder, texts, *flags):
+    done = tzoo(verb, "--model", folder, "--input", "-", *flags, stdin="".join(text + "\n" for text in texts))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def near(found, expected, what):
+    assert abs(found - expected) <= 1e-5 * max(1, abs(expected)), f"{what}: {found} instead of {expected}"
+
+
+def text_classification(chance, folder):
+    problem = chance.choice([None, "single_label_classification", "multi_label_classification"])
+    model, tokenizer = drawn_model(chance, "ForSequenceClassification", folder, num_labels=chance.randint(2, 5), problem_type=problem)
+    texts = texts_of(chance)
+    expected = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)(texts, top_k=None)
+    for text, line, scores in zip(texts, results("classify", folder, texts, "--batch_size", chance.randint(1, 9)), expected, strict=True):
+        assert set(line["scores"]) == {entry["label"] for entry in scores}
+        for entry in scores:
+            near(line["scores"][entry["label"]], entry["score"], text)
+
+
+def token_classification(chance, folder):
+    suite = ClassifyTest()
+    suite.directory = str(folder)
+    tokenizer = chance.choice([roberta_tokenizer, wordpiece])()
+    model = suite.tagger(tokenizer, chance.getrandbits(31))
+    strategy = chance.choice(["none", "simple", "first", "average", "max"])
+    pipeline = transformers.pipeline("token-classification", model=model, tokenizer=tokenizer, aggregation_strategy=strategy)
+    texts = texts_of(chance)
+    key = "entity" if strategy == "none" else "entity_group"
+    for text, line in zip(texts, results("classify", folder, texts, "--aggregation", strategy), strict=True):
+        expected = pipeline(text)
+        found = [(entity["label"], entity["start"], entity["end"]) for entity in line["entities"]]
+        assert found == [(entity[key], entity["start"], entity["end"]) for entity in expected], f"{strategy}, {text!a}: {found}, {expected}"
+        for ours, theirs in zip(line["entities"], expected):
+            near(ours["score"], float(theirs["score"]), text)
+
+
+def fill_mask(chance, folder):
+    model, tokenizer = drawn_model(chance, "ForMaskedLM", folder)
+    texts = []
+    for _ in range(TEXTS):
+        words = text_of(chance, 9).split(" ")
+        for _ in range(chance.choice([1, 1, 2])):
+            words.insert(chance.randint(0, len(words)), tokenizer.mask_token)
+        texts.append(" ".join(words))
+    pipeline = transformers.pipeline("fill-mask", model=model, tokenizer=tokenizer, top_k=4)
+    for text, line in zip(texts, results("fill-mask", folder, texts, "--top_k", 4, "--json"), strict=True):
+        expected = pipeline(text)
+        expected = expected if isinstance(expected[0], list) else [expected]
+        for guesses, theirs in zip(line["masks"], expected, strict=True):
+            assert [(guess["id"], guess["text"]) for guess in guesses] == [(entry["token"], entry["sequence"]) for entry in theirs], \
+                f"{text!a}: {guesses} instead of {theirs}"
+            for guess, entry in zip(guesses, theirs):
+                near(guess["score"], entry["score"], text)
+
+
+def feature_extraction(chance, folder):
+    model, tokenizer = drawn_model(chance, "Model", folder)
+    texts = texts_of(chance)
+    pooling = chance.choice(["mean", "cls", "max"])
+    pipeline = transformers.pipeline("feature-extraction", model=model, tokenizer=tokenizer, return_tensors=True)
+    pools = {"mean": lambda x: x.mean(0), "cls": lambda x: x[0], "max": lambda x: x.max(0).values}
+    for text, line in zip(texts, results("embed", folder, texts, "--pooling", pooling, "--no_normalize"), strict=True):
+        expected = pools[pooling](pipeline(text)[0])
+        found = torch.tensor(line["embedding"])
+        assert (found - expected).abs().max() <= 1e-5 * expected.abs().max(), f"{text!a}: {found} instead of {expected}"
+
+
+@torch.no_grad()
+def text_to_text(chance, folder):
+    """Text2Text, translation and summarization differ in their prefix and in the model's generation_config.json."""
+    tokenizer = wordpiece()
+    tokenizer.eos_token = "[SEP]"
+    model = shaken(transformers.T5ForConditionalGeneration(transformers.T5Config(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=4, tie_word_embeddings=False, pad_token_id=0,
+        decoder_start_token_id=0, eos_token_id=3)), 0.3)
+    said = {"max_new_tokens": chance.randint(1, 14), **chance.choice([{}, {"num_beams": 4, "early_stopping": True},
+            {"num_beams": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 2, "min_length": 5}])}
+    for key, value in said.items():
+        setattr(model.generation_config, key, value)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    prefix, texts = chance.choice(["", "and the ", "summarize: "]), texts_of(chance)
+    batch = tokenizer([prefix + text for text in texts], return_tensors="pt", padding=True)
+    ids = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"], do_sample=False)
+    found = results("translate", folder, texts, "--prefix", prefix, "--batch_size", chance.randint(1, 9), "--json")
+    for text, line, row in zip(texts, found, ids, strict=True):
+        expected = tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        assert line["translation"] == expected, f"{said}, {prefix + text!a}: {line} instead of {expected}"
+
+
+def question_answering(chance, folder):
+    suite = AnswerTest()
+    suite.directory = str(folder)
+    tokenizer, model = chance.choice([suite.bert, suite.roberta])(chance.getrandbits(31))
+    for _ in range(2):  # a process each
+        suite.check(tokenizer, model, chance)
+
+
+def check(chance, folder):
+    chance.choice([text_classification, token_classification, fill_mask, feature_extraction, text_to_text, question_answering])(
+        chance, folder)
+    return EQUAL

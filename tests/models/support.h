@@ -54,6 +54,38 @@ inline TransformerConfig small_encoder_config() {
   return config;
 }
 
+/// `base`, a decoder with heads of an even number of dimensions, in the forms of younger families: each field
+/// that changes what the blocks compute is in one of them.
+inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
+  base.position = PositionKind::kRotary;
+  std::vector<TransformerConfig> forms(7, base);
+  forms[0].sliding_window = 3;
+  forms[0].query_key_norm = QueryKeyNorm::kPerHead;
+  forms[1].norm_placement = NormPlacement::kSandwich;
+  forms[1].norm = NormKind::kRmsNormPlusOne;
+  forms[1].sliding_window = 4;
+  forms[1].window_layers.assign(static_cast<std::size_t>(base.num_layers), false);
+  forms[1].window_layers[1] = true;
+  forms[1].window_rope_theta = 50.0;
+  forms[1].embedding_scale = 0;
+  forms[1].attention_softcap = 1.5;
+  forms[1].logits_softcap = 3.0;
+  forms[2].norm_placement = NormPlacement::kBranchEnd;
+  forms[2].norm = NormKind::kRmsNorm;
+  forms[2].query_key_norm = QueryKeyNorm::kWhole;
+  forms[3].sublayer_order = SublayerOrder::kParallel;
+  forms[3].rotary_dim = 2;
+  forms[4].sublayer_order = SublayerOrder::kParallelOneNorm;
+  forms[4].rotary_layers.assign(static_cast<std::size_t>(base.num_layers), true);
+  forms[4].rotary_layers[0] = false;
+  forms[5].rope_scaling = {
+      .kind = RopeScalingKind::kYarn, .factor = 4.0, .original_max_positions = 6, .attention_factor = 1.2};
+  forms[6].position = PositionKind::kLearned;
+  forms[6].position_count = PositionCount::kNotMasked;
+  forms[6].position_offset = 2;
+  return forms;
+}
+
 /// Weights drawn wide, biases and norms too, so that nothing is close to zero or one by its initial value.
 inline std::shared_ptr<Model> random_model(const std::string& family, const TransformerConfig& config,
                                            Head head, std::uint64_t seed) {

@@ -190,3 +190,56 @@ TEST_CASE("fresh Llama weights: normal with 0.02 everywhere, norms one, the padd
   }
   CHECK(model->named_parameters()["embeddings.token.weight"][7].count_nonzero().item<int>() == 0);
 }
+
+namespace {
+
+std::string fault_of(const std::string& family, const nlohmann::json& changes) {
+  nlohmann::json json = whole_config();
+  json.update({{"ffn_dim", 24}, {"num_key_value_heads", 2}});
+  json.update(changes);
+  return test::error_of([&] { find_family(family).read_config(json, "config.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("relatives of Llama refuse by name what they do not compute") {
+  const nlohmann::json half{{"rope_parameters", {{"rope_theta", 10.0}, {"partial_rotary_factor", 0.5}}}};
+  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "smollm3"})
+    CHECK_THAT(fault_of(family, half), Contains("partial_rotary_factor"));
+  CHECK(fault_of("phi3", half) == "");
+  for (const char* type : {"longrope", "dynamic"})
+    CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", type}}}}), Contains("rope_type"));
+  CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention"}}}), Contains("layer_types"));
+  CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention", "chunked_attention"}}}),
+             Contains("layer_types"));
+  CHECK_THAT(fault_of("qwen2", {{"layer_types", {"full_attention", "sliding_attention"}}}),
+             Contains("there is no sliding_window"));
+  CHECK_THAT(fault_of("gemma3_text", {{"attn_logit_softcapping", 30.0}}), Contains("attn_logit_softcapping"));
+  CHECK_THAT(fault_of("gemma", {{"use_bidirectional_attention", true}}),
+             Contains("use_bidirectional_attention"));
+  CHECK_THAT(fault_of("smollm3", {{"no_rope_layers", {1, 2}}}), Contains("no_rope_layers"));
+  CHECK_THAT(fault_of("opt", {{"word_embed_proj_dim", 8}}), Contains("word_embed_proj_dim"));
+  CHECK_THAT(fault_of("opt", {{"_remove_final_layer_norm", true}}), Contains("_remove_final_layer_norm"));
+}
+
+TEST_CASE("a file of Gemma 3 as transformers 4 wrote it gives both rotary bases") {
+  nlohmann::json json = whole_config();
+  json.update({{"rope_theta", 5e5}, {"rope_local_base_freq", 123.0}, {"sliding_window", 8}});
+  const TransformerConfig config = find_family("gemma3_text").read_config(json, "config.json");
+  CHECK(config.rope_theta == 5e5);
+  CHECK(config.window_rope_theta == 123.0);
+  CHECK(config.has_window(0));
+}
+
+TEST_CASE("what a family's config.json cannot say is not written") {
+  const Family& gemma3 = find_family("gemma3_text");
+  TransformerConfig config = find_preset("gemma-3-1b").preset.config;
+  CHECK(test::error_of([&] { gemma3.write_config(config); }) == "");
+  config.attention_softcap = 30.0;
+  CHECK_THAT(test::error_of([&] { gemma3.write_config(config); }), Contains("attention_softcap"));
+  for (const char* preset : {"mistral-7b", "qwen3-0.6b", "gemma-2b", "gemma-2-2b", "olmo-2-1b", "phi-4",
+                             "smollm3-3b", "starcoder2-3b", "pythia-70m", "opt-125m"}) {
+    const auto entry = find_preset(preset);
+    CHECK(test::error_of([&] { entry.family.write_config(entry.preset.config); }) == "");
+  }
+}

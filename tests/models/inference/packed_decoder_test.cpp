@@ -120,6 +120,14 @@ TEST_CASE("A packed decoder gives the modules' logits") {
   check_decoder(test::random_gpt(sinusoidal, 4), exact, 1e-5);
 }
 
+TEST_CASE("A packed decoder of a younger form gives the modules' logits") {
+  std::uint64_t seed = 10;
+  for (const TransformerConfig& config : test::younger_forms(test::small_config())) {
+    CAPTURE(seed);
+    check_decoder(test::random_gpt(config, seed++), {}, 1e-5);
+  }
+}
+
 TEST_CASE("Packed weights of fewer bits are off by the rounding of activations alone") {
   for (const auto type : {WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
     CAPTURE(static_cast<int>(type));

@@ -46,6 +46,18 @@ TEST_CASE("without padding the causal mask needs no tensor") {
   CHECK(!step.bias.defined());
 }
 
+TEST_CASE("a window hides keys that are far to the left, and in an encoder to the right") {
+  CHECK(picture(make({}, {.queries = 4, .keys = 4, .causal = true, .window = 2})) == "1... 11.. .11. ..11");
+  CHECK(picture(make({}, {.queries = 4, .keys = 4, .window = 2})) == "11.. 111. .111 ..11");
+  // After a cache of three positions.
+  CHECK(picture(make({}, {.queries = 1, .keys = 4, .causal = true, .window = 3})) == ".111");
+  CHECK(picture(make({}, {.queries = 2, .keys = 5, .causal = true, .window = 3})) == ".111. ..111");
+  // A window as long as the sequence hides nothing, and needs no tensor.
+  const AttentionMask whole = make({}, {.queries = 4, .keys = 4, .causal = true, .window = 4});
+  CHECK(whole.causal);
+  CHECK(!whole.bias.defined());
+}
+
 TEST_CASE("several queries behind a cache see it whole and themselves up to their own position") {
   const AttentionMask mask = make({}, {.queries = 3, .keys = 5, .causal = true});
   CHECK(!mask.causal);

@@ -12,10 +12,10 @@
 
 namespace zoo {
 
-// Each is defined in the file of models/families that has its name.
+// Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's.
 Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
 Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt();
-Family t5(), bert(), roberta(), distilbert(), albert();
+Family t5(), bert(), roberta(), xlm_roberta(), distilbert(), albert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
 namespace {
@@ -51,6 +51,7 @@ const std::vector<Family>& families() {
       t5(),
       bert(),
       roberta(),
+      xlm_roberta(),
       distilbert(),
       albert(),
       tutorial_embeddings(),

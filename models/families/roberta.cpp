@@ -1,5 +1,6 @@
 // RoBERTa (Liu et al., 2019): BERT without next sentences. Positions are counted from pad_token_id + 1 and
-// skip padding, by the ids alone; the classifier of sequences has two layers.
+// skip padding, by the ids alone; the classifier of sequences has two layers. XLM-RoBERTa (Conneau et al.,
+// 2020) is the same model.
 
 #include "models/encoder/encoder.h"
 #include "models/families/shared.h"
@@ -71,26 +72,47 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return config;
 }
 
-}  // namespace
+C xlm(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
+  C config = sized(layers, heads, hidden);
+  config.vocab_size = 250002;
+  return config;
+}
 
-Family roberta() {
+// `name` is that of the classes.
+Family family(const std::string& model_type, const std::string& name, const std::string& description,
+              std::vector<Preset> presets) {
   return {
-      .model_type = "roberta",
-      .description =
-          "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
-      .heads = {{Head::kBase, "RobertaModel"},
-                {Head::kMaskedLm, "RobertaForMaskedLM"},
-                {Head::kSequenceClassification, "RobertaForSequenceClassification"},
-                {Head::kTokenClassification, "RobertaForTokenClassification"},
-                {Head::kQuestionAnswering, "RobertaForQuestionAnswering"}},
+      .model_type = model_type,
+      .description = description,
+      .heads = {{Head::kBase, name + "Model"},
+                {Head::kMaskedLm, name + "ForMaskedLM"},
+                {Head::kSequenceClassification, name + "ForSequenceClassification"},
+                {Head::kTokenClassification, name + "ForTokenClassification"},
+                {Head::kQuestionAnswering, name + "ForQuestionAnswering"}},
       .base = base(),
       .keys = {"RoBERTa", concatenated(bert_keys(),
                                        {classifier_dropout_key(), segments_key(), required_pad_token_key()})},
-      .presets = {{"roberta-base", "RoBERTa base", sized(12, 12, 768)},
-                  {"roberta-large", "RoBERTa large", sized(24, 16, 1024)}},
+      .presets = std::move(presets),
       .build = build,
       .weight_table = weights,
   };
+}
+
+}  // namespace
+
+Family roberta() {
+  return family(
+      "roberta", "Roberta",
+      "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
+      {{"roberta-base", "RoBERTa base", sized(12, 12, 768)},
+       {"roberta-large", "RoBERTa large", sized(24, 16, 1024)}});
+}
+
+Family xlm_roberta() {
+  return family("xlm-roberta", "XLMRoberta",
+                "XLM-RoBERTa (Conneau et al., 2020): RoBERTa with a vocabulary for 100 languages",
+                {{"xlm-roberta-base", "XLM-RoBERTa base", xlm(12, 12, 768)},
+                 {"xlm-roberta-large", "XLM-RoBERTa large", xlm(24, 16, 1024)}});
 }
 
 }  // namespace zoo

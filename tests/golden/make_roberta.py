@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes golden/roberta/: tiny random RoBERTa checkpoints, one a head and more, and what transformers computes from them.
+"""Makes golden/roberta/ and golden/xlm-roberta/: tiny random checkpoints, one a head and more, and what transformers computes from them.
 
 Run by hand, with the Python of third_party/interop, when a fixture has to change:  python make_roberta.py
 
@@ -36,8 +36,9 @@ CASES = {
 
 def main():
     for seed, (name, (head, cls, changes)) in enumerate(CASES.items(), 1):
-        config = transformers.RobertaConfig(**{**SIZES, **changes})
-        hf.write_case(FOLDER / "roberta" / name, hf.random_model(cls, config, seed), head, seed)
+        for folder, own in (("roberta", cls), ("xlm-roberta", getattr(transformers, "XLM" + cls.__name__))):
+            config = own.config_class(**{**SIZES, **changes})
+            hf.write_case(FOLDER / folder / name, hf.random_model(own, config, seed), head, seed)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def longest_input(model):
     config = model.config
     if config.model_type == "t5":  # which has no limit
         return 40
-    if config.model_type == "roberta":  # counts from behind the padding's position
+    if config.model_type in ("roberta", "xlm-roberta"):  # counts from behind the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
     return config.max_position_embeddings
 

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/apps/sample_verb.h"
 
 using namespace zoo;

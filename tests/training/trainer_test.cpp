@@ -59,7 +59,8 @@ TEST_CASE("A module of another program is trained by an objective of its own") {
   Curve curve;
   CurveObjective objective(curve, zoo::test::kTwelve);
   zoo::TrainerOptions longer = options();
-  longer.max_iters = longer.schedule.decay_iters = 300;
+  longer.max_iters = 300;
+  longer.schedule.decay_iters = 300;
   longer.eval_interval = 100;
   Trainer trainer(objective, zoo::RunDirectory(directory.path(), 2), saver(curve), longer);
   zoo::TrainingObserver nobody;

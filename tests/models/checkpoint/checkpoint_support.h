@@ -56,7 +56,7 @@ class Checkpoint {
     std::erase_if(tensors, [&](const auto& entry) { return predicate(entry.first); });
   }
 
-  LoadReport report() const { return inspect_weights(path(), read_checkpoint_config(path())); }
+  LoadReport report() const { return inspect_weights(read_checkpoint_config(path())); }
 
   /// What load_model says of it, "" if it loads.
   std::string fault() const {

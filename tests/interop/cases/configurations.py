@@ -17,6 +17,8 @@ from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 from forward_parity import difference, flags_of, hf
 
 FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, Qwen2Test, RobertaTest, T5Test]
+# Keys that the check of all families calls by another's name.
+SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range"}
 WORDS = {
     "feed_forward_proj": ["relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "gelu_new", "gated-gelu_new"],
     "position_embedding_type": ["absolute", "relative_key", "relative_key_query"],
@@ -85,8 +87,7 @@ def check(chance, folder):
     if expected is None:
         return NO_REFERENCE
     if done.returncode:
-        # The check that all families share has one name for the epsilon of a norm.
-        return refused_by_name(done, key, *(["layer_norm_eps"] if "norm_eps" in key else []))
+        return refused_by_name(done, key, SHARED_NAMES.get(key, key))
     fault = difference(changed, head, inputs, load_file(output), expected)
     assert not fault, f"{type(model).__name__}, {key} = {value}: {fault}"
     return EQUAL

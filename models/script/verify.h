@@ -12,10 +12,14 @@ struct VerifyReport {
   struct Comparison {
     std::int64_t batch = 0, length = 0;
     bool padded = false;  // with a mask that hides the beginning of a row and the end of another
-    double error = 0;     // the largest difference of an output, relative to its largest value
+    /// The largest difference of an output from the model's, relative to its largest value; from the model's
+    /// in float64 if it is beyond 1e-5 in float32.
+    double error = 0;
   };
-  std::vector<Comparison> logits;     // of the outputs of the file's forward
-  double tolerance = 0;               // of `error`: 1e-5 in float32, 2e-2 in the 16-bit types
+  std::vector<Comparison> logits;  // of the outputs of the file's forward
+  /// Of `error`: 1e-5 in float32, or six times the model's own distance from float64 if that is more; 2e-2 in
+  /// the 16-bit types.
+  double tolerance = 0;
   std::int64_t greedy_tokens = 0;     // new tokens compared; 0 of a file that does not generate
   std::int64_t greedy_different = 0;  // of them
   bool exact_tokens = true;           // none may differ: float32, where rounding decides no tie

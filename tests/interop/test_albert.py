@@ -1,9 +1,12 @@
 """tzoo forward and export beside transformers: random ALBERTs with every head."""
 
+import os
+import re
+import tempfile
 import unittest
 
 import transformers
-from forward_parity import ForwardParity
+from forward_parity import ForwardParity, tzoo
 from transformers import AlbertConfig
 
 
@@ -32,6 +35,16 @@ class AlbertTest(ForwardParity, unittest.TestCase):
             pad_token_id=draw.choice([0, 0, 3, None]), bos_token_id=None, eos_token_id=None, num_labels=labels,
             problem_type=problem if head == "sequence-classification" else None,
             hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)  # must not act outside of training
+
+
+    def test_rounding_does_not_fail_the_verification(self):
+        """These weights make the model's own float32 round by more than 1e-5."""
+        model = self.random_model(130)[1]
+        with tempfile.TemporaryDirectory() as directory:
+            model.save_pretrained(directory)
+            done = tzoo("export", "--model", directory, "--output", os.path.join(directory, "model.pt"), "--verify")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(max(float(error) for error in re.findall("relative error (.*)", done.stdout)), 1e-5)
 
 
 if __name__ == "__main__":

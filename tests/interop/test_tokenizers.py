@@ -301,5 +301,65 @@ class ExpressionTest(TokenizerTest):
                     tzoo("encode", self.folder, ["a"])
 
 
+class PartsTest(TokenizerTest):
+    """Parts beside one another as no published tokenizer has them."""
+
+    def save(self, model, **parts):
+        tokenizer = Tokenizer(model)
+        for name, part in parts.items():
+            setattr(tokenizer, name, part)
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        return tokenizer
+
+    def test_every_character_through_each_normalizer(self):
+        bytes_ = models.BPE({letter: i for i, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, [])
+        for normalizer in (normalizers.Lowercase(), normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD(),
+                           normalizers.StripAccents(), normalizers.Nmt(), normalizers.BertNormalizer()):
+            with self.subTest(type(normalizer).__name__):
+                tokenizer = self.save(bytes_, normalizer=normalizer, pre_tokenizer=pre_tokenizers.ByteLevel(False, use_regex=False))
+                found = map(json.loads, tzoo("encode", self.folder, ALL_CHARACTERS, "--json"))
+                self.assertEqual([f"U+{ord(c):04X}" for c, ids in zip(ALL_CHARACTERS, found, strict=True)
+                                  if ids != tokenizer.encode(c).ids], [])
+
+    def test_offsets_of_spaces_beside_what_the_normalizer_removes(self):
+        lines = ["a \u0347\u034d b", "\u062b\u064a \u0347\u034d \u063d", "\u0301 a", "a\u0323 \u0301", "\u0958 \u0301\u0301 a"]
+        letters = {letter: i for i, letter in enumerate([" ", "a", "b", "\u062b", "\u064a", "\u063d"])}
+        for normalizer in normalizers.StripAccents(), normalizers.NFD(), normalizers.NFKD():
+            for processor in processors.ByteLevel(), processors.ByteLevel(add_prefix_space=False):
+                for model in (models.BPE(letters, []), models.WordLevel({"?": 0}, unk_token="?"),
+                              models.Unigram([(letter, -1.0) for letter in letters], 0)):
+                    self.compare_encodings(self.save(model, normalizer=normalizer, post_processor=processor), lines)
+
+    def test_offsets_after_dropped_bytes(self):
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        model = models.BPE({letter: i for i, letter in enumerate(alphabet[::2])}, [])
+        for prefix in False, True:
+            self.compare_encodings(self.save(model, pre_tokenizer=pre_tokenizers.ByteLevel(prefix)), LINES[10:1000])
+
+    def test_empty_matches(self):
+        for expression in r"\p{Nd}*", r"[a-c]?+\b|\S", "x*", r"\b|e":
+            with self.subTest(expression):
+                replace = normalizers.Replace(Regex(expression), "_")
+                model = models.WordPiece({letter: i for i, letter in enumerate(["?", *"_abcxe 1", *("##" + c for c in "_abcxe 1")])},
+                                         unk_token="?")
+                tokenizer = self.save(model, normalizer=replace, decoder=decoders.Replace(Regex(expression), "_"))
+                lines = ["", "abc1 x", "1", "a", "[a]x", "xx  e1e", " "]
+                self.compare_encodings(tokenizer, lines)
+                rows = [[2, 3, 4], [9, 9, 8], [6], [0, 12, 7]]
+                self.assertEqual(tzoo("decode", self.folder, map(str, rows)), [tokenizer.decode(row) for row in rows])
+
+    def test_the_token_of_a_normalized_added_token(self):
+        tokenizer = self.save(models.WordLevel({"?": 0, "b": 1}, unk_token="?"), normalizer=normalizers.NFKC())
+        tokenizer.add_tokens([AddedToken("\u2460", normalized=True)])
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        self.compare_encodings(Tokenizer.from_file(str(self.folder / "tokenizer.json")), ["b1b", "\u2460", "b"])
+
+    def test_two_trimmings_are_refused(self):
+        both = processors.Sequence([processors.ByteLevel(), processors.ByteLevel()])
+        self.save(models.WordLevel({"?": 0}, unk_token="?"), post_processor=both)
+        with self.assertRaisesRegex(AssertionError, "processors.1..trim_offsets"):
+            tzoo("encode", self.folder, ["a"])
+
+
 if __name__ == "__main__":
     unittest.main()

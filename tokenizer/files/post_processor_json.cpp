@@ -57,6 +57,8 @@ TokenId named_id(const JsonSection& processor, const char* key) {
 
 void set_trimming(const JsonSection& processor, Pipeline& pipeline) {
   if (!processor.flag("trim_offsets", true)) return;
+  if (pipeline.offset_trimming)
+    processor.fail("trim_offsets", "is true in two post-processors, which is not supported");
   pipeline.offset_trimming = Pipeline::OffsetTrimming{processor.flag("add_prefix_space", true)};
 }
 

@@ -9,7 +9,8 @@
 
 namespace zoo {
 
-/// A part of a word: its current token and the number of bytes it covers.
+/// A part of a word: its current token and the number of bytes that it covers of the word as written in the
+/// vocabulary.
 struct BpeSymbol {
   TokenId id;
   std::uint32_t length;

@@ -1,6 +1,7 @@
 #include "tokenizer/pipeline/bpe_model.h"
 
 #include <algorithm>
+#include <span>
 
 #include "data/base/error.h"
 #include "tokenizer/pipeline/word_cache.h"
@@ -15,6 +16,27 @@ std::size_t character_end(std::string_view word, std::size_t at, bool byte_level
   if (byte_level) return at + 1;
   next_code_point(word, at);
   return at;
+}
+
+// Bytes of a text as the vocabulary writes it: GPT-2's alphabet has two for a space, one for a letter.
+std::uint32_t written_size(std::string_view text, bool byte_level) {
+  auto size = static_cast<std::uint32_t>(text.size());
+  for (const char byte : byte_level ? text : std::string_view())
+    size += byte_level_character(static_cast<unsigned char>(byte)) < 0x80 ? 0 : 1;
+  return size;
+}
+
+// Turns ranges of a word written in GPT-2's alphabet into ranges of its bytes. After a dropped byte, a range
+// may begin or end inside a character, which it then covers.
+void read_as_bytes(std::string_view word, std::span<ByteRange> ranges) {
+  std::vector<std::uint32_t> bytes;  // of the word, for each of that text
+  for (std::size_t i = 0; i < word.size(); ++i)
+    bytes.resize(bytes.size() + written_size(word.substr(i, 1), true), static_cast<std::uint32_t>(i));
+  bytes.push_back(static_cast<std::uint32_t>(word.size()));
+  for (ByteRange& range : ranges) {
+    const bool empty = range.begin == range.end;
+    range = {bytes[range.begin], empty ? bytes[range.end] : bytes[range.end - 1] + 1};
+  }
 }
 
 }  // namespace
@@ -116,23 +138,33 @@ void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids,
   static thread_local std::vector<BpeSymbol> symbols;
   encode(word, symbols);
   const std::size_t before = ids.size();
+  for (const BpeSymbol& symbol : symbols) ids.push_back(symbol.id);
+  if (ranges == nullptr) {
+    thread_cache(cache_key_).insert(word, ids.data() + before, ids.size() - before);
+  } else {
+    append_ranges(word, symbols, *ranges);
+  }
+}
+
+void BpeModel::append_ranges(std::string_view word, const std::vector<BpeSymbol>& symbols,
+                             std::vector<ByteRange>& ranges) const {
   // With byte fallback, the bytes of a prefix or suffix are symbols too, though they are not in the word.
-  const auto size = static_cast<std::uint32_t>(word.size());
+  const std::uint32_t size = written_size(word, options_.byte_level);
   std::uint32_t begin = 0;
+  const std::size_t before = ranges.size();
   for (const BpeSymbol& symbol : symbols) {
     const std::uint32_t end = std::min(begin + symbol.length, size);
-    ids.push_back(symbol.id);
-    if (ranges != nullptr) ranges->push_back({begin, end});
+    ranges.push_back({begin, end});
     begin = end;
   }
-  if (ranges == nullptr) thread_cache(cache_key_).insert(word, ids.data() + before, ids.size() - before);
+  if (options_.byte_level) read_as_bytes(word, std::span(ranges).subspan(before));
 }
 
 void BpeModel::encode(std::string_view word, std::vector<BpeSymbol>& symbols) const {
   symbols.clear();
   if (options_.ignore_merges) {
     if (const auto found = words_.find(word); found != words_.end()) {
-      symbols.push_back({found->second, static_cast<std::uint32_t>(word.size())});
+      symbols.push_back({found->second, written_size(word, options_.byte_level)});
       return;
     }
   }
@@ -148,7 +180,8 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
   };
   for (std::size_t at = 0, end = 0; at < word.size(); at = end) {
     end = character_end(word, at, options_.byte_level);
-    const auto size = static_cast<std::uint32_t>(end - at);
+    const std::string_view letter = word.substr(at, end - at);
+    const std::uint32_t size = written_size(letter, options_.byte_level);
     const std::size_t place = place_in_word(at == 0, end == word.size());
     const Characters& characters = characters_[place];
     std::size_t begin = at;
@@ -159,7 +192,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
     if (id != kUnknown) {
       flush();
       symbols.push_back({id, size});
-    } else if (append_fallback(word.substr(at, size), place, symbols)) {
+    } else if (append_fallback(letter, place, symbols)) {
       continue;  // a preceding unknown character stays open, as in `tokenizers`
     } else if (unk_id_) {
       if (!options_.fuse_unk) flush();

@@ -38,8 +38,8 @@ class BpeModel final : public TokenModel {
   void encode(std::string_view word, std::vector<TokenId>& ids,
               std::vector<ByteRange>* ranges) const override;
 
-  /// Sets the ids of a word and the number of bytes that each covers. No id covers a dropped character, as in
-  /// `tokenizers`.
+  /// Sets the ids of a word and the number of bytes that each covers of the word as the vocabulary writes it.
+  /// No id covers a dropped character, as in `tokenizers`.
   void encode(std::string_view word, std::vector<BpeSymbol>& symbols) const;
 
   /// The id of a token as the vocabulary writes it.
@@ -70,6 +70,8 @@ class BpeModel final : public TokenModel {
   std::string written(std::string_view character, std::size_t place) const;
   bool append_fallback(std::string_view character, std::size_t place, std::vector<BpeSymbol>& symbols) const;
   void append_characters(std::string_view word, std::vector<BpeSymbol>& symbols) const;
+  void append_ranges(std::string_view word, const std::vector<BpeSymbol>& symbols,
+                     std::vector<ByteRange>& ranges) const;
 
   BpeOptions options_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;

@@ -40,27 +40,32 @@ std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   return tokens;
 }
 
-// The part of a token after ByteLevel's trimming, which removes spaces at its ends except one added before
-// the text.
-struct Trimmed {
-  ByteRange kept;
-  bool keeps_first_space = false;
+// Spaces at the ends of a token, which a byte-level alphabet writes as \u0120.
+struct Spaces {
+  std::size_t leading = 0, trailing = 0;
 };
 
-Trimmed trim(std::string_view token, bool is_bytes, bool may_keep_first) {
-  const auto is_space = [](char32_t c) { return c == U'\u0120' || is_white_space(c); };
-  std::uint32_t leading = 0, begin = 0, end = 0;
-  bool seen = false;
-  for (std::size_t at = 0; at < token.size();) {
-    const bool space = is_bytes ? token[at++] == ' ' : is_space(next_code_point(token, at));
-    if (!space) end = static_cast<std::uint32_t>(at);
-    seen = seen || !space;
-    if (seen) continue;
-    ++leading;
-    begin = static_cast<std::uint32_t>(at);
+Spaces spaces_of(std::string_view token) {
+  Spaces spaces;
+  for (std::size_t at = 0, count = 0; at < token.size(); ++count) {
+    const char32_t c = next_code_point(token, at);
+    const bool space = c == U'\u0120' || is_white_space(c);
+    if (space && spaces.leading == count) ++spaces.leading;
+    spaces.trailing = space ? spaces.trailing + 1 : 0;
   }
-  const bool keeps = may_keep_first && leading == 1;
-  return {{keeps ? 0 : begin, end}, keeps};
+  return spaces;
+}
+
+std::uint32_t character_after(std::string_view text, std::uint32_t at) {
+  std::size_t end = at;
+  next_code_point(text, end);
+  return static_cast<std::uint32_t>(end);
+}
+
+std::uint32_t character_before(std::string_view text, std::uint32_t at) {
+  do --at;
+  while (at > 0 && continues_character(text[at]));
+  return at;
 }
 
 }  // namespace
@@ -131,7 +136,7 @@ Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) c
   const SplitText split_text = split(text, with_offsets);
   for (const Word& word : split_text.words) {
     if (with_offsets) {
-      append_word(split_text, word, encoding);
+      append_word(text, split_text, word, encoding);
     } else if (word.is_token()) {
       encoding.ids.push_back(word.id);
     } else {
@@ -194,7 +199,8 @@ void PipelineTokenizer::normalize(SplitText& text) const {
   std::erase_if(text.words, [](const Word& word) { return word.begin == word.end; });
 }
 
-void PipelineTokenizer::append_word(const SplitText& text, const Word& word, Encoding& encoding) const {
+void PipelineTokenizer::append_word(std::string_view original, const SplitText& text, const Word& word,
+                                    Encoding& encoding) const {
   const std::size_t first = encoding.ids.size();
   if (word.is_token()) {
     encoding.ids.push_back(word.id);
@@ -206,22 +212,31 @@ void PipelineTokenizer::append_word(const SplitText& text, const Word& word, Enc
     ByteRange& range = encoding.offsets[i];
     const ByteRange in_text = {word.begin + range.begin, word.begin + range.end};
     range = text.text.source_of(in_text);
-    if (pipeline_.offset_trimming) range = trimmed(text, word, in_text, i == 0);
+    if (pipeline_.offset_trimming)
+      range = trimmed(original, token_at(text, word, in_text, encoding.ids[i]), range, i == 0);
   }
   encoding.words.resize(encoding.ids.size(), static_cast<std::int32_t>(&word - text.words.data()));
 }
 
-ByteRange PipelineTokenizer::trimmed(const SplitText& text, const Word& word, ByteRange in_text,
+// `tokenizers` counts the spaces in the token, which the normalizer may have changed, and moves the offsets
+// by as many characters of the text.
+ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view token, ByteRange range,
                                      bool is_first) const {
-  const ByteRange range = text.text.source_of(in_text);
-  const bool is_bytes = pipeline_.model_reads_bytes && !word.is_token();
-  const bool may_keep = pipeline_.offset_trimming->add_prefix_space && (is_first || range.begin == 0);
-  const Trimmed left = trim(text.view({in_text.begin, in_text.end}), is_bytes, may_keep);
-  if (left.kept.begin < left.kept.end) {
-    return text.text.source_of({in_text.begin + left.kept.begin, in_text.begin + left.kept.end});
-  }
-  const std::uint32_t at = left.keeps_first_space ? range.begin : range.end;
-  return {at, at};
+  auto [leading, trailing] = spaces_of(token);
+  const bool was_added = pipeline_.offset_trimming->add_prefix_space && (is_first || range.begin == 0);
+  if (leading == 1 && was_added) leading = 0;
+  for (; leading > 0 && range.begin < range.end; --leading) range.begin = character_after(text, range.begin);
+  for (; trailing > 0 && range.end > range.begin; --trailing) range.end = character_before(text, range.end);
+  return range;
+}
+
+// The text that `tokenizers` has for a token: of an added token and of a piece that Unigram does not know it
+// is the text that they cover.
+std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& word, ByteRange range,
+                                             TokenId id) const {
+  const std::string_view known = texts_[static_cast<std::size_t>(id)];
+  const bool is_piece = pipeline_.kind == "unigram" && !known.starts_with("<0x");
+  return word.is_token() || is_piece ? text.view({range.begin, range.end}) : known;
 }
 
 std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_special_tokens) const {
@@ -245,7 +260,7 @@ std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_s
 
 std::string PipelineTokenizer::token_text(TokenId id) const {
   require_id(id, vocab_size());
-  return texts_[static_cast<std::size_t>(id)];
+  return decoded_text(id);
 }
 
 std::optional<TokenId> PipelineTokenizer::special_id(SpecialToken role) const {

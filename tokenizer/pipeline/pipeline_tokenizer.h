@@ -40,8 +40,10 @@ class PipelineTokenizer final : public Tokenizer {
   std::string decode(std::span<const TokenId> ids, bool skips_special_tokens) const;
   SplitText split(std::string_view text, bool with_offsets) const;
   void normalize(SplitText& text) const;
-  void append_word(const SplitText& text, const Word& word, Encoding& encoding) const;
-  ByteRange trimmed(const SplitText& text, const Word& word, ByteRange in_text, bool is_first) const;
+  void append_word(std::string_view original, const SplitText& text, const Word& word,
+                   Encoding& encoding) const;
+  std::string_view token_at(const SplitText& text, const Word& word, ByteRange range, TokenId id) const;
+  ByteRange trimmed(std::string_view text, std::string_view token, ByteRange range, bool is_first) const;
   bool encode_streaming(std::string_view text, std::vector<TokenId>& ids) const;
   bool encode_part(std::string_view part, std::vector<TokenId>& ids) const;
   void fill_texts();

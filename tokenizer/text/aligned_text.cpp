@@ -53,13 +53,19 @@ void TextRewriter::keep(std::size_t bytes) {
   cursor_ += bytes;
 }
 
+template <class Source>
+void TextRewriter::write(char32_t c, Source source) {
+  append_utf8(new_text_, c);
+  if (text_.tracks()) new_source_.resize(new_text_.size(), source());
+}
+
 void TextRewriter::replace(char32_t c, std::size_t removed) {
-  write(c, cursor_);
+  write(c, [this] { return text_.source[std::min(cursor_, text_.source.size() - 1)]; });
   skip(1 + removed);
 }
 
 void TextRewriter::add(char32_t c) {
-  write(c, cursor_ == 0 ? 0 : cursor_ - 1);
+  write(c, [this] { return cursor_ == 0 ? text_.source_of({0, 0}) : text_.source[cursor_ - 1]; });
 }
 
 void TextRewriter::put(char32_t c, int change) {
@@ -67,13 +73,6 @@ void TextRewriter::put(char32_t c, int change) {
     add(c);
   } else {
     replace(c, static_cast<std::size_t>(-change));
-  }
-}
-
-void TextRewriter::write(char32_t c, std::size_t aligned_with) {
-  append_utf8(new_text_, c);
-  if (text_.tracks()) {
-    new_source_.resize(new_text_.size(), text_.source[std::min(aligned_with, text_.source.size() - 1)]);
   }
 }
 

@@ -37,7 +37,7 @@ class TextRewriter {
   void keep(std::size_t bytes);
   /// Writes `c` in place of the next old character and `removed` more.
   void replace(char32_t c, std::size_t removed = 0);
-  /// Writes `c` in addition; it is aligned with the old character before it.
+  /// Writes `c` in addition; it is aligned with the old character before it, else with the text's begin.
   void add(char32_t c);
   /// change < 1: replace(c, -change); else add(c).
   void put(char32_t c, int change);
@@ -46,7 +46,8 @@ class TextRewriter {
   void finish();
 
  private:
-  void write(char32_t c, std::size_t aligned_with);
+  template <class Source>
+  void write(char32_t c, Source source);
 
   AlignedText& text_;
   std::size_t cursor_ = 0;  // in the old text

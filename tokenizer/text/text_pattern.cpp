@@ -49,6 +49,7 @@ TextPattern TextPattern::regex(const std::string& expression) {
 }
 
 void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) const {
+  if (text.empty()) return;  // where `tokenizers` finds not even an empty match
   if (regex_ == nullptr) {
     if (text_.empty()) return;
     for (std::size_t at = 0; (at = text.find(text_, at)) != text.npos; at += text_.size()) {
@@ -63,9 +64,11 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   require(status, regex_->expression);
   matcher->setTimeLimit(kTimeLimit, status);
   matcher->reset(&utext);
-  while (matcher->find(status)) {
-    matches.push_back({static_cast<std::uint32_t>(matcher->start64(status)),
-                       static_cast<std::uint32_t>(matcher->end64(status))});
+  for (std::int64_t last = -1; matcher->find(status); last = matcher->end64(status)) {
+    const ByteRange match = {static_cast<std::uint32_t>(matcher->start64(status)),
+                             static_cast<std::uint32_t>(matcher->end64(status))};
+    // `tokenizers` passes over an empty match at the end of another one.
+    if (match.begin < match.end || match.begin != last) matches.push_back(match);
   }
   utext_close(&utext);
   require(status, regex_->expression);

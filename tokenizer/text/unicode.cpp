@@ -96,6 +96,16 @@ std::size_t first_grapheme(std::string_view text) {
   return static_cast<std::size_t>(end);
 }
 
+// Capitals of Unicode 16 and 17, which `tokenizers` knows and ICU may not.
+struct NewCapitals {
+  char32_t first, last, lowercase;  // of the first
+};
+constexpr NewCapitals kNewCapitals[] = {{0x1C89, 0x1C89, 0x1C8A},    {0xA7CB, 0xA7CB, 0x0264},
+                                        {0xA7CC, 0xA7CC, 0xA7CD},    {0xA7CE, 0xA7CE, 0xA7CF},
+                                        {0xA7D2, 0xA7D2, 0xA7D3},    {0xA7D4, 0xA7D4, 0xA7D5},
+                                        {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x019B},
+                                        {0x10D50, 0x10D65, 0x10D70}, {0x16EA0, 0x16EB8, 0x16EBB}};
+
 }  // namespace
 
 bool is_white_space(char32_t c) {
@@ -150,6 +160,9 @@ bool is_cjk_ideograph(char32_t c) {
 std::u32string lowercase(char32_t c) {
   if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c};
   if (c == 0x130) return U"i\u0307";  // the only lower case of two characters
+  for (const NewCapitals& range : kNewCapitals) {
+    if (c >= range.first && c <= range.last) return {c - range.first + range.lowercase};
+  }
   return {static_cast<char32_t>(u_tolower(icu(c)))};
 }
 

@@ -30,6 +30,29 @@ const std::vector<std::string> kHeadNames{"base",
                                           "next-sentence",
                                           "pretraining"};
 
+// Families of transformers that the zoo lacks, between spaces, after the one that is nearest to them.
+struct Relatives {
+  std::string_view nearest, theirs;
+};
+constexpr Relatives kRelatives[]{
+    {"t5",
+     " bart bigbird_pegasus blenderbot led longt5 m2m_100 marian mbart mt5 pegasus switch_transformers "
+     "umt5 "},
+    {"bert", " convbert deberta deberta-v2 electra ernie mobilebert modernbert mpnet nomic_bert xlnet "},
+    {"roberta", " camembert longformer "},
+    {"xlm-roberta", " xlm xlm-roberta-xl "},
+    {"gpt2", " gpt_bigcode gpt_neo mpt "},
+    {"gpt_neox", " bloom codegen falcon gptj phi "},
+    {"llama", " cohere dbrx deepseek_v2 deepseek_v3 gpt_oss granite olmo stablelm "},
+    {"mistral", " mixtral "},
+    {"qwen2", " qwen2_moe "},
+    {"qwen3", " qwen3_moe "},
+    {"gemma3_text", " gemma3 gemma3n "},
+    {"olmo2", " olmo3 "},
+    {"opt", " xglm "},
+    {"phi3", " phimoe "},
+};
+
 }  // namespace
 
 const std::vector<Family>& families() {
@@ -86,6 +109,11 @@ const Family& find_family(std::string_view model_type) {
   for (const Family& family : families()) {
     if (family.model_type == model_type) return family;
     names.push_back(family.model_type);
+  }
+  for (const auto& [nearest, theirs] : kRelatives) {
+    if (theirs.find(" " + std::string(model_type) + " ") != std::string_view::npos)
+      throw Error("the zoo has no family for model_type '", model_type, "'; the nearest is '", nearest,
+                  "' (there are: ", joined(names), ")");
   }
   throw Error("unknown model_type '", model_type, "'", did_you_mean(model_type, names),
               " (there are: ", joined(names), ")");

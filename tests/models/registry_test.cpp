@@ -96,6 +96,8 @@ TEST_CASE("an unknown name is answered with the nearest one and all there are") 
   const auto preset = [](const char* name) { return test::error_of([&] { find_preset(name); }); };
   CHECK_THAT(preset("gpt2-medum"), Contains("'gpt2-medum'") && Contains("did you mean 'gpt2-medium'?"));
   CHECK_THAT(preset("wholly different"), !Contains("did you mean") && Contains("shakespeare-char"));
+  CHECK_THAT(test::error_of([] { find_family("bart"); }),
+             Contains("no family for model_type 'bart'; the nearest is 't5'"));
   CHECK_THAT(test::error_of([] { find_family("gtp2"); }),
              Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
   CHECK_THAT(test::error_of([] { head_named("casual-lm"); }), Contains("did you mean 'causal-lm'?"));

@@ -5,6 +5,7 @@ import json
 
 import torch
 import transformers
+from forward_parity import ROUNDINGS, SMALLEST, hf
 from test_answer import AnswerTest, text_of
 from test_classify import ClassifyTest
 from text_models import byte_level, shaken, sizes, wordpiece
@@ -101,10 +102,16 @@ def feature_extraction(chance, folder):
     pooling = chance.choice(["mean", "cls", "max"])
     pipeline = transformers.pipeline("feature-extraction", model=model, tokenizer=tokenizer, return_tensors=True)
     pools = {"mean": lambda x: x.mean(0), "cls": lambda x: x[0], "max": lambda x: x.max(0).values}
-    for text, line in zip(texts, results("embed", folder, texts, "--pooling", pooling, "--no_normalize"), strict=True):
-        expected = pools[pooling](pipeline(text)[0])
-        found = torch.tensor(line["embedding"])
-        assert (found - expected).abs().max() <= 1e-5 * expected.abs().max(), f"{text!a}: {found} instead of {expected}"
+    theirs = [pools[pooling](pipeline(text)[0]) for text in texts]
+    model.double()
+    with hf.float64():
+        exact = [pools[pooling](pipeline(text)[0]) for text in texts]
+    distance = lambda found, wanted: ((found - wanted).abs().max() / wanted.abs().max()).item()
+    limit = SMALLEST + ROUNDINGS * max(map(distance, theirs, exact))
+    lines = results("embed", folder, texts, "--pooling", pooling, "--no_normalize")
+    for text, line, wanted in zip(texts, lines, exact, strict=True):
+        error = distance(torch.tensor(line["embedding"]), wanted)
+        assert error <= limit, f"{text!a}: {error} from float64, where transformers allows {limit}"
 
 
 @torch.no_grad()

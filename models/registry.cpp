@@ -14,7 +14,7 @@ namespace zoo {
 
 // Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's.
 Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
-Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt();
+Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon();
 Family t5(), bert(), roberta(), xlm_roberta(), distilbert(), albert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
@@ -42,7 +42,7 @@ constexpr Relatives kRelatives[]{
     {"roberta", " camembert longformer "},
     {"xlm-roberta", " xlm xlm-roberta-xl "},
     {"gpt2", " gpt_bigcode gpt_neo mpt "},
-    {"gpt_neox", " bloom codegen falcon gptj phi "},
+    {"gpt_neox", " codegen gptj phi "},
     {"llama", " cohere dbrx deepseek_v2 deepseek_v3 gpt_oss granite olmo stablelm "},
     {"mistral", " mixtral "},
     {"qwen2", " qwen2_moe "},
@@ -71,6 +71,8 @@ const std::vector<Family>& families() {
       starcoder2(),
       gpt_neox(),
       opt(),
+      bloom(),
+      falcon(),
       t5(),
       bert(),
       roberta(),

@@ -1,5 +1,7 @@
 #include "models/inference/packed_decoder.h"
 
+#include <ATen/ops/from_blob.h>
+
 #include "models/inference/packed_session.h"
 #include "models/layers/embeddings.h"
 
@@ -42,6 +44,7 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
   token_embedding_ = rows_of(parts.embeddings->token->weight);
   if (config_.has_position_table()) position_embedding_ = rows_of(parts.embeddings->position_table());
+  embedding_norm_ = parts.embeddings->norm.ptr();
   if (parts.encoder) encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
   head_ = PackedLinear(parts.head.weight, parts.head.bias, options.weights);
@@ -66,6 +69,13 @@ void PackedDecoder::embed(std::int64_t id, std::size_t position, float* x) const
     const auto scale = static_cast<float>(config_.token_scale());
     for (std::int64_t i = 0; i < config_.hidden_size; ++i) x[i] *= scale;
   }
+  add_position(position, x);
+  if (!embedding_norm_) return;
+  at::Tensor row = at::from_blob(x, {config_.hidden_size}, at::kFloat);
+  row.copy_(embedding_norm_->forward(row));
+}
+
+void PackedDecoder::add_position(std::size_t position, float* x) const {
   if (!position_embedding_.defined()) return;
   const std::int64_t row = config_.position_offset + static_cast<std::int64_t>(position);
   TORCH_CHECK(row < position_embedding_.size(0), "position ", position, " is outside the model's ",
@@ -118,9 +128,9 @@ bool can_pack(const Model& model) {
   using inference::PackedStack;
   const ModelParts parts = model.parts();
   if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
-  // embed() only adds the tables of tokens and positions.
+  // embed() has no segments and no projection.
   const EmbeddingsImpl& embeddings = *parts.embeddings;
-  if (embeddings.token_type || embeddings.norm || embeddings.projection ||
+  if (embeddings.token_type || embeddings.projection ||
       model.config().position_count == PositionCount::kNotPadding) {
     return false;
   }

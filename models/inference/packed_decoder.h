@@ -34,11 +34,13 @@ class PackedDecoder : public DecodingModel {
 
   /// Writes the embedding of a token at a position to x.
   void embed(std::int64_t id, std::size_t position, float* x) const;
+  void add_position(std::size_t position, float* x) const;
   /// Logits [rows, V] of hidden states [rows, C] after the final norm.
   void logits(const float* hidden, std::size_t rows, float* result) const;
 
   TransformerConfig config_;
-  at::Tensor token_embedding_, position_embedding_;  // [V, C]; [max_positions, C] or undefined
+  at::Tensor token_embedding_, position_embedding_;  // [V, C]; a row for each position, or undefined
+  std::shared_ptr<NormImpl> embedding_norm_;         // null: none
   std::unique_ptr<PackedStack> encoder_;             // of encoder-decoders only
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;

@@ -12,7 +12,7 @@
 namespace zoo::inference {
 namespace {
 
-constexpr std::array<std::string_view, 34> kFeatures{"shape = encoder",
+constexpr std::array<std::string_view, 35> kFeatures{"shape = encoder",
                                                      "type_vocab_size",
                                                      "embedding_size",
                                                      "norm = rms_norm",
@@ -45,6 +45,7 @@ constexpr std::array<std::string_view, 34> kFeatures{"shape = encoder",
                                                      "sharing",
                                                      "embedding_scale",
                                                      "logits_scale",
+    "logits_softcap",
                                                      "embedding_norm"};
 
 bool has_relative_bias(const TransformerConfig& config) {

@@ -23,6 +23,11 @@ at::Tensor bias_gradient(const at::Tensor& gradient, bool mixed) {
   return mixed ? at::empty({gradient.size(1)}, gradient.options()) : gradient.sum(0);
 }
 
+// Of one product of the rows with a weight.
+std::size_t multiplications(const Operand& rows, const at::Tensor& weight) {
+  return rows.rows * static_cast<std::size_t>(weight.numel());
+}
+
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -31,7 +36,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Operand input = Operand::of(as_matrix(x), {.left = true, .right = keeps}, mixed);
     const Operand factor = Operand::of(weight, {.right_transposed = true}, mixed);
     const at::Tensor result = at::empty({input.matrix.size(0), weight.size(0)}, x.options());
-    run_team([&](const Team& team) {
+    run_products(multiplications(input, weight), [&](const Team& team) {
       input.pack(team);
       factor.pack(team);
       team.wait();
@@ -62,7 +67,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     if (for_weight) result[1] = at::empty(weight.sizes(), weight.options());
     if (for_bias) result[2] = bias_gradient(rows, mixed);
     if (context->saved_data["added"].toBool()) result[3] = gradients[0];
-    run_team([&](const Team& team) {
+    run_products(multiplications(gradient, weight), [&](const Team& team) {
       gradient.pack(team, result[2]);
       factor.pack(team);
       team.wait();
@@ -87,7 +92,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const Operand activated = Operand::empty(input.rows, up_factor.rows, roles, mixed);
     const at::Tensor slope = keeps ? activated.empty_slope() : at::Tensor();
     const at::Tensor result = at::empty({input.matrix.size(0), down.size(0)}, x.options());
-    run_team([&](const Team& team) {
+    run_products(multiplications(input, up), [&](const Team& team) {
       input.pack(team);
       up_factor.pack(team);
       down_factor.pack(team);
@@ -142,7 +147,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     if (up_biased && mixed) result[2] = at::empty({up.size(0)}, up.options());
     if (for_down) result[3] = at::empty(down.sizes(), down.options());
     if (down_biased) result[4] = bias_gradient(rows, mixed);
-    run_team([&](const Team& team) {
+    run_products(multiplications(gradient, up), [&](const Team& team) {
       gradient.pack(team, result[4]);
       down_factor.pack(team);
       up_factor.pack(team);

@@ -170,4 +170,11 @@ void sum_rows(const Operand& operand, const at::Tensor& sums, const Team& team) 
             part.last);
 }
 
+void run_products(std::size_t multiplications, c10::function_ref<void(const Team&)> work) {
+  constexpr std::size_t kWorthWaking = 100'000;
+  if (multiplications >= kWorthWaking) return run_team(work);
+  Team::Shared shared;
+  work(Team(0, 1, shared));
+}
+
 }  // namespace zoo::kernels

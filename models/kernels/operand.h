@@ -60,6 +60,10 @@ void multiply(const TensorProduct& product, const at::Tensor& result, const Team
 /// The same for a result that is a factor of others: packed in mixed precision.
 void multiply(const TensorProduct& product, const Operand& result, const Team& team);
 
+/// Runs work(team) for products of so many multiplications: on this thread alone if they are not worth waking
+/// others.
+void run_products(std::size_t multiplications, c10::function_ref<void(const Team&)> work);
+
 /// Sums over the rows of a packed matrix: this thread's part of sums [columns].
 void sum_rows(const Operand& operand, const at::Tensor& sums, const Team& team);
 

@@ -81,7 +81,7 @@ class Projection {
     const bool keeps = chunk.x_gradient.defined(), mixed = weight_.mixed;
     const Operand x = Operand::of(chunk.x, {.left = true, .right = keeps}, mixed),
                   logits = Operand::of(chunk.logits, {.left = keeps, .right = keeps}, mixed);
-    run_team([&](const Team& team) {
+    run_products(x.rows * weight_.rows * weight_.columns, [&](const Team& team) {
       x.pack(team);
       team.wait();
       multiply({.a = x, .b = weight_, .transposed = Transposed::kRight, .bias = bias_}, chunk.logits, team);

@@ -49,6 +49,11 @@ FAMILIES = {
     "gpt_neox": ("GPTNeoX", hub.GPTNeoXConfig,
                  {"rope_parameters": {"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5}},
                  {"sequential": {"use_parallel_residual": False, "attention_bias": False, "tie_word_embeddings": True}}),
+    "bloom": ("Bloom", hub.BloomConfig, {"n_layer": 2, "n_head": 2}, {}),
+    "falcon": ("Falcon", hub.FalconConfig, {"hidden_size": 8},
+               {"grouped": {**GROUPED, "num_kv_heads": 2, "new_decoder_architecture": True, "bias": True},
+                "one-norm": {**GROUPED, "num_kv_heads": 2, "new_decoder_architecture": True, "num_ln_in_parallel_attn": 1},
+                "sequential": {"parallel_attn": False, "multi_query": False}}),
     "opt": ("OPT", hub.OPTConfig, {"ffn_dim": 12},
             {"post-norm": {"do_layer_norm_before": False, "enable_bias": False, "pad_token_id": 1}}),
 }

@@ -77,7 +77,18 @@ def opt(draw, layers):
                 activation_function=draw.choice(["relu", "gelu"]), rope_parameters=None)
 
 
-EPSILONS = ("rms_norm_eps", "layer_norm_eps", "norm_epsilon")
+def bloom(draw, layers):
+    return dict(n_layer=layers, hidden_dropout=0.1, rope_parameters=None)
+
+
+def falcon(draw, layers):
+    grouped = draw.random() < 0.5
+    return dict(new_decoder_architecture=grouped, multi_query=draw.random() < 0.5, bias=draw.random() < 0.5,
+                parallel_attn=grouped or draw.random() < 0.5, num_ln_in_parallel_attn=draw.choice([None, 1, 2]) if grouped else None,
+                activation=draw.choice(["gelu", "relu"]), hidden_dropout=0.1)
+
+
+EPSILONS = ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon")
 # model_type: (configuration, base model, name of the other classes, changes)
 FAMILIES = {
     "mistral": (transformers.MistralConfig, transformers.MistralModel, "Mistral", mistral),
@@ -91,6 +102,8 @@ FAMILIES = {
     "smollm3": (transformers.SmolLM3Config, transformers.SmolLM3Model, "SmolLM3", smollm3),
     "starcoder2": (transformers.Starcoder2Config, transformers.Starcoder2Model, "Starcoder2", starcoder2),
     "gpt_neox": (transformers.GPTNeoXConfig, transformers.GPTNeoXModel, "GPTNeoX", gpt_neox),
+    "bloom": (transformers.BloomConfig, transformers.BloomModel, "Bloom", bloom),
+    "falcon": (transformers.FalconConfig, transformers.FalconModel, "Falcon", falcon),
     "opt": (transformers.OPTConfig, transformers.OPTModel, "OPT", opt),
 }
 
@@ -110,16 +123,18 @@ class DecoderParity(ForwardParity, GenerationParity):
     @classmethod
     def random_config(cls, draw, head):
         heads, head_dim, inner = draw.choice([1, 2, 4, 6]), draw.choice([4, 8, 12]), draw.choice([7, 16, 33])
+        kv_heads = draw.choice([n for n in (1, 2, 3) if heads % n == 0])
         return cls.config(draw, dict(
             num_hidden_layers=draw.choice([1, 2, 3]), num_attention_heads=heads,
-            num_key_value_heads=draw.choice([n for n in (1, 2, 3) if heads % n == 0]), hidden_size=heads * head_dim,
-            head_dim=draw.choice([head_dim, 6, 16]), intermediate_size=inner, ffn_dim=inner,
+            num_key_value_heads=kv_heads, num_kv_heads=kv_heads, n_head=heads, hidden_size=heads * head_dim,
+            head_dim=draw.choice([head_dim, 6, 16]), intermediate_size=inner, ffn_dim=inner, ffn_hidden_size=inner,
             vocab_size=draw.randint(6, 90)))
 
     def generator(self, seed):
         config = self.config(random.Random(seed), dict(
-            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=[1, 2, 4][seed % 3], hidden_size=32, head_dim=8,
-            intermediate_size=40, ffn_dim=40, vocab_size=61))
+            num_hidden_layers=2, num_attention_heads=4, n_head=4, num_key_value_heads=[1, 2, 4][seed % 3],
+            num_kv_heads=[1, 2, 4][seed % 3], hidden_size=32, head_dim=8,
+            intermediate_size=40, ffn_dim=40, ffn_hidden_size=40, vocab_size=61))
         config.max_position_embeddings = 64
         config.pad_token_id = 0
         return hf.random_model(self.HEADS["causal-lm"], config, seed)

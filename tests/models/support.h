@@ -68,6 +68,7 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[1].window_layers[1] = true;
   forms[1].window_rope_theta = 50.0;
   forms[1].embedding_scale = 0;
+  forms[1].tie_word_embeddings = false;
   forms[1].attention_softcap = 1.5;
   forms[1].logits_softcap = 3.0;
   forms[2].norm_placement = NormPlacement::kBranchEnd;

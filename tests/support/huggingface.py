@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
 CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
-          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt")
+          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
@@ -46,7 +46,7 @@ def is_encoder_decoder(model):
 
 def longest_input(model):
     config = model.config
-    if config.model_type == "t5":  # which has no limit
+    if config.model_type in ("t5", "bloom"):  # which have no limit
         return 40
     if config.model_type in ("roberta", "xlm-roberta"):  # counts from behind the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
@@ -148,6 +148,8 @@ def expected_tensors(model, head, inputs):
         for name, parameter in model.named_parameters():
             if model.config.model_type == "gpt_neox":  # whose files keep an older name
                 name = name.replace("lm_head.", "embed_out.")
+            if model.config.model_type == "xlm-roberta" and model.config.tie_word_embeddings:  # files have the other name
+                name = name.replace("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight")
             # A weight that nothing reads has none: the bias beside an untied output projection.
             tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

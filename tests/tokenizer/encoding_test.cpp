@@ -165,7 +165,8 @@ TEST_CASE("RoBERTa's offsets leave out the space before a word, but not a letter
                                       "tokenizer_pipelines" / "byte_bpe_roberta");
   const std::string text = "the cat</s>the  cat ";
   const Encoding encoding = roberta->encode(text, {.add_special_tokens = false});
-  CHECK(sources(text, encoding) == std::vector<std::string>{"the", "cat", "</s>", "the", "", "cat", ""});
+  // As `tokenizers` has it: after an added token, the letter is taken for the space that was added.
+  CHECK(sources(text, encoding) == std::vector<std::string>{"the", "cat", "</s>", "he", "", "cat", ""});
 }
 
 TEST_CASE("Char and byte tokenizers give the offsets of each character and byte") {

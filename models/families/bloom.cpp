@@ -1,0 +1,95 @@
+// BLOOM (Le Scao et al., 2022): a GPT with ALiBi in place of positions and a norm after the embedding; the
+// rows of queries, keys and values alternate by head.
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.position = PositionKind::kAlibi;
+  config.embedding_norm = true;
+  config.activation = Activation::kGeluTanh;
+  config.max_positions = 2048;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"BLOOM",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("hidden_size", &C::hidden_size, "n_embed"),
+              required_key("n_layer", &C::num_layers, "num_hidden_layers"),
+              required_key("n_head", &C::num_heads, "num_attention_heads"),
+              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+              optional_key("initializer_range", &C::initializer_range),
+              optional_key("hidden_dropout", &C::dropout),
+              optional_key("attention_dropout", &C::attention_dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              pad_token_key(),
+              label_keys(),
+              expected_key("apply_residual_connection_post_layernorm", false),
+              // How a tensor parallel training split the products, which a file may ask to repeat.
+              expected_key("slow_but_exact", false),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"embeddings.norm",                   {"word_embeddings_layernorm"}},
+      {"stack.blocks.{}.attention_norm",    {"h.{}.input_layernorm"}},
+      {"stack.blocks.{}.attention.qkv",     {"h.{}.self_attention.query_key_value"}, WeightLayout::kByHead,
+                                            query_key_value_rows(config), config.kv_heads()},
+      {"stack.blocks.{}.attention.out",     {"h.{}.self_attention.dense"}},
+      {"stack.blocks.{}.feed_forward_norm", {"h.{}.post_attention_layernorm"}},
+      {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.dense_h_to_4h"}},
+      {"stack.blocks.{}.feed_forward.down", {"h.{}.mlp.dense_4h_to_h"}},
+      {"stack.final_norm",                  {"ln_f"}},
+  });
+  // clang-format on
+  table.prefix = "transformer.";
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{"lm_head.weight", "word_embeddings.weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+  }
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
+  C config = base();
+  config.vocab_size = 250880;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.pad_token_id = 3;
+  return config;
+}
+
+}  // namespace
+
+Family bloom() {
+  return {
+      .model_type = "bloom",
+      .description = "BLOOM (Le Scao et al., 2022): GPT with ALiBi and a norm after the embedding",
+      .heads = decoder_heads("Bloom"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"bloom-560m", "BLOOM 560M", sized(1024, 24, 16)},
+                  {"bloom-1b7", "BLOOM 1.7B", sized(2048, 24, 16)},
+                  {"bloom-7b1", "BLOOM 7.1B", sized(4096, 30, 32)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

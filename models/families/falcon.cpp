@@ -1,0 +1,139 @@
+// Falcon (Almazrouei et al., 2023): rotary positions, one key/value head or few, attention and feed-forward
+// network side by side after one norm (7B) or two (40B).
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.position = PositionKind::kRotary;
+  config.sublayer_order = SublayerOrder::kParallelOneNorm;
+  config.activation = Activation::kGelu;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = false;
+  config.num_kv_heads = 1;
+  config.max_positions = 2048;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+// new_decoder_architecture: num_kv_heads groups, two norms unless num_ln_in_parallel_attn is 1. Otherwise one
+// key/value head (multi_query) or as many as query heads, and one norm or sublayers one by one
+// (parallel_attn).
+void read_architecture(const ConfigReader& reader, C& config) {
+  const bool grouped = reader.get_bool("new_decoder_architecture", false),
+             parallel = reader.get_bool("parallel_attn", true);
+  if (grouped && !parallel) reader.refuse("parallel_attn", "expected true with new_decoder_architecture");
+  const std::int64_t norms = reader.get_int("num_ln_in_parallel_attn", grouped ? 2 : 1);
+  if (norms != 1 && (norms != 2 || !grouped)) reader.refuse("num_ln_in_parallel_attn", "expected 1");
+  config.num_kv_heads = grouped ? reader.get_int("num_kv_heads", config.num_heads)
+                        : reader.get_bool("multi_query", true) ? 1
+                                                               : config.num_heads;
+  config.sublayer_order = !parallel    ? SublayerOrder::kSequential
+                          : norms == 2 ? SublayerOrder::kParallel
+                                       : SublayerOrder::kParallelOneNorm;
+}
+
+void write_architecture(const C& config, nlohmann::json& json) {
+  const bool whole = config.kv_heads() == config.num_heads, one = config.kv_heads() == 1;
+  const bool two_norms = config.sublayer_order == SublayerOrder::kParallel;
+  const bool grouped = two_norms || (!whole && !one);
+  json["new_decoder_architecture"] = grouped;
+  json["parallel_attn"] = config.sublayer_order != SublayerOrder::kSequential;
+  json["multi_query"] = !grouped && one;
+  json["num_kv_heads"] = config.kv_heads();
+  json["num_ln_in_parallel_attn"] = nullptr;
+  if (grouped) json["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
+}
+
+ConfigKeys keys() {
+  return {"Falcon",
+          concatenated(
+              {{
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("hidden_size", &C::hidden_size, "n_embed"),
+                   required_key("num_hidden_layers", &C::num_layers, "n_layer"),
+                   required_key("num_attention_heads", &C::num_heads, "n_head"),
+                   optional_key("ffn_hidden_size", &C::intermediate_size),
+                   optional_key("max_position_embeddings", &C::max_positions),
+                   activation_key("activation"),
+                   optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+                   optional_key("initializer_range", &C::initializer_range),
+                   optional_key("hidden_dropout", &C::dropout),
+                   optional_key("attention_dropout", &C::attention_dropout),
+                   optional_key("bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   {"new_decoder_architecture", read_architecture, write_architecture},
+                   // Falcon scales ALiBi's distances, as no other family does.
+                   expected_key("alibi", false),
+                   pad_token_key(),
+                   label_keys(),
+               },
+               rope_keys()})};
+}
+
+WeightTable weights(const C& config) {
+  const bool two_norms = config.sublayer_order == SublayerOrder::kParallel;
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}};
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"stack.blocks.{}.attention_norm",    {two_norms ? "h.{}.ln_attn" : "h.{}.input_layernorm"}},
+      {"stack.blocks.{}.feed_forward_norm", {two_norms ? "h.{}.ln_mlp" : "h.{}.post_attention_layernorm"}},
+      {"stack.blocks.{}.attention.qkv",     {"h.{}.self_attention.query_key_value"}, WeightLayout::kByHead,
+                                            query_key_value_rows(config), config.kv_heads()},
+      {"stack.blocks.{}.attention.out",     {"h.{}.self_attention.dense"}},
+      {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.dense_h_to_4h"}},
+      {"stack.blocks.{}.feed_forward.down", {"h.{}.mlp.dense_4h_to_h"}},
+      {"stack.final_norm",                  {"ln_f"}},
+  });
+  // clang-format on
+  table.prefix = "transformer.";
+  table.unprefixed = table.of_heads = {"lm_head.", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{"lm_head.weight", "word_embeddings.weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+  }
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
+  C config = base();
+  config.vocab_size = 65024;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  return config;
+}
+
+C falcon_40b() {
+  C config = sized(8192, 60, 128);
+  config.num_kv_heads = 8;
+  config.sublayer_order = SublayerOrder::kParallel;
+  return config;
+}
+
+}  // namespace
+
+Family falcon() {
+  return {
+      .model_type = "falcon",
+      .description = "Falcon (Almazrouei et al., 2023): rotary, multi-query, parallel sublayers",
+      .heads = decoder_heads("Falcon"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"falcon-7b", "Falcon 7B", sized(4544, 32, 71)},
+                  {"falcon-40b", "Falcon 40B", falcon_40b()}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

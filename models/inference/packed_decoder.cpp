@@ -44,7 +44,7 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
   token_embedding_ = rows_of(parts.embeddings->token->weight);
   if (config_.has_position_table()) position_embedding_ = rows_of(parts.embeddings->position_table());
-  embedding_norm_ = parts.embeddings->norm.ptr();
+  if (parts.embeddings->norm) embedding_norm_ = parts.embeddings->norm.ptr();
   if (parts.encoder) encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
   head_ = PackedLinear(parts.head.weight, parts.head.bias, options.weights);

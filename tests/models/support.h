@@ -58,6 +58,7 @@ inline TransformerConfig small_encoder_config() {
 /// that changes what the blocks compute is in one of them.
 inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   base.position = PositionKind::kRotary;
+  base.tie_word_embeddings = false;  // a tied model is apt to repeat its tokens
   std::vector<TransformerConfig> forms(7, base);
   forms[0].sliding_window = 3;
   forms[0].query_key_norm = QueryKeyNorm::kPerHead;
@@ -68,7 +69,6 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[1].window_layers[1] = true;
   forms[1].window_rope_theta = 50.0;
   forms[1].embedding_scale = 0;
-  forms[1].tie_word_embeddings = false;
   forms[1].attention_softcap = 1.5;
   forms[1].logits_softcap = 3.0;
   forms[2].norm_placement = NormPlacement::kBranchEnd;

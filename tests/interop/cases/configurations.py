@@ -5,10 +5,11 @@ import json
 from safetensors.torch import load_file
 from test_albert import AlbertTest
 from test_bert import BertTest
+from test_decoders import FAMILIES as DECODERS
+from test_decoders import test_of as decoder_test
 from test_distilbert import DistilBertTest
 from test_gpt2 import Gpt2Test
 from test_llama import LlamaTest
-from test_qwen2 import Qwen2Test
 from test_roberta import RobertaTest
 from test_t5 import T5Test
 from transformers.activations import ACT2FN
@@ -16,7 +17,7 @@ from transformers.activations import ACT2FN
 from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 from forward_parity import difference, flags_of, hf
 
-FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, Qwen2Test, RobertaTest, T5Test]
+FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTest, T5Test, *map(decoder_test, DECODERS)]
 # Keys that the check of all families calls by another's name.
 SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range"}
 WORDS = {

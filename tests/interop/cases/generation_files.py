@@ -2,8 +2,8 @@
 
 import json
 
+from test_decoders import test_of
 from test_decoding import LENGTHS, DecodingParity, Gpt2, Llama, T5, write_generation_config
-from test_qwen2 import Qwen2Test
 
 from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 
@@ -15,7 +15,10 @@ READ_THE_PROMPT = {"no_repeat_ngram_size", "repetition_penalty", "forced_bos_tok
 
 
 class Qwen2(DecodingParity):
-    SIDE, generator = "left", Qwen2Test.generator
+    SIDE = "left"
+
+    def generator(self, seed):
+        return test_of("qwen2")().generator(seed)
 
 
 def token(chance):

@@ -11,7 +11,8 @@ COUNT = 61  # of the vocabulary
 
 
 # transformers takes the padding on the left for a part of the prompt; here each row is as if by itself.
-READ_THE_PROMPT = {"no_repeat_ngram_size", "repetition_penalty", "forced_bos_token_id", "bad_words_ids"}
+READ_THE_PROMPT = {"no_repeat_ngram_size", "repetition_penalty", "forced_bos_token_id", "bad_words_ids", "min_length",
+                   "max_length"}
 
 
 class Qwen2(DecodingParity):

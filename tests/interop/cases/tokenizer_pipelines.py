@@ -205,6 +205,8 @@ def check(chance, folder):
         if isinstance(fault, KeyboardInterrupt):
             raise
         return NO_REFERENCE
+    if any(end > len(line) for line, record in zip(lines, expected) for _, end in record["offsets"]):
+        return NO_REFERENCE  # it loses count where bytes stand for a character and the end of its word
     decodes = chance.random() < 0.3
     if decodes:
         done = tzoo("tokenizer", "decode", "--model", folder, stdin="".join(f"{row}\n" for row in ids))

@@ -107,7 +107,7 @@ void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
 }
 
 void PackedStack::append_memory(const float* hidden, const std::vector<SequenceRows>& sources,
-                                  PackedCache& memory, Workspace& workspace) const {
+                                PackedCache& memory, Workspace& workspace) const {
   Pass pass{.x = const_cast<float*>(hidden), .rows = 0, .sequences = sources};
   for (const SequenceRows& source : sources) pass.rows += source.count;
   reserve(pass, workspace);

@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 35> kFeatures{"shape = encoder",
                                                      "sharing",
                                                      "embedding_scale",
                                                      "logits_scale",
-    "logits_softcap",
+                                                     "logits_softcap",
                                                      "embedding_norm"};
 
 bool has_relative_bias(const TransformerConfig& config) {

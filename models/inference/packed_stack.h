@@ -60,7 +60,7 @@ class PackedStack {
 
   /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
   void append_memory(const float* hidden, const std::vector<SequenceRows>& sources, PackedCache& memory,
-                       Workspace& workspace) const;
+                     Workspace& workspace) const;
 
   /// Shape of a cache, or of a memory, for `slots` sequences.
   CacheShape cache_shape(std::size_t slots, std::size_t capacity) const;

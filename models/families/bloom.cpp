@@ -26,6 +26,8 @@ ConfigKeys keys() {
               required_key("hidden_size", &C::hidden_size, "n_embed"),
               required_key("n_layer", &C::num_layers, "num_hidden_layers"),
               required_key("n_head", &C::num_heads, "num_attention_heads"),
+              // The length in training, which limits nothing.
+              optional_key("seq_length", &C::max_positions),
               optional_key("layer_norm_epsilon", &C::layer_norm_eps),
               optional_key("initializer_range", &C::initializer_range),
               optional_key("hidden_dropout", &C::dropout),

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoder/decoder.h"
+#include "models/families/rotary_keys.h"
 #include "models/families/shared.h"
 
 namespace zoo {

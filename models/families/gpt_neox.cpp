@@ -3,6 +3,7 @@
 // head.
 
 #include "models/decoder/decoder.h"
+#include "models/families/rotary_keys.h"
 #include "models/families/shared.h"
 
 namespace zoo {

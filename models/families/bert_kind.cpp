@@ -1,0 +1,102 @@
+#include "models/families/bert_kind.h"
+
+#include <nlohmann/json.hpp>
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+}  // namespace
+
+TransformerConfig bert_base() {
+  TransformerConfig config;
+  config.shape = Shape::kEncoder;
+  config.norm_placement = NormPlacement::kPost;
+  config.layer_norm_eps = 1e-12;
+  config.embedding_norm = true;
+  config.type_vocab_size = 2;
+  config.pad_token_id = 0;
+  config.trains_padding = false;
+  config.activation = Activation::kGelu;
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0.1;
+  config.classifier_dropout = config.token_dropout = 0.1;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+std::vector<ConfigKey> bert_keys() {
+  return {
+      required_key("vocab_size", &C::vocab_size),
+      required_key("hidden_size", &C::hidden_size),
+      required_key("num_hidden_layers", &C::num_layers),
+      required_key("num_attention_heads", &C::num_heads),
+      required_key("intermediate_size", &C::intermediate_size),
+      required_key("max_position_embeddings", &C::max_positions),
+      optional_key("type_vocab_size", &C::type_vocab_size),
+      activation_key("hidden_act"),
+      optional_key("layer_norm_eps", &C::layer_norm_eps),
+      optional_key("initializer_range", &C::initializer_range),
+      optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
+      optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+      optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+      pad_token_key(),
+      label_keys(),
+      expected_key("position_embedding_type", "absolute"),
+      expected_key("is_decoder", false),
+      expected_key("add_cross_attention", false),
+  };
+}
+
+ConfigKey classifier_dropout_key() {
+  const auto read = [](const ConfigReader& reader, TransformerConfig& config) {
+    config.classifier_dropout = config.token_dropout =
+        reader.get_double("classifier_dropout", config.dropout);
+  };
+  const auto write = [](const TransformerConfig& config, nlohmann::json& json) {
+    json["classifier_dropout"] = nullptr;
+    if (config.classifier_dropout != config.dropout) json["classifier_dropout"] = config.classifier_dropout;
+  };
+  return {"classifier_dropout", read, write, {&C::classifier_dropout, &C::token_dropout}};
+}
+
+std::vector<WeightName> bert_weights() {
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",      {"embeddings.word_embeddings.weight"}},
+      {"embeddings.position.weight",   {"embeddings.position_embeddings.weight"}},
+      {"embeddings.token_type.weight", {"embeddings.token_type_embeddings.weight"}},
+  };
+  add_weights_and_biases(table, {
+      {"embeddings.norm",                    {"embeddings.LayerNorm"}},
+      {"stack.blocks.{}.attention.qkv",      {"encoder.layer.{}.attention.self.query",
+                                              "encoder.layer.{}.attention.self.key",
+                                              "encoder.layer.{}.attention.self.value"}},
+      {"stack.blocks.{}.attention.out",      {"encoder.layer.{}.attention.output.dense"}},
+      {"stack.blocks.{}.attention_norm",     {"encoder.layer.{}.attention.output.LayerNorm"}},
+      {"stack.blocks.{}.feed_forward.up",    {"encoder.layer.{}.intermediate.dense"}},
+      {"stack.blocks.{}.feed_forward.down",  {"encoder.layer.{}.output.dense"}},
+      {"stack.blocks.{}.feed_forward_norm",  {"encoder.layer.{}.output.LayerNorm"}},
+      {"pooler.dense",                       {"pooler.dense"}},
+      {"token_classifier",                   {"classifier"}},
+      {"span",                               {"qa_outputs"}},
+  });
+  // clang-format on
+  return table.names;
+}
+
+void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
+                              const std::string& bias) {
+  table.names.push_back({"prediction_bias", {bias}});
+  if (config.tie_word_embeddings) {
+    table.tied = {{decoder + ".weight", "embeddings.word_embeddings.weight"}, {decoder + ".bias", bias}};
+    table.renamed = {{bias, decoder + ".bias"}};
+  } else {
+    add_weights_and_biases(table, {{"decoder", {decoder}}});
+    // transformers 4 kept one bias for both.
+    table.renamed = {{decoder + ".bias", bias}};
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "models/families/shared.h"
+
+namespace zoo {
+
+// BERT and its relatives.
+
+/// Choices of the BERT kind: a post-LN encoder with learned positions, segments and GELU.
+TransformerConfig bert_base();
+
+/// BertConfig without the dropout of its classifiers; of RoBERTa and ALBERT too.
+std::vector<ConfigKey> bert_keys();
+
+/// The dropout of heads that classify. An absent key, or null, says that of the hidden states.
+ConfigKey classifier_dropout_key();
+
+/// Weights of BertModel: the embeddings and the layers.
+std::vector<WeightName> bert_weights();
+
+/// Adds the projection of a masked-lm head, `decoder` in Hugging Face's names, whose bias has two names.
+void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
+                              const std::string& bias);
+
+}  // namespace zoo

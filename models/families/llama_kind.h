@@ -1,0 +1,34 @@
+#pragma once
+
+#include "models/families/rotary_keys.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+
+// Llama and its relatives.
+
+/// Choices of the Llama kind: RMSNorm before the sublayers, rotary positions, SwiGLU, no biases.
+TransformerConfig llama_base();
+
+/// LlamaConfig without its biases and rotary positions; of Mistral, Qwen and others too. `activation` is the
+/// key of the gate's.
+std::vector<ConfigKey> llama_keys(const std::string& activation = "hidden_act");
+
+/// attention_bias, of all four projections.
+ConfigKey attention_bias_key();
+
+/// Choices of the Gemma kind: a Llama whose norms multiply by 1 + w, with GeGLU and scaled embeddings.
+TransformerConfig gemma_base();
+
+/// use_sliding_window, sliding_window, max_window_layers and layer_types of Qwen2 and Qwen3: a window in the
+/// layers after the first max_window_layers.
+std::vector<ConfigKey> qwen_window_keys();
+
+/// Gemma2TextConfig without its rotary positions and layer_types; of Gemma 3 too.
+std::vector<ConfigKey> gemma2_keys();
+
+/// Weights of LlamaModel and its heads, and of decoders that differ from it in biases, norms of queries and
+/// keys, or the places of the norms, as `config` says.
+WeightTable llama_weights(const TransformerConfig& config);
+
+}  // namespace zoo

@@ -1,0 +1,133 @@
+#include "models/families/rotary_keys.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+// Of keys that are absent, transformers computes the values.
+RopeScaling read_yarn(const ConfigReader& reader, std::int64_t max_positions) {
+  RopeScaling scaling{.kind = RopeScalingKind::kYarn};
+  if (!reader.has("original_max_position_embeddings"))
+    throw Error(reader.source(), ": the key 'original_max_position_embeddings' is missing");
+  scaling.original_max_positions = reader.require_int("original_max_position_embeddings");
+  scaling.factor = reader.get_double(
+      "factor", static_cast<double>(max_positions) / static_cast<double>(scaling.original_max_positions));
+  const auto magnitude = [&](double weight) {
+    return scaling.factor <= 1 ? 1.0 : 0.1 * weight * std::log(scaling.factor) + 1.0;
+  };
+  const double mscale = reader.get_double("mscale", 0), of_all = reader.get_double("mscale_all_dim", 0);
+  const bool both = mscale != 0 && of_all != 0;
+  scaling.attention_factor =
+      reader.get_double("attention_factor", both ? magnitude(mscale) / magnitude(of_all) : magnitude(1.0));
+  scaling.beta_fast = reader.get_double("beta_fast", scaling.beta_fast);
+  scaling.beta_slow = reader.get_double("beta_slow", scaling.beta_slow);
+  scaling.truncate = reader.get_bool("truncate", true);
+  return scaling;
+}
+
+// `reader` is of the object that holds the scaling.
+RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions) {
+  RopeScaling scaling;
+  // Older files say "type" for "rope_type".
+  const char* type_key = reader.has("rope_type") ? "rope_type" : "type";
+  const std::string type = reader.get_string(type_key, "default");
+  if (type == "default") return scaling;
+  if (type == "yarn") return read_yarn(reader, max_positions);
+  if (type != "linear" && type != "llama3")
+    reader.refuse(type_key, "expected default, linear, llama3 or yarn");
+  if (!reader.has("factor")) throw Error(reader.source(), ": the key 'factor' is missing");
+  scaling.kind = type == "linear" ? RopeScalingKind::kLinear : RopeScalingKind::kLlama3;
+  scaling.factor = reader.get_double("factor", 1.0);
+  if (type == "linear") return scaling;
+  for (const char* key : {"low_freq_factor", "high_freq_factor"}) {
+    if (!reader.has(key)) throw Error(reader.source(), ": the key '", key, "' is missing");
+  }
+  scaling.low_frequency_factor = reader.get_double("low_freq_factor", 1.0);
+  scaling.high_frequency_factor = reader.get_double("high_freq_factor", 4.0);
+  scaling.original_max_positions = reader.get_int("original_max_position_embeddings", max_positions);
+  return scaling;
+}
+
+void read_rope(const ConfigReader& reader, TransformerConfig& config) {
+  config.rope_theta = reader.get_double("rope_theta", config.rope_theta);
+  // Where both stand, transformers 5 prefers the older one.
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (!reader.has(key)) continue;
+    const nlohmann::json& object = reader.at(key);
+    if (!object.is_object()) reader.refuse(key, "expected an object");
+    if (object.empty()) continue;
+    const ConfigReader inner(object, reader.source() + ": " + key);
+    config.rope_theta = inner.get_double("rope_theta", config.rope_theta);
+    config.rope_scaling = read_scaling(inner, config.max_positions);
+    return;
+  }
+}
+
+// As transformers 4 writes it, which 5 reads too.
+void write_rope(const TransformerConfig& config, nlohmann::json& json) {
+  const RopeScaling& scaling = config.rope_scaling;
+  json["rope_theta"] = config.rope_theta;
+  json["rope_scaling"] = nullptr;
+  if (scaling.kind == RopeScalingKind::kNone) return;
+  if (scaling.kind == RopeScalingKind::kYarn) {
+    json["rope_scaling"] = {{"rope_type", "yarn"},
+                            {"factor", scaling.factor},
+                            {"attention_factor", scaling.attention_factor},
+                            {"beta_fast", scaling.beta_fast},
+                            {"beta_slow", scaling.beta_slow},
+                            {"truncate", scaling.truncate},
+                            {"original_max_position_embeddings", scaling.original_max_positions}};
+    return;
+  }
+  const bool linear = scaling.kind == RopeScalingKind::kLinear;
+  json["rope_scaling"] = {{"rope_type", linear ? "linear" : "llama3"}, {"factor", scaling.factor}};
+  if (linear) return;
+  json["rope_scaling"].update({{"low_freq_factor", scaling.low_frequency_factor},
+                               {"high_freq_factor", scaling.high_frequency_factor},
+                               {"original_max_position_embeddings", scaling.original_max_positions}});
+}
+
+}  // namespace
+
+ConfigKey rope_key() {
+  return {"rope_theta", read_rope, write_rope, {&C::rope_theta}};
+}
+
+ConfigKey partial_rotary_key(const std::string& name, double absent) {
+  const auto read = [name, absent](const ConfigReader& reader, C& config) {
+    double share = reader.get_double(name.c_str(), absent);
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+      if (!reader.has(key)) continue;
+      const ConfigReader inner(reader.at(key), reader.source() + ": " + key);
+      share = inner.get_double("partial_rotary_factor", share);
+      break;
+    }
+    if (!(share > 0 && share <= 1)) reader.refuse(name.c_str(), "expected a number in (0, 1]");
+    config.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_size()) * share);
+  };
+  const auto write = [name](const C& config, nlohmann::json& json) {
+    const double share = static_cast<double>(config.rotary_size()) / static_cast<double>(config.head_size());
+    json[name] = share;
+    if (!json["rope_scaling"].is_null()) json["rope_scaling"]["partial_rotary_factor"] = share;
+  };
+  return {name, read, write};
+}
+
+std::vector<ConfigKey> rope_keys() {
+  ConfigKey whole = partial_rotary_key("partial_rotary_factor", 1.0);
+  whole.read = [read = whole.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (config.rotary_dim != config.head_size()) reader.refuse("partial_rotary_factor", "expected 1");
+  };
+  whole.write = {};
+  return {rope_key(), whole};
+}
+
+}  // namespace zoo

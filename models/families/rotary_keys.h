@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/formats/config_keys.h"
+
+namespace zoo {
+
+// Keys of rotary positions.
+
+/// rope_theta and the scaling of rotary positions, as transformers 4 and 5 write them: the base is
+/// `rope_theta` at the top or inside `rope_parameters`; the scaling is `rope_scaling`, or `rope_parameters`
+/// with a rope_type of default, linear, llama3 or yarn.
+ConfigKey rope_key();
+
+/// The same for families whose heads rotate whole: another partial_rotary_factor than 1 is refused.
+std::vector<ConfigKey> rope_keys();
+
+/// The share of a head's dimensions that rotate, at the top under `name` or as partial_rotary_factor inside
+/// `rope_parameters`; `absent` without either.
+ConfigKey partial_rotary_key(const std::string& name, double absent);
+
+}  // namespace zoo

@@ -87,21 +87,11 @@ WeightTable weights(const C& config) {
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {two_norms ? "h.{}.ln_attn" : "h.{}.input_layernorm"}},
       {"stack.blocks.{}.feed_forward_norm", {two_norms ? "h.{}.ln_mlp" : "h.{}.post_attention_layernorm"}},
-      {"stack.blocks.{}.attention.qkv",     {"h.{}.self_attention.query_key_value"}, WeightLayout::kByHead,
-                                            query_key_value_rows(config), config.kv_heads()},
-      {"stack.blocks.{}.attention.out",     {"h.{}.self_attention.dense"}},
-      {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.dense_h_to_4h"}},
-      {"stack.blocks.{}.feed_forward.down", {"h.{}.mlp.dense_4h_to_h"}},
       {"stack.final_norm",                  {"ln_f"}},
   });
   // clang-format on
-  table.prefix = "transformer.";
-  table.unprefixed = table.of_heads = {"lm_head.", "score."};
-  if (config.tie_word_embeddings) {
-    table.tied = {{"lm_head.weight", "word_embeddings.weight"}};
-  } else {
-    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
-  }
+  add_weights_and_biases(table, joint_projections(config, "h.{}", "h.{}.self_attention"));
+  add_decoder_heads(table, config, "transformer.", "word_embeddings");
   return table;
 }
 

@@ -31,7 +31,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   config.num_heads = heads;
   config.num_kv_heads = heads / 2;
   config.intermediate_size = inner;
-  for (std::int64_t i = 0; i < layers; ++i) config.window_layers.push_back(has_window(i));
+  config.window_layers = by_layer(layers, has_window);
   return config;
 }
 

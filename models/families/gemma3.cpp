@@ -65,7 +65,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   config.intermediate_size = inner;
   config.sliding_window = 512;
   config.max_positions = 32768;
-  for (std::int64_t i = 0; i < layers; ++i) config.window_layers.push_back(has_window(i));
+  config.window_layers = by_layer(layers, has_window);
   return config;
 }
 

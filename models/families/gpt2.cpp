@@ -69,14 +69,8 @@ WeightTable weights(const C& config) {
       {"score.weight",                             {"score.weight"}},
   };
   // clang-format on
-  table.prefix = "transformer.";
   table.has_all_biases = true;
-  table.unprefixed = table.of_heads = {"lm_head.", "score."};
-  if (config.tie_word_embeddings) {
-    table.tied = {{"lm_head.weight", "wte.weight"}};
-  } else {
-    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
-  }
+  add_decoder_heads(table, config, "transformer.", "wte");
   // The causal mask, a buffer before transformers 4.31.
   table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
   return table;

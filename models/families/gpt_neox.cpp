@@ -69,21 +69,11 @@ WeightTable weights(const C& config) {
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"layers.{}.input_layernorm"}},
       {"stack.blocks.{}.feed_forward_norm", {"layers.{}.post_attention_layernorm"}},
-      {"stack.blocks.{}.attention.qkv",     {"layers.{}.attention.query_key_value"}, WeightLayout::kByHead,
-                                            query_key_value_rows(config), config.kv_heads()},
-      {"stack.blocks.{}.attention.out",     {"layers.{}.attention.dense"}},
-      {"stack.blocks.{}.feed_forward.up",   {"layers.{}.mlp.dense_h_to_4h"}},
-      {"stack.blocks.{}.feed_forward.down", {"layers.{}.mlp.dense_4h_to_h"}},
       {"stack.final_norm",                  {"final_layer_norm"}},
   });
   // clang-format on
-  table.prefix = "gpt_neox.";
-  table.unprefixed = table.of_heads = {"embed_out.", "score."};
-  if (config.tie_word_embeddings) {
-    table.tied = {{"embed_out.weight", "embed_in.weight"}};
-  } else {
-    table.names.push_back({"lm_head.weight", {"embed_out.weight"}});
-  }
+  add_weights_and_biases(table, joint_projections(config, "layers.{}", "layers.{}.attention"));
+  add_decoder_heads(table, config, "gpt_neox.", "embed_in", "embed_out");
   // Buffers of older releases.
   table.ignored = {"layers.{}.attention.bias", "layers.{}.attention.masked_bias",
                    "layers.{}.attention.rotary_emb.inv_freq"};

@@ -83,8 +83,7 @@ std::vector<ConfigKey> qwen_window_keys() {
         reader.get_bool("use_sliding_window", false) ? reader.get_int("sliding_window", 4096) : 0;
     // The default of layer_types, which stands after it.
     const std::int64_t first = reader.get_int("max_window_layers", 28);
-    config.window_layers.clear();
-    for (std::int64_t i = 0; i < config.num_layers; ++i) config.window_layers.push_back(i >= first);
+    config.window_layers = by_layer(config.num_layers, [&](std::int64_t i) { return i >= first; });
   };
   const auto write = [](const C& config, nlohmann::json& json) {
     json["use_sliding_window"] = config.sliding_window > 0;
@@ -149,13 +148,7 @@ WeightTable llama_weights(const TransformerConfig& config) {
       {"stack.blocks.{}.feed_forward.down.bias",   {"layers.{}.mlp.down_proj.bias"}},
   });
   // clang-format on
-  table.prefix = "model.";
-  table.unprefixed = table.of_heads = {"lm_head.", "score."};
-  if (config.tie_word_embeddings) {
-    table.tied = {{"lm_head.weight", "embed_tokens.weight"}};
-  } else {
-    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
-  }
+  add_decoder_heads(table, config, "model.", "embed_tokens");
   // Frequencies of the rotary positions, a buffer before transformers 4.32.
   table.ignored = {"layers.{}.self_attn.rotary_emb.inv_freq"};
   return table;

@@ -90,13 +90,7 @@ WeightTable weights(const C& config) {
       {"stack.final_norm",                  {"decoder.final_layer_norm"}},
   });
   // clang-format on
-  table.prefix = "model.";
-  table.unprefixed = table.of_heads = {"lm_head.", "score."};
-  if (config.tie_word_embeddings) {
-    table.tied = {{"lm_head.weight", "decoder.embed_tokens.weight"}};
-  } else {
-    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
-  }
+  add_decoder_heads(table, config, "model.", "decoder.embed_tokens");
   return table;
 }
 

@@ -18,9 +18,7 @@ std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
   const auto read = [by_default](const ConfigReader& reader, C& config) {
     if (!reader.has("layer_types")) {
-      if (by_default == nullptr) return;
-      config.window_layers.clear();
-      for (std::int64_t i = 0; i < config.num_layers; ++i) config.window_layers.push_back(by_default(i));
+      if (by_default != nullptr) config.window_layers = by_layer(config.num_layers, by_default);
       return;
     }
     config.window_layers.clear();
@@ -53,6 +51,35 @@ std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) 
   const std::int64_t width = config.num_heads * config.head_size();
   const std::int64_t kv_width = config.kv_heads() * config.head_size();
   return {width, kv_width, kv_width};
+}
+
+std::vector<WeightName> joint_projections(const TransformerConfig& config, const std::string& block,
+                                          const std::string& attention) {
+  return {{"stack.blocks.{}.attention.qkv",
+           {attention + ".query_key_value"},
+           WeightLayout::kByHead,
+           query_key_value_rows(config),
+           config.kv_heads()},
+          {"stack.blocks.{}.attention.out", {attention + ".dense"}},
+          {"stack.blocks.{}.feed_forward.up", {block + ".mlp.dense_h_to_4h"}},
+          {"stack.blocks.{}.feed_forward.down", {block + ".mlp.dense_4h_to_h"}}};
+}
+
+void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
+                       const std::string& embedding, const std::string& lm_head) {
+  table.prefix = prefix;
+  table.unprefixed = table.of_heads = {lm_head + ".", "score."};
+  if (config.tie_word_embeddings) {
+    table.tied = {{lm_head + ".weight", embedding + ".weight"}};
+  } else {
+    table.names.push_back({"lm_head.weight", {lm_head + ".weight"}});
+  }
+}
+
+std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has) {
+  std::vector<bool> layers;
+  for (std::int64_t i = 0; i < count; ++i) layers.push_back(has(i));
+  return layers;
 }
 
 }  // namespace zoo

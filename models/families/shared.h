@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "models/family.h"
 #include "models/formats/config_keys.h"
 
@@ -23,6 +25,19 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer) = nullptr);
 
 /// Rows of queries, keys and values in the weight that holds all three.
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config);
+
+/// Names for add_weights_and_biases() of projections that lie by head, as Megatron's checkpoints have them:
+/// ATTENTION.query_key_value and .dense, BLOCK.mlp.dense_h_to_4h and .dense_4h_to_h.
+std::vector<WeightName> joint_projections(const TransformerConfig& config, const std::string& block,
+                                          const std::string& attention);
+
+/// Adds a language model's output, `lm_head` in Hugging Face's names, tied to `embedding` if `config` says
+/// so, and sets what the names of a decoder's base model begin with.
+void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
+                       const std::string& embedding, const std::string& lm_head = "lm_head");
+
+/// Whether each of `count` layers has what `has` tells of the layer.
+std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has);
 
 /// NAMEForCausalLM, NAMEModel and NAMEForSequenceClassification.
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name);

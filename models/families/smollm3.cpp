@@ -20,19 +20,23 @@ C base() {
   return config;
 }
 
+// Of each group of so many layers, the last has no positions.
+std::vector<bool> all_but_every(std::int64_t interval, std::int64_t layers) {
+  return by_layer(layers, [&](std::int64_t i) { return (i + 1) % interval != 0; });
+}
+
 // no_rope_layers has 1 for a layer with rotary positions and 0 for one without.
 void read_rotary_layers(const ConfigReader& reader, C& config) {
-  config.rotary_layers.clear();
   const std::int64_t interval = reader.get_int("no_rope_layer_interval", 4);
   if (interval <= 0) reader.refuse("no_rope_layer_interval", "expected a positive number");
   if (!reader.has("no_rope_layers")) {
-    for (std::int64_t i = 0; i < config.num_layers; ++i)
-      config.rotary_layers.push_back((i + 1) % interval != 0);
+    config.rotary_layers = all_but_every(interval, config.num_layers);
     return;
   }
   const nlohmann::json& layers = reader.at("no_rope_layers");
   if (!layers.is_array() || static_cast<std::int64_t>(layers.size()) != config.num_layers)
     reader.refuse("no_rope_layers", "expected a list of 0 or 1 for each layer");
+  config.rotary_layers.clear();
   for (const nlohmann::json& layer : layers) {
     if (layer != 0 && layer != 1) reader.refuse("no_rope_layers", "expected a list of 0 or 1 for each layer");
     config.rotary_layers.push_back(layer == 1);
@@ -53,7 +57,7 @@ C smollm3_3b() {
   config.intermediate_size = 11008;
   config.max_positions = 65536;
   config.rope_theta = 5e6;
-  for (std::int64_t i = 0; i < config.num_layers; ++i) config.rotary_layers.push_back((i + 1) % 4 != 0);
+  config.rotary_layers = all_but_every(4, config.num_layers);
   return config;
 }
 

@@ -38,8 +38,8 @@ struct Evaluation {
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
-  virtual void on_iteration(std::int64_t /*done*/) {
-  }  // also at the start, with the iterations of earlier runs
+  /// Also at the start, with the iterations of earlier runs.
+  virtual void on_iteration(std::int64_t /*done*/) {}
   virtual void on_evaluation_step(std::int64_t /*done*/, std::int64_t /*all*/) {}
   virtual void on_metrics(const Metrics&) {}
   virtual void on_evaluation(const Evaluation&) {}

@@ -1,15 +1,13 @@
 #include "models/heads/vocabulary.h"
 
-#include <ATen/ops/tanh.h>
-
+#include "models/ops/activation.h"
 #include "models/ops/linear.h"
 #include "models/ops/vocabulary_loss.h"
 
 namespace zoo {
 
 at::Tensor VocabularyHead::logits(const at::Tensor& hidden) const {
-  const at::Tensor projected = ops::linear(scaled(hidden), weight, bias);
-  return softcap > 0 ? at::tanh(projected / softcap) * softcap : projected;
+  return zoo::softcap(ops::linear(scaled(hidden), weight, bias), softcap);
 }
 
 at::Tensor VocabularyHead::loss(const at::Tensor& hidden, const at::Tensor& labels,

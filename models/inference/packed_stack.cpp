@@ -1,65 +1,41 @@
 #include "models/inference/packed_stack.h"
 
 #include <algorithm>
-#include <array>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 
+#include "data/base/lines.h"
 #include "models/layers/attention/relative_positions.h"
 #include "models/layers/features.h"
 
 namespace zoo::inference {
 namespace {
 
-constexpr std::array<std::string_view, 35> kFeatures{"shape = encoder",
-                                                     "type_vocab_size",
-                                                     "embedding_size",
-                                                     "norm = rms_norm",
-                                                     "norm = rms_norm_plus_one",
-                                                     "norm_placement = post",
-                                                     "norm_placement = sandwich",
-                                                     "norm_placement = branch_end",
-                                                     "sublayer_order = parallel",
-                                                     "sublayer_order = parallel_one_norm",
-                                                     "position = none",
-                                                     "position = sinusoidal",
-                                                     "position = t5_buckets",
-                                                     "position = rotary",
-                                                     "position = alibi",
-                                                     "position_count",
-                                                     "position_offset",
-                                                     "rope_theta",
-                                                     "rope_scaling",
-                                                     "rotary_dim",
-                                                     "window_rope_theta",
-                                                     "rotary_layers",
-                                                     "relative_buckets",
-                                                     "relative_max_distance",
-                                                     "activation",
-                                                     "sliding_window",
-                                                     "window_layers",
-                                                     "query_key_norm",
-                                                     "attention_softcap",
-                                                     "cross_attention",
-                                                     "sharing",
-                                                     "embedding_scale",
-                                                     "logits_scale",
-                                                     "logits_softcap",
-                                                     "embedding_norm"};
+// clang-format off
+constexpr std::string_view kFeatures[] = {
+    "shape = encoder", "type_vocab_size", "embedding_size", "norm = rms_norm", "norm = rms_norm_plus_one",
+    "norm_placement = post", "norm_placement = sandwich", "norm_placement = branch_end",
+    "sublayer_order = parallel", "sublayer_order = parallel_one_norm", "position = none",
+    "position = sinusoidal", "position = t5_buckets", "position = rotary", "position = alibi",
+    "position_count", "position_offset", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
+    "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
+    "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
+    "logits_scale", "logits_softcap", "embedding_norm",
+};
+// clang-format on
 
 bool has_relative_bias(const TransformerConfig& config) {
   return config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
 }
 
 std::string missing(const TransformerConfig& config) {
-  std::string features = missing_features(config, kFeatures);
+  std::vector<std::string> features = missing_features(config, kFeatures);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
-    features += (features.empty() ? "" : ", ") + ("activation = " + std::string(name_of(config.activation)));
+    features.push_back("activation = " + std::string(name_of(config.activation)));
   if (config.shape == Shape::kEncoder && config.sliding_window > 0)
-    features +=
-        (features.empty() ? "" : ", ") + ("sliding_window = " + std::to_string(config.sliding_window));
-  return features;
+    features.push_back("sliding_window = " + std::to_string(config.sliding_window));
+  return joined(features);
 }
 
 }  // namespace
@@ -149,6 +125,7 @@ void PackedStack::prepare_tables(std::size_t positions) {
   if (rotary) {
     const std::int64_t pairs = config_.rotary_size() / 2;
     for (const bool window : {false, true}) {
+      if (window && config_.sliding_window == 0) break;
       const RotaryTable table = RotaryTable::make(at::arange(count), config_, window);
       angles_[window] = {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
     }
@@ -176,9 +153,9 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   workspace.sums.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(std::int32_t));
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
-  if (config_.norm_placement == NormPlacement::kSandwich ||
-      config_.norm_placement == NormPlacement::kBranchEnd ||
-      config_.sublayer_order != SublayerOrder::kSequential)
+  const Layer& layer = layers_.front();
+  if (config_.sublayer_order != SublayerOrder::kSequential || !layer.attention_norms.branch_end.empty() ||
+      !layer.feed_forward_norms.branch_end.empty())
     workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   std::size_t positions = 0;

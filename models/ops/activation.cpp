@@ -109,4 +109,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
   }
 }
 
+at::Tensor softcap(const at::Tensor& x, double cap) {
+  return cap > 0 ? at::tanh(x / cap) * cap : x;
+}
+
 }  // namespace zoo

@@ -52,4 +52,7 @@ kernels::Pointwise pointwise(Activation activation);
 /// activation(x), elementwise. A gated unit takes gate and value side by side, [*, 2F], and returns [*, F].
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
+/// c tanh(x / c), between -c and c; x for a cap c of 0.
+at::Tensor softcap(const at::Tensor& x, double cap);
+
 }  // namespace zoo

@@ -9,9 +9,9 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tanh.h>
 
 #include "models/kernels/attention/short_attention.h"
+#include "models/ops/activation.h"
 #include "models/ops/dropout.h"
 
 namespace zoo::ops {
@@ -23,7 +23,7 @@ at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const Atte
   if (options.relative_keys.defined())
     scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
   scores = scores * options.scale;
-  if (options.softcap > 0) scores = at::tanh(scores / options.softcap) * options.softcap;
+  scores = softcap(scores, options.softcap);
   if (mask.causal) {
     const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());

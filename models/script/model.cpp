@@ -1,8 +1,7 @@
 #include "models/script/model.h"
 
-#include <array>
-
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/features.h"
 #include "models/script/decoding.h"
@@ -46,7 +45,7 @@ constexpr std::string_view kGivenPositions =
     R"(if position_ids is not None:
         x = x + self.position.forward(position_ids + $offset)
     else:
-        x = x + torch.slice(self.position.weight, 0, past + $offset, end + $offset))";
+        $all)";
 
 constexpr std::string_view kPositionsAfterPadding =
     R"(kept = torch.ne(ids, $pad).to($long)
@@ -66,17 +65,18 @@ ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerCo
       part.buffers.emplace_back("sinusoids", embeddings.position_table());
     }
     const std::string offset = std::to_string(config.position_offset);
+    const std::string all = fill(
+        kAllPositions, {{"table", learned ? "self.position.weight" : "self.sinusoids"}, {"offset", offset}});
     switch (config.position_count) {
       case PositionCount::kAll:
-        positions = fill(kAllPositions, {{"table", learned ? "self.position.weight" : "self.sinusoids"},
-                                         {"offset", offset}});
+        positions = all;
         break;
       case PositionCount::kNotPadding:
         positions =
             fill(kPositionsAfterPadding, {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
         break;
       case PositionCount::kNotMasked:
-        positions = fill(kGivenPositions, {{"offset", offset}});
+        positions = fill(kGivenPositions, {{"offset", offset}, {"all", all}});
         break;
     }
   }
@@ -245,50 +245,26 @@ ScriptPart two_stacks(const ModelParts& parts, const TransformerConfig& config) 
   return part;
 }
 
-constexpr std::array<std::string_view, 36> kFeatures{"shape = encoder",
-                                                     "shape = encoder-decoder",
-                                                     "type_vocab_size",
-                                                     "embedding_size",
-                                                     "norm = rms_norm",
-                                                     "norm = rms_norm_plus_one",
-                                                     "norm_placement = post",
-                                                     "norm_placement = sandwich",
-                                                     "norm_placement = branch_end",
-                                                     "sublayer_order = parallel",
-                                                     "sublayer_order = parallel_one_norm",
-                                                     "position = none",
-                                                     "position = sinusoidal",
-                                                     "position = t5_buckets",
-                                                     "position = rotary",
-                                                     "position = alibi",
-                                                     "position_count",
-                                                     "position_offset",
-                                                     "rope_theta",
-                                                     "rope_scaling",
-                                                     "rotary_dim",
-                                                     "window_rope_theta",
-                                                     "rotary_layers",
-                                                     "relative_buckets",
-                                                     "relative_max_distance",
-                                                     "activation",
-                                                     "sliding_window",
-                                                     "window_layers",
-                                                     "query_key_norm",
-                                                     "attention_softcap",
-                                                     "cross_attention",
-                                                     "sharing",
-                                                     "embedding_scale",
-                                                     "logits_scale",
-                                                     "logits_softcap",
-                                                     "embedding_norm"};
+// clang-format off
+constexpr std::string_view kFeatures[] = {
+    "shape = encoder", "shape = encoder-decoder", "type_vocab_size", "embedding_size", "norm = rms_norm",
+    "norm = rms_norm_plus_one", "norm_placement = post", "norm_placement = sandwich",
+    "norm_placement = branch_end", "sublayer_order = parallel", "sublayer_order = parallel_one_norm",
+    "position = none", "position = sinusoidal", "position = t5_buckets", "position = rotary",
+    "position = alibi", "position_count", "position_offset", "rope_theta", "rope_scaling", "rotary_dim",
+    "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
+    "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",
+    "embedding_scale", "logits_scale", "logits_softcap", "embedding_norm",
+};
+// clang-format on
 
 }  // namespace
 
 ScriptPart model_part(const Model& model) {
   const ModelParts parts = model.parts();
   if (!parts.embeddings) throw Error("a model of this family cannot be written as TorchScript");
-  const std::string missing = missing_features(model.config(), kFeatures);
-  if (!missing.empty()) throw Error("TorchScript has no text for ", missing);
+  const std::vector<std::string> missing = missing_features(model.config(), kFeatures);
+  if (!missing.empty()) throw Error("TorchScript has no text for ", joined(missing));
   return parts.encoder && parts.decoder ? two_stacks(parts, model.config())
                                         : one_stack(parts, model.config());
 }

@@ -32,8 +32,8 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
     if (!session.has_encoder()) printer.print_given(prompts[prompt]);
     return printer;
   };
-  std::optional<RowPrinter>
-      first;  // begun with the first token: options that do not fit the model print no prompt
+  // Begun with the first token, so that options that do not fit the model print no prompt.
+  std::optional<RowPrinter> first;
   const GenerationResult result = generate(model, prompts, options, [&](const NewToken& token) {
     if (token.row != 0) return true;
     if (!first) first.emplace(begin(0));

@@ -26,12 +26,7 @@ TransformerConfig small_llama() {
 }
 
 std::shared_ptr<Model> random_llama(const TransformerConfig& config, std::uint64_t seed) {
-  auto model = build_model(find_family("llama"), config, Head::kCausalLm, seed);
-  const at::NoGradGuard no_grad;
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  for (at::Tensor& parameter : model->parameters()) parameter.normal_(0.0, 0.4, generator);
-  model->eval();
-  return model;
+  return test::random_model("llama", config, Head::kCausalLm, seed);
 }
 
 nlohmann::json whole_config() {

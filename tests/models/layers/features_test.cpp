@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "data/base/lines.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -18,7 +19,7 @@ TEST_CASE("a plain transformer of any size has no feature that an engine could l
   config.num_kv_heads = 1;
   config.dropout = 0.1;
   config.qkv_bias = false;
-  CHECK(missing_features(config, {}) == "");
+  CHECK(missing_features(config, {}).empty());
 }
 
 TEST_CASE("features that an engine does not name are missing, with their values") {
@@ -26,10 +27,10 @@ TEST_CASE("features that an engine does not name are missing, with their values"
   config.position = PositionKind::kRotary;
   config.rope_theta = 100.0;
   config.activation = Activation::kSilu;
-  CHECK(missing_features(config, kKnown) == "");
+  CHECK(missing_features(config, kKnown).empty());
   config.position = PositionKind::kAlibi;
   config.norm_placement = NormPlacement::kSandwich;
   config.attention_softcap = 2.5;
-  CHECK(missing_features(config, kKnown) ==
+  CHECK(joined(missing_features(config, kKnown)) ==
         "norm_placement = sandwich, position = alibi, attention_softcap = 2.5");
 }

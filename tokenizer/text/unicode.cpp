@@ -36,6 +36,7 @@ std::uint32_t category(char32_t c) {
     case 0x111C9:
       return U_GC_PO_MASK;
     case 0x1734:
+    case 0x1171E:
       return U_GC_MN_MASK;
     case 0x1885:
     case 0x1886:

@@ -14,9 +14,10 @@ struct Component {
   const char* name;
 };
 // In the order in which tables show them. Of several that fit a parameter the first counts.
-constexpr std::array<Component, 33> kComponents{{
+constexpr std::array<Component, 35> kComponents{{
     {"embeddings.token.", "token embedding"},
     {"embeddings.position.", "position embedding"},
+    {"decoder_embeddings.position.", "position embedding"},
     {"embeddings.token_type.", "token type embedding"},
     {"embeddings.projection.", "embedding projection"},
     {"embed.", "token embedding"},
@@ -33,6 +34,7 @@ constexpr std::array<Component, 33> kComponents{{
     {"qkv.", "attention"},
     {"stack.blocks.feed_forward.", "feed-forward"},
     {"embeddings.norm.", "norms"},
+    {"decoder_embeddings.norm.", "norms"},
     {"stack.", "norms"},
     {"pooler.", "pooler"},
     {"prediction_dense.", "masked-lm head"},

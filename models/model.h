@@ -19,7 +19,8 @@ namespace zoo {
 struct ModelInputs {
   at::Tensor input_ids;          // [B, T]
   at::Tensor attention_mask;     // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
-  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … after the cached ones
+  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … after the cached ones. Of an
+                                 // encoder-decoder those of the decoder's ids
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions
@@ -82,7 +83,9 @@ struct HeadParts {
 /// Parts of a model, for engines that run its weights in their own way (packed inference, TorchScript).
 /// Without embeddings, no engine supports the model.
 struct ModelParts {
-  std::shared_ptr<EmbeddingsImpl> embeddings;  // of all stacks
+  std::shared_ptr<EmbeddingsImpl> embeddings;
+  /// Of an encoder-decoder's decoder: those of the encoder, or of the same token table.
+  std::shared_ptr<EmbeddingsImpl> decoder_embeddings;
   std::shared_ptr<TransformerStackImpl> encoder, decoder;
   HeadParts head;
   HeadParts sentence_head;  // beside it, of a pretraining head

@@ -12,10 +12,11 @@
 
 namespace zoo {
 
-// Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's.
+// Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's, mT5 in T5's.
 Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
 Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon();
-Family t5(), bert(), roberta(), xlm_roberta(), distilbert(), albert();
+Family t5(), mt5(), bart(), mbart(), pegasus(), marian(), bert(), roberta(), xlm_roberta(), distilbert(),
+    albert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
 namespace {
@@ -35,9 +36,10 @@ struct Relatives {
   std::string_view nearest, theirs;
 };
 constexpr Relatives kRelatives[]{
-    {"t5",
-     " bart bigbird_pegasus blenderbot led longt5 m2m_100 marian mbart mt5 pegasus switch_transformers "
-     "umt5 "},
+    {"t5", " longt5 switch_transformers umt5 "},
+    {"bart", " blenderbot-small led plbart "},
+    {"mbart", " blenderbot m2m_100 "},
+    {"pegasus", " bigbird_pegasus pegasus_x "},
     {"bert", " convbert deberta deberta-v2 electra ernie mobilebert modernbert mpnet nomic_bert xlnet "},
     {"roberta", " camembert longformer "},
     {"xlm-roberta", " xlm xlm-roberta-xl "},
@@ -74,6 +76,11 @@ const std::vector<Family>& families() {
       bloom(),
       falcon(),
       t5(),
+      mt5(),
+      bart(),
+      mbart(),
+      pegasus(),
+      marian(),
       bert(),
       roberta(),
       xlm_roberta(),

@@ -144,6 +144,7 @@ std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) 
   for (const WeightName& name : expand_layers(table.names, checkpoint.config.num_layers)) {
     for (const std::string& part : name.theirs) {
       const std::string source_name = source_names.stored(part), target_name = with_prefix(as_written, part);
+      if (name.optional) compared.insert(target_name);
       if (loaded.count(source_name) == 0) continue;
       if (!written.contains(target_name)) throw Error(target, ": the tensor ", target_name, " is missing");
       const at::Tensor found = written.tensor(target_name);

@@ -1,6 +1,7 @@
 #include "models/checkpoint/weights.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -23,7 +24,21 @@ bool is_bias(const std::string& name) {
 }
 
 std::string weight_beside(const std::string& bias) {
-  return bias.substr(0, bias.size() - 4) + "weight";
+  return is_bias(bias) ? bias.substr(0, bias.size() - 4) + "weight" : "";
+}
+
+// Parameters, and buffers that checkpoints may hold.
+std::map<std::string, at::Tensor> weights_of(const Model& model) {
+  std::map<std::string, at::Tensor> weights;
+  for (const auto& entry : model.named_parameters()) weights.emplace(entry.key(), entry.value());
+  for (const auto& entry : model.named_buffers()) weights.emplace(entry.key(), entry.value());
+  return weights;
+}
+
+template <class Weights>
+auto* find(Weights& weights, const std::string& name) {
+  const auto found = weights.find(name);
+  return found == weights.end() ? nullptr : &found->second;
 }
 
 // Rows of the parameter that each name holds.
@@ -56,7 +71,7 @@ class Matcher {
       : table_(table),
         files_(files),
         options_(options),
-        parameters_(model.named_parameters()),
+        weights_(weights_of(model)),
         layers_(model.config().num_layers),
         names_(table, files) {}
 
@@ -65,13 +80,12 @@ class Matcher {
   LoadReport match() {
     std::set<std::string> of_other_heads;
     for (const WeightName& name : expand_layers(table_.names, layers_)) {
-      const at::Tensor* parameter = parameters_.find(name.ours);
-      if (parameter != nullptr) {
-        check_shapes(name, *parameter);
+      if (const at::Tensor* weight = find(weights_, name.ours)) {
+        check_shapes(name, *weight);
       } else if (is_of_a_head(table_, name.theirs.front())) {
         for (const std::string& theirs : name.theirs) of_other_heads.insert(stored(theirs));
       } else if (table_.has_all_biases && is_bias(name.ours) &&
-                 parameters_.contains(weight_beside(name.ours))) {
+                 find(weights_, weight_beside(name.ours)) != nullptr) {
         for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
       }
     }
@@ -93,6 +107,7 @@ class Matcher {
       const std::string key = stored(theirs);
       seen_.insert(key);
       if (!files_.contains(key)) {
+        if (name.optional) continue;
         const bool fresh = options_.may_lack_head && is_of_a_head(table_, theirs);
         (fresh ? report_.fresh : report_.missing).push_back(key);
         continue;
@@ -151,7 +166,7 @@ class Matcher {
   const WeightTable& table_;
   const WeightFiles& files_;
   WeightOptions options_;
-  torch::OrderedDict<std::string, at::Tensor> parameters_;
+  std::map<std::string, at::Tensor> weights_;
   std::int64_t layers_;
   StoredNames names_;
   std::set<std::string> seen_;
@@ -206,14 +221,15 @@ LoadReport load_weights(Model& model, const WeightTable& table, const WeightFile
   Matcher matcher(model, table, files, options);
   LoadReport report = matcher.match();
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
-  auto parameters = model.named_parameters();
+  std::map<std::string, at::Tensor> weights = weights_of(model);
   const at::NoGradGuard no_grad;
   for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
-    at::Tensor* parameter = parameters.find(name.ours);
+    at::Tensor* weight = find(weights, name.ours);
     // If the files lack part of a head, that whole part is newly initialised.
-    if (parameter == nullptr || !files.contains(matcher.stored(name.theirs.front()))) continue;
-    parameter->set_data(read_weight(name, matcher, files, options));
+    if (weight == nullptr || !files.contains(matcher.stored(name.theirs.front()))) continue;
+    weight->set_data(read_weight(name, matcher, files, options));
   }
+  for (auto& entry : model.named_buffers()) entry.value().set_data(entry.value().to(options.dtype));
   return report;
 }
 
@@ -230,15 +246,15 @@ NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, con
 }
 
 NamedTensors export_weights(const Model& model, const WeightTable& table) {
-  const auto parameters = model.named_parameters();
+  std::map<std::string, at::Tensor> weights = weights_of(model);
   NamedTensors tensors;
   for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor weight;
-    if (const at::Tensor* parameter = parameters.find(name.ours)) {
-      weight = parameter->detach();
-    } else if (table.has_all_biases && is_bias(name.ours) && parameters.contains(weight_beside(name.ours))) {
-      const at::Tensor& beside = parameters[weight_beside(name.ours)];
-      weight = at::zeros({beside.size(0)}, beside.options().requires_grad(false));
+    const at::Tensor* beside = find(weights, weight_beside(name.ours));
+    if (const at::Tensor* found = find(weights, name.ours)) {
+      weight = found->detach();
+    } else if (table.has_all_biases && is_bias(name.ours) && beside != nullptr) {
+      weight = at::zeros({beside->size(0)}, beside->options().requires_grad(false));
     } else {
       continue;
     }

@@ -1,22 +1,22 @@
 #pragma once
 
 #include "models/family.h"
+#include "models/heads/vocabulary.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/encoder_decoder_stack.h"
 #include "models/model.h"
 
 namespace zoo {
 
-/// An encoder-decoder (Vaswani et al., 2017) whose two stacks share their embeddings, as T5 (Raffel et al.,
-/// 2020):
+/// An encoder-decoder (Vaswani et al., 2017) whose two stacks share their token embedding; each has positions
+/// and a norm of embeddings of its own, if the configuration has those:
 ///   base         hidden states alone
 ///   seq2seq-lm   logits = (hidden * config.output_scale()) W^T, where W is the token embedding when
-///                config.tie_word_embeddings
+///                config.tie_word_embeddings, plus output_bias if config.output_bias
 /// The decoder's ids are given, or are the labels shifted right.
 class EncoderDecoderModel : public Model {
  public:
-  /// Throws c10::Error if the configuration is invalid or not an encoder-decoder's, for a position table
-  /// (each stack would need one), and for another head.
+  /// Throws c10::Error if the configuration is invalid or not an encoder-decoder's, and for another head.
   EncoderDecoderModel(const TransformerConfig& config, Head head);
 
   ModelOutput forward(const ModelInputs& inputs) override;
@@ -24,14 +24,16 @@ class EncoderDecoderModel : public Model {
   ModelParts parts() const override;
 
   Embeddings embeddings{nullptr};
+  Embeddings decoder_embeddings{nullptr};  // `embeddings` itself if the stacks differ in nothing
   EncoderDecoderStack stack{nullptr};
   Linear lm_head{nullptr};  // empty for tied and bare models
+  at::Tensor output_bias;   // [1, V]; undefined without one
 
  private:
   at::Tensor decoder_ids(const ModelInputs& inputs) const;
   /// Fills logits and loss from output.last_hidden_state.
   void apply_head(const ModelInputs& inputs, ModelOutput& output) const;
-  const at::Tensor& output_weight() const;
+  VocabularyHead vocabulary_head() const;
 
   Head head_;
 };

@@ -1,7 +1,8 @@
 // T5 1.0 and 1.1 (Raffel et al., 2020): an encoder and a decoder that share their token embedding. RMSNorm
 // before the sublayers, relative positions as a learned bias of the scores (one table a stack), no biases
 // elsewhere, and unscaled attention, whose factor is in the initial weights. Version 1.1 has a gated
-// feed-forward and an output projection of its own, whose input is not scaled.
+// feed-forward and an output projection of its own, whose input is not scaled. mT5 (Xue et al., 2021) is
+// version 1.1 in 101 languages.
 
 #include <optional>
 
@@ -43,7 +44,8 @@ C base() {
 // approximation.
 void read_feed_forward(const ConfigReader& reader, C& config) {
   const char *projection = "feed_forward_proj", *inner = "dense_act_fn", *gated = "is_gated_act";
-  const std::string said = reader.get_string(projection, "relu");
+  const bool is_gated_base = config.activation == Activation::kGeGluTanh;
+  const std::string said = reader.get_string(projection, is_gated_base ? "gated-gelu" : "relu");
   const bool says_gated = said.starts_with("gated-");
   std::string name = says_gated ? said.substr(6) : said;
   if (said == "gated-gelu") name = "gelu_new";
@@ -65,15 +67,18 @@ void write_feed_forward(const C& config, nlohmann::json& json) {
   if (config.activation == Activation::kGeGlu) json["dense_act_fn"] = name;
 }
 
-void read_shape(const ConfigReader& reader, C& config) {
-  if (reader.has("architectures") && reader.at("architectures") == nlohmann::json{"T5EncoderModel"})
-    config.shape = Shape::kEncoder;
-}
-
-void write_shape(const C& config, nlohmann::json& json) {
-  const bool encoder = config.shape == Shape::kEncoder;
-  json["is_encoder_decoder"] = !encoder;
-  if (encoder) json["architectures"] = {"T5EncoderModel"};
+// The class tells an encoder alone.
+ConfigKey shape_key(const std::string& encoder_class) {
+  const auto read = [=](const ConfigReader& reader, C& config) {
+    if (reader.has("architectures") && reader.at("architectures") == nlohmann::json{encoder_class})
+      config.shape = Shape::kEncoder;
+  };
+  const auto write = [=](const C& config, nlohmann::json& json) {
+    const bool encoder = config.shape == Shape::kEncoder;
+    json["is_encoder_decoder"] = !encoder;
+    if (encoder) json["architectures"] = {encoder_class};
+  };
+  return {"architectures", read, write};
 }
 
 void read_decoder_layers(const ConfigReader& reader, C& config) {
@@ -110,10 +115,10 @@ void write_output(const C& config, nlohmann::json& json) {
   if (scaled != config.tie_word_embeddings) json["scale_decoder_outputs"] = scaled;
 }
 
-ConfigKeys keys() {
-  return {"T5",
+ConfigKeys keys(const char* family, const ConfigKey& output) {
+  return {family,
           {
-              {"architectures", read_shape, write_shape},
+              shape_key(family + std::string("EncoderModel")),
               required_key("vocab_size", &C::vocab_size),
               required_key("d_model", &C::hidden_size),
               optional_key("d_kv", &C::head_dim),
@@ -131,7 +136,7 @@ ConfigKeys keys() {
                                             &C::activation_dropout, &C::final_dropout}),
               pad_token_key(),
               {"decoder_start_token_id", read_decoder_start, write_decoder_start},
-              {"tie_word_embeddings", read_output, write_output},
+              output,
           }};
 }
 
@@ -236,6 +241,19 @@ C v1_1(C config) {
   return config;
 }
 
+C mt5_base() {
+  C config = v1_1(base());
+  config.tie_word_embeddings = true;
+  config.decoder_start_token_id = 0;
+  return config;
+}
+
+C mt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = v1_1(sized(hidden, layers, heads, inner));
+  config.vocab_size = 250112;
+  return config;
+}
+
 C tiny() {
   C config = v1_1(sized(128, 3, 4, 256));
   config.head_dim = 32;
@@ -255,7 +273,7 @@ Family t5() {
                 {Head::kBase, "T5Model"},
                 {Head::kBase, "T5EncoderModel"}},
       .base = base(),
-      .keys = keys(),
+      .keys = keys("T5", {"tie_word_embeddings", read_output, write_output}),
       .presets = {{"t5-small", "T5 small", sized(512, 6, 8, 2048)},
                   {"t5-base", "T5 base", sized(768, 12, 12, 3072)},
                   {"t5-large", "T5 large", sized(1024, 24, 16, 4096)},
@@ -263,6 +281,24 @@ Family t5() {
                   {"t5-v1_1-base", "T5 1.1 base", v1_1(sized(768, 12, 12, 2048))},
                   {"t5-v1_1-large", "T5 1.1 large", v1_1(sized(1024, 24, 16, 2816))},
                   {"t5-tiny", "T5 1.1 for trying out on a CPU", tiny()}},
+      .build = build,
+      .weight_table = weights,
+      .complete_config = complete_config,
+  };
+}
+
+Family mt5() {
+  return {
+      .model_type = "mt5",
+      .description = "mT5 (Xue et al., 2021): multilingual T5 1.1",
+      .heads = {{Head::kSeq2SeqLm, "MT5ForConditionalGeneration"},
+                {Head::kBase, "MT5Model"},
+                {Head::kBase, "MT5EncoderModel"}},
+      .base = mt5_base(),
+      .keys = keys("MT5", optional_key("tie_word_embeddings", &C::tie_word_embeddings)),
+      .presets = {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
+                  {"mt5-base", "mT5 base", mt5_sized(768, 12, 12, 2048)},
+                  {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}},
       .build = build,
       .weight_table = weights,
       .complete_config = complete_config,

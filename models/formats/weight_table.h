@@ -25,6 +25,7 @@ struct WeightName {
   /// Rows of each of several names; empty: all have the same number.
   std::vector<std::int64_t> rows = {};
   std::int64_t groups = 0;  // of kByHead
+  bool optional = false;    // a file may lack it: the model then keeps its own numbers
 };
 
 /// All weight names of a family.

@@ -175,6 +175,10 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   const std::int64_t past = cache_.length(), end = past + ids.size(1);
   ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
   const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
+  if (mask.defined()) {
+    // Positions of padding have no meaning, but must be valid.
+    inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
+  }
   if (source_.ids.defined()) {
     inputs.input_ids = source_.ids;
     inputs.attention_mask = source_.mask;
@@ -188,10 +192,6 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   }
   inputs.input_ids = ids.to(device());
   inputs.attention_mask = mask;
-  if (mask.defined()) {
-    // Positions of padding have no meaning, but must be valid.
-    inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
-  }
   const ModelOutput output = model_.forward(inputs);
   if (keeps_hidden_) hidden_ = output.last_hidden_state;
   return output.logits;

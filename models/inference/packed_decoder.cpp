@@ -1,7 +1,5 @@
 #include "models/inference/packed_decoder.h"
 
-#include <ATen/ops/from_blob.h>
-
 #include "models/inference/packed_session.h"
 #include "models/layers/embeddings.h"
 
@@ -9,43 +7,21 @@ namespace zoo {
 namespace inference {
 namespace {
 
-// Adds a table's row to x, or copies it there.
-template <bool kAdds>
-void read_row(const at::Tensor& table, std::int64_t row, float* x) {
-  const std::int64_t width = table.size(1);
-  const auto take = [&](const auto* from) {
-    from += row * table.stride(0);
-    for (std::int64_t i = 0; i < width; ++i) {
-      const auto value = static_cast<float>(from[i]);
-      x[i] = kAdds ? x[i] + value : value;
-    }
-  };
-  switch (table.scalar_type()) {
-    case at::kFloat:
-      return take(table.const_data_ptr<float>());
-    case at::kBFloat16:
-      return take(table.const_data_ptr<at::BFloat16>());
-    case at::kHalf:
-      return take(table.const_data_ptr<at::Half>());
-    default:
-      TORCH_CHECK(false, "an embedding of ", table.scalar_type(), " cannot be read");
-  }
-}
-
-at::Tensor rows_of(const at::Tensor& table) {
-  return table.stride(1) == 1 ? table.detach() : table.detach().contiguous();
+const EmbeddingsImpl& decoder_embeddings(const ModelParts& parts) {
+  TORCH_CHECK(parts.generates(), "only a language model can be packed");
+  return parts.decoder_embeddings ? *parts.decoder_embeddings : *parts.embeddings;
 }
 
 }  // namespace
 
-PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_(model.config()) {
+PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
+    : config_(model.config()), embeddings_(decoder_embeddings(model.parts()), config_) {
   const ModelParts parts = model.parts();
-  TORCH_CHECK(parts.generates(), "only a language model can be packed");
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
-  token_embedding_ = rows_of(parts.embeddings->token->weight);
-  if (config_.has_position_table()) position_embedding_ = rows_of(parts.embeddings->position_table());
-  if (parts.embeddings->norm) embedding_norm_ = parts.embeddings->norm.ptr();
-  if (parts.encoder) encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
+  if (parts.encoder) {
+    encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
+    encoder_embeddings_.emplace(*parts.embeddings, config_);
+  }
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
   head_ = PackedLinear(parts.head.weight, parts.head.bias, options.weights);
 }
@@ -59,28 +35,6 @@ std::size_t PackedDecoder::cache_bytes_per_token() const {
   const std::size_t panel = kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs) +
                             kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
   return shape.layers * shape.heads * panel / kernels::kPanelOutputs;
-}
-
-void PackedDecoder::embed(std::int64_t id, std::size_t position, float* x) const {
-  TORCH_CHECK(id >= 0 && id < token_embedding_.size(0), "the id ", id, " is outside the vocabulary of ",
-              token_embedding_.size(0), " ids");
-  read_row<false>(token_embedding_, id, x);
-  if (config_.token_scale() != 1.0) {
-    const auto scale = static_cast<float>(config_.token_scale());
-    for (std::int64_t i = 0; i < config_.hidden_size; ++i) x[i] *= scale;
-  }
-  add_position(position, x);
-  if (!embedding_norm_) return;
-  at::Tensor row = at::from_blob(x, {config_.hidden_size}, at::kFloat);
-  row.copy_(embedding_norm_->forward(row));
-}
-
-void PackedDecoder::add_position(std::size_t position, float* x) const {
-  if (!position_embedding_.defined()) return;
-  const std::int64_t row = config_.position_offset + static_cast<std::int64_t>(position);
-  TORCH_CHECK(row < position_embedding_.size(0), "position ", position, " is outside the model's ",
-              config_.max_positions, " positions");
-  read_row<true>(position_embedding_, row, x);
 }
 
 void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {
@@ -97,7 +51,8 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
                                        .rows = prepared,
                                        .row_count = rows,
                                        .result = result,
-                                       .result_row = head_.weight().outputs};
+                                       .result_row = head_.weight().outputs,
+                                       .bias = head_.bias()};
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
     const Team::Part own = team.part_of(rows);
@@ -128,12 +83,7 @@ bool can_pack(const Model& model) {
   using inference::PackedStack;
   const ModelParts parts = model.parts();
   if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
-  // embed() has no segments and no projection.
-  const EmbeddingsImpl& embeddings = *parts.embeddings;
-  if (embeddings.token_type || embeddings.projection ||
-      model.config().position_count == PositionCount::kNotPadding) {
-    return false;
-  }
+  if (!inference::PackedEmbeddings::supports(*parts.embeddings, model.config())) return false;
   return PackedStack::supports(*parts.decoder) && (!parts.encoder || PackedStack::supports(*parts.encoder));
 }
 

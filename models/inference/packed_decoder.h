@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "models/generation/decoding_session.h"
+#include "models/inference/packed_embeddings.h"
 #include "models/inference/packed_stack.h"
 #include "models/model.h"
 
@@ -10,8 +12,7 @@ namespace zoo {
 
 namespace inference {
 
-/// A decoder or encoder-decoder language model with packed weights. Embeddings stay in the mapped file, where
-/// a step reads single rows.
+/// A decoder or encoder-decoder language model with packed weights.
 class PackedDecoder : public DecodingModel {
  public:
   /// Throws c10::Error unless can_pack(model).
@@ -32,16 +33,13 @@ class PackedDecoder : public DecodingModel {
  private:
   friend class PackedSession;
 
-  /// Writes the embedding of a token at a position to x.
-  void embed(std::int64_t id, std::size_t position, float* x) const;
-  void add_position(std::size_t position, float* x) const;
   /// Logits [rows, V] of hidden states [rows, C] after the final norm.
   void logits(const float* hidden, std::size_t rows, float* result) const;
 
   TransformerConfig config_;
-  at::Tensor token_embedding_, position_embedding_;  // [V, C]; a row for each position, or undefined
-  std::shared_ptr<NormImpl> embedding_norm_;         // null: none
-  std::unique_ptr<PackedStack> encoder_;             // of encoder-decoders only
+  PackedEmbeddings embeddings_;
+  std::optional<PackedEmbeddings> encoder_embeddings_;
+  std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   Workspace workspace_;

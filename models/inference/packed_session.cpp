@@ -28,7 +28,8 @@ void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     pass.sequences.push_back({.first_row = row, .count = sources[i].size(), .slot = i, .source = i});
     memory_lengths_.push_back(sources[i].size());
-    for (const std::int64_t id : sources[i]) model_.embed(id, 0, pass.x + row++ * width);
+    for (std::size_t t = 0; t < sources[i].size(); ++t)
+      model_.encoder_embeddings_->embed(sources[i][t], t, pass.x + row++ * width);
   }
   model_.encoder_->run(pass, model_.workspace_);
   memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
@@ -84,8 +85,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const SequenceRows& rows = pass.sequences[i];
       for (std::size_t t = 0; t < rows.count; ++t)
-        model_.embed(tokens[pieces[i].row][pieces[i].first + t], rows.past + t,
-                     pass.x + (rows.first_row + t) * width);
+        model_.embeddings_.embed(tokens[pieces[i].row][pieces[i].first + t], rows.past + t,
+                                 pass.x + (rows.first_row + t) * width);
     }
     model_.stack_->run(pass, model_.workspace_);
     for (std::size_t i = 0; i < pieces.size(); ++i) {

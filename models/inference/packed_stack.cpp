@@ -18,10 +18,10 @@ constexpr std::string_view kFeatures[] = {
     "norm_placement = post", "norm_placement = sandwich", "norm_placement = branch_end",
     "sublayer_order = parallel", "sublayer_order = parallel_one_norm", "position = none",
     "position = sinusoidal", "position = t5_buckets", "position = rotary", "position = alibi",
-    "position_count", "position_offset", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
+    "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
     "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
     "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
-    "logits_scale", "logits_softcap", "embedding_norm",
+    "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
 };
 // clang-format on
 
@@ -29,16 +29,16 @@ bool has_relative_bias(const TransformerConfig& config) {
   return config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
 }
 
-std::string missing(const TransformerConfig& config) {
+}  // namespace
+
+std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   std::vector<std::string> features = missing_features(config, kFeatures);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
   if (config.shape == Shape::kEncoder && config.sliding_window > 0)
     features.push_back("sliding_window = " + std::to_string(config.sliding_window));
-  return joined(features);
+  return features;
 }
-
-}  // namespace
 
 bool PackedStack::supports(const TransformerStackImpl& stack) {
   const TransformerConfig& config = stack.config();
@@ -65,7 +65,7 @@ PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const N
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
     : config_(stack.config()), options_(options) {
   const TransformerConfig& config = config_;
-  TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", missing(config));
+  TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
   TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
   // An encoder has no cache to shrink.
   if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)

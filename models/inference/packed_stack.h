@@ -52,7 +52,10 @@ class PackedStack {
   /// Throws c10::Error unless supports(stack).
   PackedStack(TransformerStackImpl& stack, const PackOptions& options);
 
-  /// False for features that the kernels lack (see missing_features) and devices other than a CPU.
+  /// Features of the configuration that the kernels lack (see missing_features).
+  static std::vector<std::string> missing(const TransformerConfig& config);
+
+  /// False for features that the kernels lack and devices other than a CPU.
   static bool supports(const TransformerStackImpl& stack);
 
   /// Runs all layers and the final norm.

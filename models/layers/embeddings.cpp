@@ -7,16 +7,18 @@
 
 namespace zoo {
 
-EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config) : config_(config) {
+EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config, const Embedding& shared)
+    : token(shared), config_(config) {
   const std::int64_t width = config.embedding_width();
   const bool skips_padding = config.position_count == PositionCount::kNotPadding;
   const std::int64_t rows = config.max_positions + config.position_offset;
-  token = register_module(
-      "token", Embedding(config.vocab_size, width, config.trains_padding ? -1 : config.pad_token_id));
+  if (!token)
+    token = register_module(
+        "token", Embedding(config.vocab_size, width, config.trains_padding ? -1 : config.pad_token_id));
   if (config.position == PositionKind::kLearned) {
     position = register_module("position", Embedding(rows, width, skips_padding ? config.pad_token_id : -1));
   } else if (config.position == PositionKind::kSinusoidal) {
-    sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(rows, width));
+    sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(rows, width, config.sinusoid_order));
   }
   if (config.type_vocab_size > 0) {
     token_type = register_module("token_type", Embedding(config.type_vocab_size, width));

@@ -20,7 +20,8 @@ struct EmbeddingInputs {
 /// projection from E to C (Lan et al., 2020, section 3.1).
 class EmbeddingsImpl : public torch::nn::Module {
  public:
-  explicit EmbeddingsImpl(const TransformerConfig& config);
+  /// `shared` is the token table of other embeddings, whose parameter it stays; null: one of its own.
+  explicit EmbeddingsImpl(const TransformerConfig& config, const Embedding& shared = nullptr);
 
   /// Throws c10::Error for wrong shapes, an id outside its table or a sequence that is too long.
   at::Tensor forward(const EmbeddingInputs& inputs) const;

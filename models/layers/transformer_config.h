@@ -72,6 +72,14 @@ enum class InitialWeights { kNormal, kScaledResiduals, kByWidth };
 /// the attention mask keeps (OPT: Zhang et al., 2022).
 enum class PositionCount { kAll, kNotPadding, kNotMasked };
 
+/// Order of a sinusoidal table's columns. kInterleaved: sine and cosine of each frequency side by side
+/// (Vaswani et al., 2017). kHalves: all sines, then all cosines (Marian: Junczys-Dowmunt et al., 2018).
+enum class SinusoidOrder { kInterleaved, kHalves };
+
+/// First token of a decoder whose ids are the labels shifted right. kStartToken: decoder_start_token_id.
+/// kLastLabel: each row's last label that is not padding, a language's id (mBART: Liu et al., 2020).
+enum class ShiftedLabels { kStartToken, kLastLabel };
+
 /// Type of a sequence classifier's labels; it selects the loss. kByLabels: one label means regression,
 /// integers mean classes, rows of numbers mean multi-label.
 enum class ProblemType { kByLabels, kRegression, kSingleLabel, kMultiLabel };
@@ -97,6 +105,7 @@ struct TransformerConfig {
   ProblemType problem_type = ProblemType::kByLabels;
   bool trains_padding = true;                // trains the embedding of pad_token_id
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder's decoder; -1: none
+  ShiftedLabels shifted_labels = ShiftedLabels::kStartToken;
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
@@ -105,6 +114,7 @@ struct TransformerConfig {
   PositionKind position = PositionKind::kLearned;
   PositionCount position_count = PositionCount::kAll;
   std::int64_t position_offset = 0;  // unused rows before the first position of a learned table
+  SinusoidOrder sinusoid_order = SinusoidOrder::kInterleaved;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   std::int64_t rotary_dim = 0;      // dimensions of a head that rotate, its first ones; 0: all
@@ -130,6 +140,7 @@ struct TransformerConfig {
   double embedding_scale = 1.0;  // factor of the token embedding; 0: sqrt(C)
   double logits_scale = 1.0;  // factor of the hidden state before the output projection; 0: 1 / sqrt(C) (T5)
   double logits_softcap = 0.0;  // c of logits c tanh(l / c); 0: none
+  bool output_bias = false;     // a buffer beside the output projection, a bias of the logits (BART)
 
   bool qkv_bias = true;               // of the query, key and value projections
   bool attention_output_bias = true;  // of the attention output projection

@@ -16,11 +16,11 @@ def check(self, ids: Tensor, name: str):
     shape = "{} must be [batch, length] with a length of at least 1, got {}".format(name, ids.size())
     assert ids.dim() == 2 and ids.size(1) > 0, shape
 
-def forward(self, ids: Tensor, name: str, past: int, token_type_ids: Optional[Tensor] = None,
+def forward(self, $table ids: Tensor, name: str, past: int, token_type_ids: Optional[Tensor] = None,
             position_ids: Optional[Tensor] = None) -> Tensor:
     self.check(ids, name)
     $limit
-    x = self.token.forward(ids)$scale
+    x = $token$scale
     $token_types
     $positions
     $norm
@@ -51,10 +51,15 @@ constexpr std::string_view kPositionsAfterPadding =
     R"(kept = torch.ne(ids, $pad).to($long)
     x = x + self.position.forward(torch.cumsum(kept, 1) * kept + $pad))";
 
-ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerConfig& config) {
+// kGiven: the token table is an argument of forward().
+enum class TokenTable { kOwn, kGiven };
+
+ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerConfig& config,
+                           TokenTable table = TokenTable::kOwn) {
+  const bool own = table == TokenTable::kOwn;
   ScriptPart part;
-  part.class_name = "Embeddings";
-  part.children.push_back({"token", embedding_part(*embeddings.token)});
+  part.class_name = own ? "Embeddings" : "DecoderEmbeddings";
+  if (own) part.children.push_back({"token", embedding_part(*embeddings.token)});
   std::string limit = "pass", positions = "pass";
   if (config.has_position_table()) {
     limit = fill(kLimit, {{"limit", std::to_string(config.max_length())}});
@@ -85,6 +90,8 @@ ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerCo
   if (embeddings.projection) part.children.push_back({"projection", linear_part(*embeddings.projection)});
   part.source =
       fill(kEmbeddings, {{"limit", limit},
+                         {"table", own ? "" : "table: Tensor,"},
+                         {"token", own ? "self.token.forward(ids)" : "torch.embedding(table, ids)"},
                          {"scale", config.token_scale() == 1.0 ? "" : " * " + literal(config.token_scale())},
                          {"token_types", std::string(embeddings.token_type ? kTokenTypes : "pass")},
                          {"positions", positions},
@@ -208,7 +215,7 @@ def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
 
 def decode(self, ids: Tensor, caches: List[List[Tensor]], past: int, read: List[List[Tensor]],
            memory_mask: Optional[Tensor]) -> Tensor:
-    embedded = self.embeddings.forward(ids, "decoder_input_ids", past)
+    embedded = $embedded
     return self.decoder.forward(embedded, None, caches, past, read, memory_mask)
 
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor], decoder_input_ids: Tensor) -> Tensor:
@@ -238,8 +245,15 @@ ScriptPart two_stacks(const ModelParts& parts, const TransformerConfig& config) 
   part.children = {{"embeddings", embeddings_part(*parts.embeddings, config)},
                    {"encoder", stack_part(*parts.encoder, parts.encoder->config())},
                    {"decoder", stack_part(*parts.decoder, parts.decoder->config())}};
+  std::string embedded = R"(self.embeddings.forward(ids, "decoder_input_ids", past))";
+  if (parts.decoder_embeddings != parts.embeddings) {
+    part.children.push_back(
+        {"decoder_embeddings", embeddings_part(*parts.decoder_embeddings, config, TokenTable::kGiven)});
+    embedded =
+        R"(self.decoder_embeddings.forward(self.embeddings.token.weight, ids, "decoder_input_ids", past))";
+  }
   const std::string head = add_head(part, parts, config);
-  part.source = fill(kEncoderDecoder, {{"head", head}});
+  part.source = fill(kEncoderDecoder, {{"head", head}, {"embedded", embedded}});
   if (parts.generates())
     part.source += fill(kEncoderDecoderSteps, {{"head", head}}) + encoder_decoder_generate_source(config);
   return part;
@@ -251,20 +265,24 @@ constexpr std::string_view kFeatures[] = {
     "norm = rms_norm_plus_one", "norm_placement = post", "norm_placement = sandwich",
     "norm_placement = branch_end", "sublayer_order = parallel", "sublayer_order = parallel_one_norm",
     "position = none", "position = sinusoidal", "position = t5_buckets", "position = rotary",
-    "position = alibi", "position_count", "position_offset", "rope_theta", "rope_scaling", "rotary_dim",
+    "position = alibi", "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim",
     "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
     "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",
-    "embedding_scale", "logits_scale", "logits_softcap", "embedding_norm",
+    "embedding_scale", "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
 };
 // clang-format on
 
 }  // namespace
 
+std::vector<std::string> missing(const Model& model) {
+  if (!model.parts().embeddings) return {"parts"};
+  return missing_features(model.config(), kFeatures);
+}
+
 ScriptPart model_part(const Model& model) {
   const ModelParts parts = model.parts();
   if (!parts.embeddings) throw Error("a model of this family cannot be written as TorchScript");
-  const std::vector<std::string> missing = missing_features(model.config(), kFeatures);
-  if (!missing.empty()) throw Error("TorchScript has no text for ", joined(missing));
+  if (!missing(model).empty()) throw Error("TorchScript has no text for ", joined(missing(model)));
   return parts.encoder && parts.decoder ? two_stacks(parts, model.config())
                                         : one_stack(parts, model.config());
 }

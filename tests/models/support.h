@@ -54,6 +54,30 @@ inline TransformerConfig small_encoder_config() {
   return config;
 }
 
+/// Small encoder-decoders of each kind, with the names of their families: T5's, and of the BART kind one with
+/// learned positions and one with sinusoids.
+inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_decoders() {
+  std::vector<std::pair<std::string, TransformerConfig>> forms;
+  for (const char* family : {"t5", "bart", "pegasus"}) {
+    TransformerConfig config = find_family(family).base;
+    config.vocab_size = 17;
+    config.hidden_size = 12;
+    config.num_layers = config.num_heads = 2;
+    config.num_decoder_layers = 3;
+    config.intermediate_size = 20;
+    config.max_positions = 16;
+    if (config.position == PositionKind::kT5Buckets) {
+      config.relative_buckets = 8;
+      config.relative_max_distance = 10;
+      config.head_dim = 5;
+    } else {
+      config.embedding_scale = 0;
+    }
+    forms.emplace_back(family, config);
+  }
+  return forms;
+}
+
 /// `base`, a decoder with heads of an even number of dimensions, in the forms of younger families: each field
 /// that changes what the blocks compute is in one of them.
 inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {

@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 QUESTION_ANSWERING = "question-answering"
 CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
           "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon")
+ENCODER_DECODERS = ("t5", "mt5", "bart", "mbart", "pegasus", "marian")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
@@ -23,7 +24,10 @@ SENTENCE_HEADS = ("sequence-classification", "next-sentence")
 def randomize(model):
     """Every weight drawn wide: initial biases of zero and norms of one would hide a mistake."""
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in (*model.named_parameters(), *model.named_buffers()):
+            if "embed_positions" in name and not parameter.requires_grad or not (
+                    isinstance(parameter, torch.nn.Parameter) or name == "final_logits_bias"):
+                continue  # a table of sinusoids or another of the family's own numbers
             is_norm_weight = ("norm" in name.lower() or ".ln_" in name) and name.endswith(".weight")
             is_one = is_norm_weight and not model.config.model_type.startswith("gemma")  # which adds 1 itself
             parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if is_one else 0.0))
@@ -41,12 +45,12 @@ def is_causal(model):
 
 
 def is_encoder_decoder(model):
-    return model.config.model_type == "t5" and hasattr(model, "decoder")
+    return model.config.model_type in ENCODER_DECODERS and not type(model).__name__.endswith("EncoderModel")
 
 
 def longest_input(model):
     config = model.config
-    if config.model_type in ("t5", "bloom"):  # which have no limit
+    if config.model_type in ("t5", "mt5", "bloom"):  # which have no limit
         return 40
     if config.model_type in ("roberta", "xlm-roberta"):  # counts from behind the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
@@ -146,6 +150,8 @@ def expected_tensors(model, head, inputs):
         output.loss.backward()
         tensors["loss"] = output.loss
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:  # a table of sinusoids
+                continue
             if model.config.model_type == "gpt_neox":  # whose files keep an older name
                 name = name.replace("lm_head.", "embed_out.")
             if model.config.model_type == "xlm-roberta" and model.config.tie_word_embeddings:  # files have the other name

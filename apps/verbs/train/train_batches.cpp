@@ -4,6 +4,7 @@
 
 #include "apps/training/batches/block_batches.h"
 #include "apps/verbs/train/task_tokenizer.h"
+#include "data/base/error.h"
 
 namespace zoo {
 namespace {
@@ -43,6 +44,9 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
                          .has_segments = config.type_vocab_size > 0};
   if (task == Task::kTokenClassification) options.labels = LabelShape::kTokens;
   if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
+  if (task == Task::kSeq2Seq && config.shifted_labels == ShiftedLabels::kLastLabel)
+    throw Error("the labels of a model of the mbart family end in the id of a language, which the task ",
+                name_of(task), " does not write");
   if (task == Task::kMlm) {
     options.labels = LabelShape::kMasked;
     options.masking = masking_of(flags, tokenizer);

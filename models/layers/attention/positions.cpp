@@ -13,8 +13,9 @@ namespace zoo {
 namespace {
 
 // base^(-2i / size) for i in [0, size / 2).
-at::Tensor inverse_frequencies(std::int64_t size, double base, const at::Device& device) {
-  const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
+at::Tensor inverse_frequencies(std::int64_t size, double base, const at::Device& device,
+                               at::ScalarType dtype = at::kFloat) {
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
   return at::pow(base, at::arange(0, size, 2, options) / size).reciprocal();
 }
 
@@ -56,10 +57,13 @@ at::Tensor scale_frequencies(const at::Tensor& frequencies, double base, const R
 
 }  // namespace
 
-at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size) {
+at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
   TORCH_CHECK(hidden_size % 2 == 0, "sinusoidal positions need an even hidden_size, got ", hidden_size);
-  const at::Tensor position = at::arange(positions, at::kFloat).unsqueeze(1);
-  const at::Tensor angles = position * inverse_frequencies(hidden_size, 10000.0, at::kCPU);
+  const bool halves = order == SinusoidOrder::kHalves;
+  const auto dtype = halves ? at::kDouble : at::kFloat;  // as the tables of each kind were made
+  const at::Tensor position = at::arange(positions, dtype).unsqueeze(1);
+  const at::Tensor angles = position * inverse_frequencies(hidden_size, 10000.0, at::kCPU, dtype);
+  if (halves) return at::cat({angles.sin(), angles.cos()}, 1).to(at::kFloat);
   at::Tensor table = at::empty({positions, hidden_size});
   table.slice(1, 0, hidden_size, 2).copy_(angles.sin());
   table.slice(1, 1, hidden_size, 2).copy_(angles.cos());

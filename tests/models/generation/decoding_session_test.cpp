@@ -13,15 +13,6 @@ using Logits = DecodingSession::Logits;
 
 namespace {
 
-std::shared_ptr<Model> random_model(const char* family, const TransformerConfig& config) {
-  const Head head = config.shape == Shape::kDecoder ? Head::kCausalLm : Head::kSeq2SeqLm;
-  auto model = build_model(find_family(family), config, head, 3);
-  const at::NoGradGuard no_grad;
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(3);
-  for (at::Tensor& parameter : model->parameters()) parameter.normal_(0.0, 0.4, generator);
-  return model;
-}
-
 std::shared_ptr<Model> decoder_with(PositionKind position) {
   TransformerConfig config;
   config.vocab_size = 17;
@@ -29,20 +20,7 @@ std::shared_ptr<Model> decoder_with(PositionKind position) {
   config.num_layers = config.num_heads = 2;
   config.max_positions = 16;
   config.position = position;
-  return random_model("gpt2", config);
-}
-
-std::shared_ptr<Model> small_t5() {
-  TransformerConfig config = find_preset("t5-small").preset.config;
-  config.vocab_size = 17;
-  config.hidden_size = 12;
-  config.num_layers = config.num_heads = 2;
-  config.num_decoder_layers = 3;
-  config.head_dim = 5;
-  config.intermediate_size = 20;
-  config.relative_buckets = 8;
-  config.relative_max_distance = 10;
-  return random_model("t5", config);
+  return test::random_model("gpt2", config, Head::kCausalLm, 3);
 }
 
 // A session, and beside it what each of its rows has read.
@@ -135,7 +113,9 @@ TEST_CASE("A session's rows read, repeat, leave and go back as each would alone"
 
 TEST_CASE("The rows of an encoder-decoder's session keep their sources") {
   const c10::InferenceMode inference;
-  const auto model = small_t5();
+  const auto& [family, config] = GENERATE(from_range(test::small_encoder_decoders()));
+  CAPTURE(family);
+  const auto model = test::random_model(family, config, Head::kSeq2SeqLm, 3);
   ModuleDecoder decoder(*model);
   const std::vector<TokenIds> sources{{3, 1, 4, 1, 5}, {9, 2, 6, 5, 3, 5, 8}, {7}};
   Watched watched{*model, decoder.begin(sources, 16), std::vector<TokenIds>(3), sources};

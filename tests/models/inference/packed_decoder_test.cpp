@@ -34,21 +34,6 @@ TransformerConfig llama_config() {
   return config;
 }
 
-TransformerConfig t5_config() {
-  TransformerConfig config = find_preset("t5-small").preset.config;
-  config.vocab_size = 13;
-  config.hidden_size = 12;
-  config.num_layers = 2;
-  config.num_decoder_layers = 3;
-  config.num_heads = 2;
-  config.head_dim = 5;
-  config.intermediate_size = 20;
-  config.relative_buckets = 8;
-  config.relative_max_distance = 10;
-  config.logits_scale = 0;
-  return config;
-}
-
 TokenIds list(const at::Tensor& ids) {
   const auto* data = ids.const_data_ptr<std::int64_t>();
   return {data, data + ids.numel()};
@@ -179,10 +164,11 @@ TEST_CASE("A cache of bytes is off by its rounding alone") {
 }
 
 TEST_CASE("A packed encoder-decoder gives the modules' logits") {
+  auto [family, config] = GENERATE(from_range(test::small_encoder_decoders()));
+  CAPTURE(family);
   for (const auto activation : {Activation::kRelu, Activation::kGeGluTanh}) {
-    TransformerConfig config = t5_config();
     config.activation = activation;
-    const auto model = test::random_model("t5", config, Head::kSeq2SeqLm, 7);
+    const auto model = test::random_model(family, config, Head::kSeq2SeqLm, 7);
     const auto packed = pack(*model, {});
     const at::Tensor sources = test::random_ids(config, 2, 9, 1), targets = test::random_ids(config, 2, 6, 2);
     const auto session = packed->begin({list(sources[0]), list(sources[1].slice(0, 0, 4))}, 6);

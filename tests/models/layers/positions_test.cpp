@@ -23,6 +23,10 @@ TEST_CASE("sinusoidal positions are the numbers of the formula") {
   for (const std::int64_t p : {3, 31, 49}) {
     CHECK(table[p][3].item<double>() == Approx(std::cos(p / 100.0)).margin(1e-6));
   }
+  // sin 7, sin 0.07, cos 7, cos 0.07
+  const at::Tensor halves = sinusoidal_positions(50, 4, SinusoidOrder::kHalves);
+  CHECK(largest_difference(halves[7], at::tensor({0.6569865987, 0.0699428473, 0.7539022543, 0.9975510003})) <
+        1e-6);
   CHECK_THAT(test::c10_error_of([] { sinusoidal_positions(4, 5); }),
              Catch::Contains("even hidden_size, got 5"));
 }

@@ -1,0 +1,32 @@
+// BART (Lewis et al., 2020): a post-LN encoder-decoder with learned positions, whose stacks normalise their
+// embeddings.
+
+#include "models/families/bart_kind.h"
+
+namespace zoo {
+namespace {
+
+TransformerConfig distilbart() {
+  TransformerConfig config = bart_sized(bart_base(), 50264, 1024, 12, 16, 4096);
+  config.num_decoder_layers = 6;
+  return config;
+}
+
+}  // namespace
+
+Family bart() {
+  return {
+      .model_type = "bart",
+      .description = "BART (Lewis et al., 2020): encoder-decoder, post-LN, learned positions",
+      .heads = bart_heads("Bart"),
+      .base = bart_base(),
+      .keys = {"BART", bart_keys()},
+      .presets = {{"bart-base", "BART base", bart_sized(bart_base(), 50265, 768, 6, 12, 3072)},
+                  {"bart-large", "BART large", bart_sized(bart_base(), 50265, 1024, 12, 16, 4096)},
+                  {"distilbart-cnn-12-6", "DistilBART, six layers in its decoder", distilbart()}},
+      .build = build_encoder_decoder,
+      .weight_table = bart_weights,
+  };
+}
+
+}  // namespace zoo

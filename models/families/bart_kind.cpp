@@ -1,0 +1,168 @@
+#include "models/families/bart_kind.h"
+
+#include <nlohmann/json.hpp>
+
+#include "models/encoder_decoder/encoder_decoder.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+// A size that both stacks must have, though each has a key for it.
+ConfigKey shared_key(const std::string& name, std::int64_t C::*field) {
+  const std::string encoder = "encoder_" + name, decoder = "decoder_" + name;
+  const auto read = [=](const ConfigReader& reader, C& config) {
+    config.*field = reader.require_int(encoder.c_str());
+    if (reader.get_int(decoder.c_str(), config.*field) != config.*field)
+      reader.refuse(decoder.c_str(), "expected " + encoder + ", " + std::to_string(config.*field));
+  };
+  const auto write = [=](const C& config, nlohmann::json& json) {
+    json[encoder] = json[decoder] = config.*field;
+  };
+  return {encoder, read, write};
+}
+
+ConfigKey decoder_layers_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    config.num_decoder_layers = reader.get_int("decoder_layers", config.num_layers);
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["decoder_layers"] = config.decoder_layers();
+  };
+  return {"decoder_layers", read, write};
+}
+
+ConfigKey embedding_scale_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    config.embedding_scale = reader.get_bool("scale_embedding", false) ? 0.0 : 1.0;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["scale_embedding"] = config.token_scale() != 1.0;
+  };
+  return {"scale_embedding", read, write};
+}
+
+ConfigKey decoder_start_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    if (!reader.is_null("decoder_start_token_id"))
+      config.decoder_start_token_id = reader.get_int("decoder_start_token_id", config.decoder_start_token_id);
+    else
+      config.decoder_start_token_id = -1;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["decoder_start_token_id"] = nullptr;
+    if (config.decoder_start_token_id >= 0) json["decoder_start_token_id"] = config.decoder_start_token_id;
+  };
+  return {"decoder_start_token_id", read, write};
+}
+
+void add_stack(WeightTable& table, const std::string& stack, std::int64_t layers, bool is_decoder) {
+  const std::string ours = "stack." + stack + ".blocks.{}.", theirs = stack + ".layers.{}.";
+  const auto projections = [&](const std::string& attention) {
+    return std::vector<std::string>{theirs + attention + ".q_proj", theirs + attention + ".k_proj",
+                                    theirs + attention + ".v_proj"};
+  };
+  WeightTable block;
+  // clang-format off
+  add_weights_and_biases(block, {
+      {ours + "attention.qkv",     projections("self_attn")},
+      {ours + "attention.out",     {theirs + "self_attn.out_proj"}},
+      {ours + "attention_norm",    {theirs + "self_attn_layer_norm"}},
+      {ours + "feed_forward.up",   {theirs + "fc1"}},
+      {ours + "feed_forward.down", {theirs + "fc2"}},
+      {ours + "feed_forward_norm", {theirs + "final_layer_norm"}},
+  });
+  if (is_decoder) {
+    const std::vector<std::string> cross = projections("encoder_attn");
+    add_weights_and_biases(block, {
+        {ours + "cross_attention.q",    {cross[0]}},
+        {ours + "cross_attention.kv",   {cross[1], cross[2]}},
+        {ours + "cross_attention.out",  {theirs + "encoder_attn.out_proj"}},
+        {ours + "cross_attention_norm", {theirs + "encoder_attn_layer_norm"}},
+    });
+  }
+  // clang-format on
+  table.names = concatenated(table.names, expand_layers(block.names, layers));
+  const std::string embeddings = is_decoder ? "decoder_embeddings." : "embeddings.";
+  const std::string positions = stack + ".embed_positions.weight";
+  table.names.push_back({embeddings + "position.weight", {positions}});
+  table.names.push_back({.ours = embeddings + "sinusoids", .theirs = {positions}, .optional = true});
+  add_weights_and_biases(table, {{embeddings + "norm", {stack + ".layernorm_embedding"}},
+                                 {"stack." + stack + ".final_norm", {stack + ".layer_norm"}}});
+  table.tied.emplace_back(stack + ".embed_tokens.weight", "shared.weight");
+}
+
+}  // namespace
+
+TransformerConfig bart_base() {
+  C config;
+  config.shape = Shape::kEncoderDecoder;
+  config.norm_placement = NormPlacement::kPost;
+  config.position_offset = 2;
+  config.activation = Activation::kGelu;
+  config.embedding_norm = config.output_bias = true;
+  config.embedding_dropout = config.dropout = 0.1;
+  config.max_positions = 1024;
+  config.pad_token_id = 1;
+  config.decoder_start_token_id = 2;
+  config.trains_padding = false;
+  config.initial_weights = InitialWeights::kNormal;
+  return config;
+}
+
+std::vector<ConfigKey> bart_keys() {
+  return {
+      required_key("vocab_size", &C::vocab_size),
+      required_key("d_model", &C::hidden_size),
+      required_key("encoder_layers", &C::num_layers),
+      decoder_layers_key(),
+      shared_key("attention_heads", &C::num_heads),
+      shared_key("ffn_dim", &C::intermediate_size),
+      optional_key("max_position_embeddings", &C::max_positions),
+      activation_key("activation_function"),
+      optional_key("init_std", &C::initializer_range),
+      optional_key("dropout", {&C::dropout, &C::embedding_dropout}),
+      optional_key("attention_dropout", &C::attention_dropout),
+      optional_key("activation_dropout", &C::activation_dropout),
+      embedding_scale_key(),
+      pad_token_key(),
+      decoder_start_key(),
+      expected_key("tie_word_embeddings", true),
+      expected_key("encoder_layerdrop", 0.0),
+      expected_key("decoder_layerdrop", 0.0),
+  };
+}
+
+WeightTable bart_weights(const TransformerConfig& config) {
+  WeightTable table;
+  table.names = {{"embeddings.token.weight", {"shared.weight"}},
+                 {.ours = "output_bias", .theirs = {"final_logits_bias"}, .optional = true}};
+  add_stack(table, "encoder", config.num_layers, /*is_decoder=*/false);
+  add_stack(table, "decoder", config.decoder_layers(), /*is_decoder=*/true);
+  table.tied.emplace_back("lm_head.weight", "shared.weight");
+  table.prefix = "model.";
+  table.unprefixed = table.of_heads = {"lm_head.", "final_logits_bias"};
+  return table;
+}
+
+std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::string& generator) {
+  return {{Head::kSeq2SeqLm, generator.empty() ? name + "ForConditionalGeneration" : generator},
+          {Head::kBase, name + "Model"}};
+}
+
+std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head) {
+  return std::make_shared<EncoderDecoderModel>(config, head);
+}
+
+TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
+                             std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  base.vocab_size = vocabulary;
+  base.hidden_size = hidden;
+  base.num_layers = base.num_decoder_layers = layers;
+  base.num_heads = heads;
+  base.intermediate_size = inner;
+  return base;
+}
+
+}  // namespace zoo

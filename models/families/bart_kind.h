@@ -1,0 +1,28 @@
+#pragma once
+
+#include "models/families/shared.h"
+
+namespace zoo {
+
+// BART and its relatives: encoder-decoders whose stacks share a token table, all of whose products have
+// biases.
+
+/// Choices of the BART kind: post-LN, learned positions and a norm of embeddings in both stacks, GELU.
+TransformerConfig bart_base();
+
+/// BartConfig's keys. The stacks differ in their number of layers alone.
+std::vector<ConfigKey> bart_keys();
+
+/// Weights of BartModel and its head.
+WeightTable bart_weights(const TransformerConfig& config);
+
+/// NAMEForConditionalGeneration (or `generator`) and NAMEModel.
+std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::string& generator = "");
+
+std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head);
+
+/// `base` with both stacks of this size.
+TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
+                             std::int64_t layers, std::int64_t heads, std::int64_t inner);
+
+}  // namespace zoo

@@ -1,0 +1,65 @@
+// Marian (Junczys-Dowmunt et al., 2018), as the OPUS-MT translators have it: the transformer of Vaswani et
+// al. (2017) with SiLU. Source and target share their vocabulary.
+
+#include <nlohmann/json.hpp>
+
+#include "models/families/bart_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = bart_base();
+  config.position = PositionKind::kSinusoidal;
+  config.sinusoid_order = SinusoidOrder::kHalves;
+  config.position_offset = 0;
+  config.embedding_norm = false;
+  config.pad_token_id = config.decoder_start_token_id = 58100;
+  return config;
+}
+
+ConfigKey target_vocabulary_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    if (reader.is_null("decoder_vocab_size")) return;
+    if (reader.get_int("decoder_vocab_size", config.vocab_size) != config.vocab_size)
+      reader.refuse("decoder_vocab_size", "expected vocab_size, " + std::to_string(config.vocab_size));
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["decoder_vocab_size"] = config.vocab_size;
+  };
+  return {"decoder_vocab_size", read, write};
+}
+
+std::vector<ConfigKey> keys() {
+  return concatenated(bart_keys(),
+                      {target_vocabulary_key(), expected_key("share_encoder_decoder_embeddings", true)});
+}
+
+C opus_mt(std::int64_t vocabulary) {
+  C config = bart_sized(base(), vocabulary, 512, 6, 8, 2048);
+  config.activation = Activation::kSilu;
+  config.embedding_scale = 0;
+  config.max_positions = 512;
+  config.pad_token_id = config.decoder_start_token_id = vocabulary - 1;
+  return config;
+}
+
+}  // namespace
+
+Family marian() {
+  return {
+      .model_type = "marian",
+      .description = "Marian (Junczys-Dowmunt et al., 2018): encoder-decoder, post-LN, sinusoidal positions",
+      .heads = bart_heads("Marian", "MarianMTModel"),
+      .base = base(),
+      .keys = {"Marian", keys()},
+      .presets = {{"opus-mt-en-de", "OPUS-MT, English to German", opus_mt(58101)},
+                  {"opus-mt-en-fr", "OPUS-MT, English to French", opus_mt(59514)}},
+      .build = build_encoder_decoder,
+      .weight_table = bart_weights,
+  };
+}
+
+}  // namespace zoo

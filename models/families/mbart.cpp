@@ -1,0 +1,39 @@
+// mBART (Liu et al., 2020): BART with norms before the sublayers and after each stack. A text's language is
+// its last token, and the first that the decoder writes.
+
+#include "models/families/bart_kind.h"
+
+namespace zoo {
+namespace {
+
+TransformerConfig base() {
+  TransformerConfig config = bart_base();
+  config.norm_placement = NormPlacement::kPre;
+  config.decoder_start_token_id = -1;
+  config.shifted_labels = ShiftedLabels::kLastLabel;
+  return config;
+}
+
+TransformerConfig large(std::int64_t vocabulary) {
+  TransformerConfig config = bart_sized(base(), vocabulary, 1024, 12, 16, 4096);
+  config.embedding_scale = 0;
+  return config;
+}
+
+}  // namespace
+
+Family mbart() {
+  return {
+      .model_type = "mbart",
+      .description = "mBART (Liu et al., 2020): multilingual BART, pre-LN",
+      .heads = bart_heads("MBart"),
+      .base = base(),
+      .keys = {"mBART", bart_keys()},
+      .presets = {{"mbart-large-cc25", "mBART of 25 languages", large(250027)},
+                  {"mbart-large-50", "mBART of 50 languages", large(250054)}},
+      .build = build_encoder_decoder,
+      .weight_table = bart_weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,71 @@
+#include "models/inference/packed_embeddings.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "models/layers/embeddings.h"
+
+namespace zoo::inference {
+namespace {
+
+// Adds a table's row to x, or copies it there.
+template <bool kAdds>
+void read_row(const at::Tensor& table, std::int64_t row, float* x) {
+  const std::int64_t width = table.size(1);
+  const auto take = [&](const auto* from) {
+    from += row * table.stride(0);
+    for (std::int64_t i = 0; i < width; ++i) {
+      const auto value = static_cast<float>(from[i]);
+      x[i] = kAdds ? x[i] + value : value;
+    }
+  };
+  switch (table.scalar_type()) {
+    case at::kFloat:
+      return take(table.const_data_ptr<float>());
+    case at::kBFloat16:
+      return take(table.const_data_ptr<at::BFloat16>());
+    case at::kHalf:
+      return take(table.const_data_ptr<at::Half>());
+    default:
+      TORCH_CHECK(false, "an embedding of ", table.scalar_type(), " cannot be read");
+  }
+}
+
+at::Tensor rows_of(const at::Tensor& table) {
+  return table.stride(1) == 1 ? table.detach() : table.detach().contiguous();
+}
+
+}  // namespace
+
+PackedEmbeddings::PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config)
+    : token_(rows_of(embeddings.token->weight)),
+      position_offset_(config.position_offset),
+      scale_(static_cast<float>(config.token_scale())) {
+  if (config.has_position_table()) position_ = rows_of(embeddings.position_table());
+  if (embeddings.norm) norm_ = embeddings.norm.ptr();
+}
+
+bool PackedEmbeddings::supports(const EmbeddingsImpl& embeddings, const TransformerConfig& config) {
+  return !embeddings.token_type && !embeddings.projection &&
+         config.position_count != PositionCount::kNotPadding;
+}
+
+void PackedEmbeddings::embed(std::int64_t id, std::size_t position, float* x) const {
+  TORCH_CHECK(id >= 0 && id < token_.size(0), "the id ", id, " is outside the vocabulary of ", token_.size(0),
+              " ids");
+  read_row<false>(token_, id, x);
+  const std::int64_t width = token_.size(1);
+  if (scale_ != 1.0F) {
+    for (std::int64_t i = 0; i < width; ++i) x[i] *= scale_;
+  }
+  if (position_.defined()) {
+    const std::int64_t row = position_offset_ + static_cast<std::int64_t>(position);
+    TORCH_CHECK(row < position_.size(0), "position ", position, " is outside the model's ",
+                position_.size(0) - position_offset_, " positions");
+    read_row<true>(position_, row, x);
+  }
+  if (!norm_) return;
+  at::Tensor row = at::from_blob(x, {width}, at::kFloat);
+  row.copy_(norm_->forward(row));
+}
+
+}  // namespace zoo::inference

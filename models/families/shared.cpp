@@ -38,7 +38,7 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
     for (std::int64_t i = 0; i < config.num_layers; ++i)
       json["layer_types"].push_back(config.has_window(i) ? "sliding_attention" : "full_attention");
   };
-  return {"layer_types", read, write};
+  return {.name = "layer_types", .read = read, .write = write, .by_layer = true};
 }
 
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name) {

@@ -72,7 +72,10 @@ Family smollm3() {
       .keys = {"SmolLM3", concatenated({llama_keys(),
                                         rope_keys(),
                                         {
-                                            {"no_rope_layers", read_rotary_layers, write_rotary_layers},
+                                            {.name = "no_rope_layers",
+                                             .read = read_rotary_layers,
+                                             .write = write_rotary_layers,
+                                             .by_layer = true},
                                             attention_bias_key(),
                                             optional_key("mlp_bias", &C::feed_forward_bias),
                                             expected_key("use_sliding_window", false),

@@ -259,6 +259,12 @@ json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& c
   return json;
 }
 
+void ConfigKeys::set_layers(TransformerConfig& config) const {
+  const nlohmann::json nothing = nlohmann::json::object();
+  for (const ConfigKey& key : keys_)
+    if (key.by_layer) key.read(ConfigReader(nothing, family_), config);
+}
+
 const ConfigKey* ConfigKeys::find(const ConfigKey::Field& field) const {
   const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const ConfigKey& key) {
     return std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end();

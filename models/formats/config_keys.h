@@ -26,6 +26,8 @@ struct ConfigKey {
   std::function<void(const TransformerConfig& config, nlohmann::json& json)> write;
   /// Fields that it sets, if they have one of these types.
   std::vector<Field> fields = {};
+  /// Its field has an element for each layer; if the key is absent, read() sets the family's default.
+  bool by_layer = false;
 };
 
 /// A key that sets all `fields` to one value and is written from the first of them.
@@ -78,6 +80,9 @@ class ConfigKeys {
 
   /// Throws Error naming each field that the keys cannot express: it would be read back as another value.
   nlohmann::json write(const TransformerConfig& base, const TransformerConfig& config) const;
+
+  /// Sets the fields that have an element for each layer to the family's default for config.num_layers.
+  void set_layers(TransformerConfig& config) const;
 
   /// The key that sets the field; null if none does.
   const ConfigKey* find(const ConfigKey::Field& field) const;

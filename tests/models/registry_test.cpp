@@ -96,8 +96,8 @@ TEST_CASE("an unknown name is answered with the nearest one and all there are") 
   const auto preset = [](const char* name) { return test::error_of([&] { find_preset(name); }); };
   CHECK_THAT(preset("gpt2-medum"), Contains("'gpt2-medum'") && Contains("did you mean 'gpt2-medium'?"));
   CHECK_THAT(preset("wholly different"), !Contains("did you mean") && Contains("shakespeare-char"));
-  CHECK_THAT(test::error_of([] { find_family("bart"); }),
-             Contains("no family for model_type 'bart'; the nearest is 't5'"));
+  CHECK_THAT(test::error_of([] { find_family("longt5"); }),
+             Contains("no family for model_type 'longt5'; the nearest is 't5'"));
   CHECK_THAT(test::error_of([] { find_family("gtp2"); }),
              Contains("model_type 'gtp2'") && Contains("'gpt2'?"));
   CHECK_THAT(test::error_of([] { head_named("casual-lm"); }), Contains("did you mean 'causal-lm'?"));
@@ -113,4 +113,19 @@ TEST_CASE("heads are named as they are called") {
     CHECK(name_of(head_named(name)) == name);
   }
   CHECK(head_named("question-answering") == Head::kQuestionAnswering);
+}
+
+TEST_CASE("a family's layers follow their number") {
+  const auto layers = [](const char* family, std::int64_t count) {
+    TransformerConfig config = find_family(family).base;
+    config.num_layers = count;
+    find_family(family).keys.set_layers(config);
+    return config;
+  };
+  // Every sixth layer sees all; every second; every fourth has no positions.
+  CHECK(layers("gemma3_text", 7).window_layers ==
+        std::vector<bool>{true, true, true, true, true, false, true});
+  CHECK(layers("gemma2", 3).window_layers == std::vector<bool>{true, false, true});
+  CHECK(layers("smollm3", 5).rotary_layers == std::vector<bool>{true, true, true, false, true});
+  CHECK(layers("llama", 5).window_layers.empty());
 }

@@ -32,6 +32,7 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   config.vocab_size = sizes.vocab_size;
   config.hidden_size = flags.n_embd;
   config.num_layers = flags.n_layer;
+  family.keys.set_layers(config);
   config.num_heads = flags.n_head;
   config.num_kv_heads = flags.n_kv_head.value_or(0);
   config.intermediate_size = flags.n_inner.value_or(0);

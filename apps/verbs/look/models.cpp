@@ -7,10 +7,13 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/inference/packed_stack.h"
 #include "models/registry.h"
+#include "models/script/model.h"
 
 namespace zoo {
 namespace {
@@ -58,6 +61,41 @@ std::string percent(double share) {
   return text.data();
 }
 
+enum class Kind { kDecoder, kEncoder, kEncoderDecoder, kTutorial };
+constexpr std::pair<Kind, const char*> kKinds[]{{Kind::kDecoder, "Decoders"},
+                                                {Kind::kEncoder, "Encoders"},
+                                                {Kind::kEncoderDecoder, "Encoder-decoders"},
+                                                {Kind::kTutorial, "The tutorials' models"}};
+
+Kind kind_of(const Model& model) {
+  const ModelParts parts = model.parts();
+  if (!parts.embeddings) return Kind::kTutorial;
+  if (!parts.encoder) return Kind::kDecoder;
+  return parts.decoder ? Kind::kEncoderDecoder : Kind::kEncoder;
+}
+
+bool packs_stack(const TransformerStackImpl* stack) {
+  return stack == nullptr || inference::PackedStack::missing(stack->config()).empty();
+}
+
+// Every family trains; what else runs its models.
+void print_families() {
+  for (const auto& [kind, title] : kKinds) {
+    Table table({{title}, {"packed weights"}, {"TorchScript"}, {"what it is"}});
+    for (const Family& family : families()) {
+      const auto model = build_meta_model(family, family.presets.front().config, family.heads.front().head);
+      if (kind_of(*model) != kind) continue;
+      const ModelParts parts = model->parts();
+      const bool packs =
+          kind != Kind::kTutorial && packs_stack(parts.encoder.get()) && packs_stack(parts.decoder.get());
+      table.row({family.model_type, packs ? "yes" : "no", script::missing(*model).empty() ? "yes" : "no",
+                 family.description});
+    }
+    table.print(std::cout, standard_output_width());
+    std::cout << "\n";
+  }
+}
+
 void print_list(bool as_json) {
   nlohmann::json list = nlohmann::json::array();
   Table table({{"model"},
@@ -85,10 +123,8 @@ void print_list(bool as_json) {
     std::cout << json_text(list) << "\n";
     return;
   }
-  for (const Family& family : families())
-    std::cout << family.model_type << ": " << family.description << "\n";
-  std::cout << "\n";
-  table.print(std::cout);
+  print_families();
+  table.print(std::cout, standard_output_width());
 }
 
 void print_json(const Entry& entry, const Model& model) {

@@ -128,7 +128,8 @@ class TrainTest(CommandTest):
     def test_on_a_terminal_the_last_words_do_not_run_into_the_bar(self):
         reader, writer = pty.openpty()
         words = flags(self.folder / "run", self.text, max_iters=100_000, eval_interval=100_000)
-        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=writer, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=writer, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "TERM": "xterm"})
         os.close(writer)
         shown, sent = b"", False
         while True:

@@ -150,7 +150,8 @@ class Matcher {
     if (same_type && files_.tensor(copy).equal(files_.tensor(original))) {
       report_.tied.push_back(copy);
     } else {
-      report_.mismatched.push_back(copy + ": differs from " + original + ", to which config.json ties it");
+      report_.mismatched.push_back(copy + ": differs from " + original +
+                                   ", to which it is tied (tie_word_embeddings)");
     }
   }
 

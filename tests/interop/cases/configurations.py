@@ -8,11 +8,11 @@ from test_bert import BertTest
 from test_decoders import FAMILIES as DECODERS
 from test_decoders import test_of as decoder_test
 from test_distilbert import DistilBertTest
+from test_encoder_decoders import FAMILIES as ENCODER_DECODERS
+from test_encoder_decoders import test_of as encoder_decoder_test
 from test_gpt2 import Gpt2Test
 from test_llama import LlamaTest
 from test_roberta import RobertaTest
-from test_encoder_decoders import FAMILIES as ENCODER_DECODERS
-from test_encoder_decoders import test_of as encoder_decoder_test
 from test_t5 import T5Test
 from transformers.activations import ACT2FN
 
@@ -22,7 +22,8 @@ from forward_parity import difference, flags_of, hf
 FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTest, T5Test, *map(decoder_test, DECODERS),
             *map(encoder_decoder_test, ENCODER_DECODERS)]
 # Keys that the check of all families calls by another's name.
-SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range"}
+SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range",
+                "init_std": "initializer_range"}
 WORDS = {
     "feed_forward_proj": ["relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "gelu_new", "gated-gelu_new"],
     "position_embedding_type": ["absolute", "relative_key", "relative_key_query"],

@@ -4,9 +4,9 @@
 
 namespace zoo {
 
-ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter,
+ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Metric> metric,
                                LossOptions loss)
-    : model_(std::move(model)), batches_(batches), meter_(std::move(meter)), loss_(std::move(loss)) {}
+    : model_(std::move(model)), batches_(batches), metric_(std::move(metric)), loss_(std::move(loss)) {}
 
 Batch ModelObjective::training(std::int64_t micro_step) {
   ModelBatch batch = batches_.training(micro_step);
@@ -28,7 +28,7 @@ Batch ModelObjective::evaluation(Split split, std::int64_t index) {
   return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
             const LoraAdapters::Scope scope(adapters_.get());
             const ModelOutput output = model_->forward(inputs);
-            if (meter_) meter_->add(inputs, output);
+            if (metric_) metric_->add(inputs, output);
             return output.loss;
           }};
 }
@@ -51,7 +51,7 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
 }
 
 std::vector<Score> ModelObjective::take_scores(double loss) {
-  return meter_ ? meter_->take(loss) : std::vector<Score>();
+  return metric_ ? metric_->take(loss) : std::vector<Score>();
 }
 
 }  // namespace zoo

@@ -5,7 +5,7 @@
 
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "apps/training/objective.h"
 #include "models/model.h"
 
@@ -15,8 +15,8 @@ namespace zoo {
 /// evaluation reports the loss without them.
 class ModelObjective final : public Objective {
  public:
-  /// `meter` may be null. `batches` must outlive the objective.
-  ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Meter> meter = nullptr,
+  /// `metric` may be null. `batches` must outlive the objective.
+  ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Metric> metric = nullptr,
                  LossOptions loss = {});
 
   /// Adds a penalty on similar heads to the training loss. Throws Error as DisagreementLoss does.
@@ -35,7 +35,7 @@ class ModelObjective final : public Objective {
  private:
   std::shared_ptr<Model> model_;
   Batches& batches_;
-  std::unique_ptr<Meter> meter_;
+  std::unique_ptr<Metric> metric_;
   std::optional<DisagreementLoss> disagreement_;
   LossOptions loss_;
   std::shared_ptr<LoraAdapters> adapters_;

@@ -10,7 +10,7 @@ namespace {
 volatile std::sig_atomic_t received_signal = 0;
 std::string line;  // set while no handler is installed
 
-void remember(int signal) {
+void record_signal(int signal) {
   received_signal = signal;
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   std::signal(signal, SIG_DFL);
@@ -21,8 +21,8 @@ void remember(int signal) {
 StopSignal::StopSignal(const std::string& notice) {
   received_signal = 0;
   line = notice.empty() ? "" : (::isatty(STDERR_FILENO) == 1 ? "\n" : "") + notice + "\n";
-  std::signal(SIGINT, remember);
-  std::signal(SIGTERM, remember);
+  std::signal(SIGINT, record_signal);
+  std::signal(SIGTERM, record_signal);
 }
 
 StopSignal::~StopSignal() {

@@ -32,16 +32,16 @@ Record read_record(const Line& line, const std::string& name, const Columns& col
 }
 
 // The index of each column in a line; -1: absent.
-struct Places {
+struct ColumnPositions {
   std::vector<std::int64_t> of_column;
   std::size_t width = 0;
   bool has_header = false;
 };
 
-Places find_places(const Line& first, const std::string& name, const Columns& columns) {
+ColumnPositions find_columns(const Line& first, const std::string& name, const Columns& columns) {
   const std::vector<std::string_view> parts = split_tabs(first.text);
   const std::vector<std::string> names = all_names(columns);
-  Places places{.width = parts.size()};
+  ColumnPositions places{.width = parts.size()};
   for (const std::string& column : names) {
     const auto found = std::find(parts.begin(), parts.end(), column);
     places.of_column.push_back(found == parts.end() ? -1 : found - parts.begin());
@@ -58,7 +58,7 @@ Places find_places(const Line& first, const std::string& name, const Columns& co
   return places;
 }
 
-Record read_columns(const Line& line, const std::string& name, const Places& places) {
+Record read_columns(const Line& line, const std::string& name, const ColumnPositions& places) {
   const std::vector<std::string_view> parts = split_tabs(line.text);
   if (parts.size() != places.width) {
     throw Error(name, ", line ", line.number, ": expected ", places.width,
@@ -76,8 +76,8 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   const std::vector<Line> lines = lines_of(text);
   const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;
-  Places places;
-  if (!objects && !lines.empty()) places = find_places(lines.front(), name, columns);
+  ColumnPositions places;
+  if (!objects && !lines.empty()) places = find_columns(lines.front(), name, columns);
   for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
     records.push_back(objects ? read_record(lines[i], name, columns) : read_columns(lines[i], name, places));
     require_fields(records.back(), columns, name);

@@ -11,9 +11,9 @@ constexpr std::uint32_t kSubkeys = 0x8000'0000;
 
 }  // namespace
 
-RandomStream::RandomStream(std::uint64_t seed, const Place& place) {
-  const PhiloxCounter counter = {place.row, place.stream, static_cast<std::uint32_t>(place.step),
-                                 static_cast<std::uint32_t>(place.step >> 32) | kSubkeys};
+RandomStream::RandomStream(std::uint64_t seed, const Position& position) {
+  const PhiloxCounter counter = {position.row, position.stream, static_cast<std::uint32_t>(position.step),
+                                 static_cast<std::uint32_t>(position.step >> 32) | kSubkeys};
   const PhiloxCounter bits = philox4x32_10(counter, philox_key(seed));
   key_ = {bits[0], bits[1]};
 }

@@ -14,17 +14,17 @@ struct SamplerSeed {
   std::uint32_t stream = 0;
 };
 
-/// A sequence of random numbers that is a pure function of its place: the numbers for row 3 of step 7 do not
-/// depend on earlier draws. The same on every platform.
+/// A sequence of random numbers that is a pure function of its position: the numbers for row 3 of step 7 do
+/// not depend on earlier draws. The same on every platform.
 class RandomStream {
  public:
-  struct Place {
+  struct Position {
     std::uint32_t stream = 0;
     std::int64_t step = 0;  // in [0, 2^48)
     std::uint32_t row = 0;
   };
 
-  RandomStream(std::uint64_t seed, const Place& place);
+  RandomStream(std::uint64_t seed, const Position& position);
 
   /// Uniform in [0, range), range > 0.
   std::uint64_t below(std::uint64_t range) { return uniform_below(range, {draw_++, 0, 0, 0}, key_); }

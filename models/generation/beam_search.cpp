@@ -75,8 +75,8 @@ class BeamSearch {
   void take(const Search& search);
 
   const GenerationOptions& options_;
-  ChoosingRules rules_;
-  GrowingRows rows_;
+  LogitsRules rules_;
+  DecodingBatch rows_;
   std::vector<Search> searches_;      // prompts that are not done
   std::vector<std::int64_t> states_;  // of the constraint, one per row, like given_
   std::vector<std::size_t> given_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/generation/choosing.h"
+#include "models/generation/logits_rules.h"
 
 namespace zoo {
 

@@ -140,8 +140,8 @@ class ContrastiveLoop {
   }
 
   const GenerationOptions& options_;
-  ChoosingRules rules_;
-  GrowingRows rows_;
+  LogitsRules rules_;
+  DecodingBatch rows_;
   RunningRows running_;
   TokenSampler sampler_;          // for its probabilities only
   std::vector<SeenStates> seen_;  // of rows that have not ended

@@ -5,15 +5,15 @@
 #include <ATen/ops/stack.h>
 
 #include "data/base/error.h"
-#include "models/generation/choosing.h"
+#include "models/generation/logits_rules.h"
 
 namespace zoo {
 namespace {
 
 // One row, as read by one of the two models.
-class Reader {
+class RowSession {
  public:
-  Reader(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens)
+  RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens)
       : limit_(static_cast<std::size_t>(
             std::min<std::int64_t>(context_limit(model.config()), static_cast<std::int64_t>(most_tokens)))),
         context_(context_limit(model.config())) {
@@ -59,7 +59,7 @@ class Reader {
 class DraftedRow {
  public:
   DraftedRow(DecodingModel& model, const TokenIds& prompt, const TokenIds& first, std::size_t row,
-             const GenerationOptions& options, const ChoosingRules& rules, TokenSampler& sampler)
+             const GenerationOptions& options, const LogitsRules& rules, TokenSampler& sampler)
       : options_(options),
         rules_(rules),
         sampler_(sampler),
@@ -98,12 +98,12 @@ class DraftedRow {
   }
 
   const GenerationOptions& options_;
-  const ChoosingRules& rules_;
+  const LogitsRules& rules_;
   TokenSampler& sampler_;
   std::size_t row_, given_;
   TokenIds tokens_;
   std::vector<std::int64_t> states_;  // of the constraint: the first, and after each new token
-  Reader target_, draft_;
+  RowSession target_, draft_;
 };
 
 std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
@@ -170,7 +170,7 @@ void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts
   GenerationWatch watch(result);
   const auto firsts = first_tokens(model.config(), prompts, options.decoder_start_token_id);
   first_tokens(options.draft->config(), prompts, firsts.empty() ? 0 : firsts[0][0]);  // it must read them too
-  const ChoosingRules rules(options, model.config().vocab_size);
+  const LogitsRules rules(options, model.config().vocab_size);
   TokenSampler sampler(options.sampling, prompts.size());
   result.ids.resize(prompts.size());
   if (options.log_probabilities) result.log_probabilities.resize(prompts.size());

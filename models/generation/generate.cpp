@@ -37,8 +37,8 @@ class RowLoop {
   }
 
  private:
-  ChoosingRules rules_;
-  GrowingRows rows_;
+  LogitsRules rules_;
+  DecodingBatch rows_;
   RunningRows running_;
   TokenSampler sampler_;
 };

@@ -4,8 +4,8 @@
 
 namespace zoo {
 
-RunningRows::RunningRows(const GenerationOptions& options, const ChoosingRules& rules,
-                         const GrowingRows& rows, GenerationResult& result)
+RunningRows::RunningRows(const GenerationOptions& options, const LogitsRules& rules,
+                         const DecodingBatch& rows, GenerationResult& result)
     : options_(options),
       rules_(rules),
       result_(result),
@@ -17,7 +17,7 @@ RunningRows::RunningRows(const GenerationOptions& options, const ChoosingRules& 
   if (options.log_probabilities) result.log_probabilities.resize(rows.size());
 }
 
-at::Tensor RunningRows::allowed(const at::Tensor& logits, const GrowingRows& rows) {
+at::Tensor RunningRows::allowed(const at::Tensor& logits, const DecodingBatch& rows) {
   RowHistories histories;
   for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows.tokens(b), given_[b]});
   return rules_.apply(logits, histories, states_);

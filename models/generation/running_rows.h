@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "models/generation/choosing.h"
+#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
-#include "models/generation/growing_rows.h"
+#include "models/generation/logits_rules.h"
 
 namespace zoo {
 
@@ -13,7 +13,7 @@ namespace zoo {
 class RunningRows {
  public:
   /// Rows before the first new token.
-  RunningRows(const GenerationOptions& options, const ChoosingRules& rules, const GrowingRows& rows,
+  RunningRows(const GenerationOptions& options, const LogitsRules& rules, const DecodingBatch& rows,
               GenerationResult& result);
 
   bool any() const { return !numbers_.empty(); }
@@ -22,7 +22,7 @@ class RunningRows {
   const std::vector<std::size_t>& numbers() const { return numbers_; }
 
   /// Logits [B, V] of the rows' next tokens, with -inf for forbidden tokens.
-  at::Tensor allowed(const at::Tensor& logits, const GrowingRows& rows);
+  at::Tensor allowed(const at::Tensor& logits, const DecodingBatch& rows);
 
   /// Outcome of a step.
   struct Step {
@@ -37,7 +37,7 @@ class RunningRows {
   void keep(const std::vector<std::int64_t>& rows);
 
   const GenerationOptions& options_;
-  const ChoosingRules& rules_;
+  const LogitsRules& rules_;
   GenerationResult& result_;
   std::vector<std::size_t> numbers_, given_;
   std::vector<std::int64_t> states_;  // states of the constraint

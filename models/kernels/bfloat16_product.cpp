@@ -152,11 +152,11 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
   const std::size_t column = part.panel * kPairPanel, at = row * p.columns + column;
-  const Place<V> place(p.columns - column);
+  const ColumnMask<V> mask(p.columns - column);
   // Sums each part of the depth separately: in one long sum later terms would lose digits.
   const bool begins = part.first_pair == 0 && !p.adds;
   Lanes sums[R][V];
-  begin_sums(place, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
+  begin_sums(mask, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
   add_products<PairDot>({.rows = p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row +
                                  part.first_pair * p.a.pair,
                          .row = p.a.row * sizeof(Pair),
@@ -166,8 +166,8 @@ ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
                          .words = part.pairs},
                         sums);
   if (const float* more = begins ? p.addend : p.result; more != nullptr)
-    add_rows(place, more + at, p.columns, sums, p.rows - row);
-  if (p.result != nullptr) return write_rows(place, p.result + at, p.columns, sums, p.rows - row);
+    add_rows(mask, more + at, p.columns, sums, p.rows - row);
+  if (p.result != nullptr) return write_rows(mask, p.result + at, p.columns, sums, p.rows - row);
   with_function(p.pointwise, [&](auto f) { store_packed_tile<decltype(f)>(p, row, part.panel, sums); });
 }
 

@@ -65,12 +65,12 @@ void copy_panel(const Matrix& b, const Panel& panel, float* to) {
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row, std::size_t column,
                      std::size_t columns) {
-  const Place<V> place(columns);
+  const ColumnMask<V> mask(columns);
   const Matrix& a = panel.part.a;
   // Sums each part of the depth separately: in one long sum later terms would lose digits.
   const bool begins = panel.part.first == 0 && !p.adds;
   Lanes sums[R][V];
-  begin_sums(place, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
+  begin_sums(mask, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
   add_products<FloatDot>({.rows = a.data + (row - panel.part.first_row) * a.row,
                           .row = a.row * sizeof(float),
                           .word = a.column * sizeof(float),
@@ -80,8 +80,8 @@ ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row
                          sums);
   const std::size_t at = row * p.result_row + column;
   if (const float* more = begins ? p.addend : p.result; more != nullptr)
-    add_rows(place, more + at, p.result_row, sums);
-  write_rows(place, p.result + at, p.result_row, sums);
+    add_rows(mask, more + at, p.result_row, sums);
+  write_rows(mask, p.result + at, p.result_row, sums);
 }
 
 // Replaces the results of rows that a tile has just left in the L1 cache: result = result * times; or

@@ -49,11 +49,11 @@ ZOO_INLINE void add_products(const TileFactors& factors, typename Dot::Sums (&su
 
 /// V vectors of a row of results: the first `columns` elements count, all but some of the last vector's.
 template <std::size_t V>
-struct Place {
+struct ColumnMask {
   bool whole;
   std::size_t tail;
 
-  explicit ZOO_INLINE Place(std::size_t columns)
+  explicit ZOO_INLINE ColumnMask(std::size_t columns)
       : whole(columns >= V * kLanes), tail((columns - 1) % kLanes + 1) {}
   ZOO_INLINE Lanes read(const float* from, std::size_t v) const {
     return whole || v + 1 < V ? load(from + v * kLanes) : load_some(from + v * kLanes, tail);
@@ -69,30 +69,31 @@ struct Place {
 
 /// Start of a tile's sums: a bias in each row; nullptr: zeros.
 template <std::size_t R, std::size_t V>
-ZOO_INLINE void begin_sums(const Place<V>& place, const float* bias, Lanes (&sums)[R][V]) {
+ZOO_INLINE void begin_sums(const ColumnMask<V>& mask, const float* bias, Lanes (&sums)[R][V]) {
   for (std::size_t r = 0; r < R; ++r)
-    for (std::size_t v = 0; v < V; ++v) sums[r][v] = bias != nullptr ? place.read(bias, v) : Lanes{};
+    for (std::size_t v = 0; v < V; ++v) sums[r][v] = bias != nullptr ? mask.read(bias, v) : Lanes{};
 }
 
 /// Reads a tile from rows of a matrix; adds the first `rows` of them to a tile; writes them.
 template <std::size_t R, std::size_t V>
-ZOO_INLINE void read_rows(const Place<V>& place, const float* from, std::size_t stride, Lanes (&tile)[R][V]) {
+ZOO_INLINE void read_rows(const ColumnMask<V>& mask, const float* from, std::size_t stride,
+                          Lanes (&tile)[R][V]) {
   for (std::size_t r = 0; r < R; ++r)
-    for (std::size_t v = 0; v < V; ++v) tile[r][v] = place.read(from + r * stride, v);
+    for (std::size_t v = 0; v < V; ++v) tile[r][v] = mask.read(from + r * stride, v);
 }
 
 template <std::size_t R, std::size_t V>
-ZOO_INLINE void add_rows(const Place<V>& place, const float* from, std::size_t stride, Lanes (&tile)[R][V],
-                         std::size_t rows = R) {
+ZOO_INLINE void add_rows(const ColumnMask<V>& mask, const float* from, std::size_t stride,
+                         Lanes (&tile)[R][V], std::size_t rows = R) {
   for (std::size_t r = 0; r < R && r < rows; ++r)
-    for (std::size_t v = 0; v < V; ++v) tile[r][v] += place.read(from + r * stride, v);
+    for (std::size_t v = 0; v < V; ++v) tile[r][v] += mask.read(from + r * stride, v);
 }
 
 template <std::size_t R, std::size_t V>
-ZOO_INLINE void write_rows(const Place<V>& place, float* to, std::size_t stride, const Lanes (&tile)[R][V],
-                           std::size_t rows = R) {
+ZOO_INLINE void write_rows(const ColumnMask<V>& mask, float* to, std::size_t stride,
+                           const Lanes (&tile)[R][V], std::size_t rows = R) {
   for (std::size_t r = 0; r < R && r < rows; ++r)
-    for (std::size_t v = 0; v < V; ++v) place.write(to + r * stride, v, tile[r][v]);
+    for (std::size_t v = 0; v < V; ++v) mask.write(to + r * stride, v, tile[r][v]);
 }
 
 /// Calls f(R as a constant, row) for tiles of kTallTile rows of [first, last) and the remaining rows; with

@@ -28,11 +28,11 @@ void set_state(at::Generator& generator, const at::Tensor& state) {
 }
 
 /// Non-tensor state of a forward pass: generators and autocast.
-class Surroundings {
+class RandomAndAutocast {
  public:
-  explicit Surroundings(c10::Device device) : Surroundings(generators_of(device), device.type()) {}
+  explicit RandomAndAutocast(c10::Device device) : RandomAndAutocast(generators_of(device), device.type()) {}
 
-  Surroundings(const std::vector<at::Generator>& generators, c10::DeviceType device)
+  RandomAndAutocast(const std::vector<at::Generator>& generators, c10::DeviceType device)
       : generators_(generators),
         device_(device),
         autocasts_(at::autocast::is_autocast_enabled(device)),
@@ -41,7 +41,7 @@ class Surroundings {
   }
 
   /// Current state of the same device.
-  Surroundings now() const { return {generators_, device_}; }
+  RandomAndAutocast now() const { return {generators_, device_}; }
 
   void restore() {
     for (std::size_t i = 0; i < generators_.size(); ++i) set_state(generators_[i], states_[i]);
@@ -57,31 +57,31 @@ class Surroundings {
   at::ScalarType dtype_;
 };
 
-/// Restores the surroundings `then` while it lives.
-class SurroundingsScope {
+/// Restores a saved state while it lives.
+class RandomAndAutocastScope {
  public:
-  explicit SurroundingsScope(Surroundings& then) : now_(then.now()) {
+  explicit RandomAndAutocastScope(RandomAndAutocast& then) : now_(then.now()) {
     then.restore();
     at::autocast::increment_nesting();
   }
-  ~SurroundingsScope() {
+  ~RandomAndAutocastScope() {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
     now_.restore();
   }
-  SurroundingsScope(const SurroundingsScope&) = delete;
-  SurroundingsScope& operator=(const SurroundingsScope&) = delete;
+  RandomAndAutocastScope(const RandomAndAutocastScope&) = delete;
+  RandomAndAutocastScope& operator=(const RandomAndAutocastScope&) = delete;
 
  private:
-  Surroundings now_;
+  RandomAndAutocast now_;
 };
 
 // Non-tensor inputs of the backward pass, in a form that the graph can hold.
-struct Memory : torch::CustomClassHolder {
-  Memory(RecomputedPart the_part, std::size_t input_count, c10::Device device)
-      : part(std::move(the_part)), inputs(input_count), surroundings(device) {}
+struct RecomputedCall : torch::CustomClassHolder {
+  RecomputedCall(RecomputedPart the_part, std::size_t input_count, c10::Device device)
+      : part(std::move(the_part)), inputs(input_count), state(device) {}
   RecomputedPart part;
   std::size_t inputs;
-  Surroundings surroundings;
+  RandomAndAutocast state;
 };
 
 class Recompute : public torch::autograd::Function<Recompute> {
@@ -90,26 +90,26 @@ class Recompute : public torch::autograd::Function<Recompute> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList tensors,
                             const RecomputedPart& part, std::int64_t inputs) {
     const auto count = static_cast<std::size_t>(inputs);
-    context->saved_data["memory"] =
-        c10::IValue::make_capsule(c10::make_intrusive<Memory>(part, count, tensors[0].device()));
+    context->saved_data["call"] =
+        c10::IValue::make_capsule(c10::make_intrusive<RecomputedCall>(part, count, tensors[0].device()));
     context->save_for_backward(tensors.vec());
     return part({tensors.begin(), tensors.begin() + inputs});
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
-    const auto capsule = context->saved_data["memory"].toCapsule();
-    auto& memory = static_cast<Memory&>(*capsule);
+    const auto capsule = context->saved_data["call"].toCapsule();
+    auto& call = static_cast<RecomputedCall&>(*capsule);
     torch::autograd::variable_list tensors = context->get_saved_variables(), wanted;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (i < memory.inputs) tensors[i] = tensors[i].detach().requires_grad_(tensors[i].requires_grad());
+      if (i < call.inputs) tensors[i] = tensors[i].detach().requires_grad_(tensors[i].requires_grad());
       if (tensors[i].requires_grad()) wanted.push_back(tensors[i]);
     }
     at::Tensor output;
     {
       const at::AutoGradMode with_graph(true);
-      const SurroundingsScope scope(memory.surroundings);
-      output = memory.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(memory.inputs)});
+      const RandomAndAutocastScope scope(call.state);
+      output = call.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(call.inputs)});
     }
     const auto found = torch::autograd::grad({output}, wanted, {gradients[0]}, /*retain_graph=*/false,
                                              /*create_graph=*/false, /*allow_unused=*/true);

@@ -3,7 +3,7 @@
 #include <ATen/ops/randint.h>
 
 #include "apps/training/batches/block_batches.h"
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "apps/training/precision.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
@@ -113,27 +113,27 @@ TEST_CASE("Words make entities by their prefixes") {
 }
 
 TEST_CASE("Classes are measured by accuracy and the mean of their F1") {
-  const auto meter = make_meter(zoo::Task::kClassification, {"a", "b"});
+  const auto metric = make_metric(zoo::Task::kClassification, {"a", "b"});
   zoo::ModelInputs inputs;
   zoo::ModelOutput output;
   inputs.labels = at::tensor({0, 0, 0, 1}, at::kLong);
   output.logits = at::tensor({1, 0, 1, 0, 0, 1, 0, 1}, at::kFloat).view({4, 2});  // a a b b
-  meter->add(inputs, output);
-  const auto scores = meter->take(0);
+  metric->add(inputs, output);
+  const auto scores = metric->take(0);
   REQUIRE(scores.size() == 2);
   CHECK(scores[0].value == Approx(0.75));
   CHECK(scores[1].value == Approx((2.0 * 2 / (2 + 3) + 2.0 * 1 / (2 + 1)) / 2));
 }
 
 TEST_CASE("An answer is measured by the tokens that it shares with the right one") {
-  const auto meter = make_meter(zoo::Task::kQuestionAnswering, {});
+  const auto metric = make_metric(zoo::Task::kQuestionAnswering, {});
   zoo::ModelInputs inputs;
   zoo::ModelOutput output;
   inputs.labels = at::tensor({1, 2, 3, 3}, at::kLong).view({2, 2});
   output.start_logits = at::tensor({0, 1, 0, 0, 0, 0, 0, 1}, at::kFloat).view({2, 4});  // 1, 3
   output.end_logits = at::tensor({0, 0, 0, 1, 0, 0, 0, 1}, at::kFloat).view({2, 4});    // 3, 3
-  meter->add(inputs, output);
-  const auto scores = meter->take(0);
+  metric->add(inputs, output);
+  const auto scores = metric->take(0);
   CHECK(scores[0].value == Approx(0.5));
   CHECK(scores[1].value == Approx((2.0 * 2 / (3 + 2) + 1) / 2));
 }

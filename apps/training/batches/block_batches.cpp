@@ -37,7 +37,7 @@ ModelBatch BlockBatches::evaluation(Split split, std::int64_t index) {
 }
 
 ModelBatch BlockBatches::batch(const RandomBlockSampler& sampler, std::int64_t step,
-                               const RandomStream::Place& place) const {
+                               const RandomStream::Position& place) const {
   const Blocks blocks{empty(sampler.block_size()), empty(sampler.block_size())};
   const auto size = static_cast<std::size_t>(blocks.inputs.numel());
   sampler.fill_rows(step, place.row, {blocks.inputs.mutable_data_ptr<std::int64_t>(), size},
@@ -45,7 +45,7 @@ ModelBatch BlockBatches::batch(const RandomBlockSampler& sampler, std::int64_t s
   return make(blocks, place);
 }
 
-RandomStream BlockBatches::random(RandomStream::Place place, std::int64_t row) const {
+RandomStream BlockBatches::random(RandomStream::Position place, std::int64_t row) const {
   place.row += static_cast<std::uint32_t>(row);
   return {seed_, place};
 }
@@ -55,7 +55,7 @@ at::Tensor BlockBatches::empty(std::int64_t columns) const {
                    at::TensorOptions().dtype(at::kLong).pinned_memory(device_.is_cuda()));
 }
 
-ModelBatch LanguageModelBatches::make(const Blocks& blocks, const RandomStream::Place&) const {
+ModelBatch LanguageModelBatches::make(const Blocks& blocks, const RandomStream::Position&) const {
   ModelBatch batch;
   batch.inputs.input_ids = send(blocks.inputs);
   batch.inputs.targets = send(blocks.following);
@@ -81,7 +81,7 @@ std::vector<std::int32_t> MaskedBlockBatches::words_of(std::span<const std::int6
   return words;
 }
 
-ModelBatch MaskedBlockBatches::make(const Blocks& blocks, const RandomStream::Place& place) const {
+ModelBatch MaskedBlockBatches::make(const Blocks& blocks, const RandomStream::Position& place) const {
   const at::Tensor ids = empty(options_.block_size), labels = empty(options_.block_size);
   for (std::int64_t row = 0; row < ids.size(0); ++row) {
     const auto raw = row_of(blocks.inputs, row), whole = row_of(ids, row);
@@ -107,7 +107,7 @@ SpanCorruptionBatches::SpanCorruptionBatches(const TokenDataset& dataset, std::i
       options_(std::move(options)),
       lengths_(lengths_for_inputs(block_size, options_)) {}
 
-ModelBatch SpanCorruptionBatches::make(const Blocks& blocks, const RandomStream::Place& place) const {
+ModelBatch SpanCorruptionBatches::make(const Blocks& blocks, const RandomStream::Position& place) const {
   const at::Tensor ids = empty(lengths_.inputs), labels = empty(lengths_.targets);
   for (std::int64_t row = 0; row < ids.size(0); ++row) {
     RandomStream stream = random(place, row);

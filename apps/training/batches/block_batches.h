@@ -26,9 +26,9 @@ class BlockBatches : public Batches {
     at::Tensor inputs, following;
   };
   /// Makes inputs and labels from the rows. `place` is the first row's, for further random numbers.
-  virtual ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const = 0;
+  virtual ModelBatch make(const Blocks& blocks, const RandomStream::Position& place) const = 0;
 
-  RandomStream random(RandomStream::Place place, std::int64_t row) const;
+  RandomStream random(RandomStream::Position place, std::int64_t row) const;
   at::Tensor empty(std::int64_t columns) const;
   at::Tensor send(const at::Tensor& tensor) const { return tensor.to(device_, /*non_blocking=*/true); }
 
@@ -36,7 +36,7 @@ class BlockBatches : public Batches {
 
  private:
   ModelBatch batch(const RandomBlockSampler& sampler, std::int64_t step,
-                   const RandomStream::Place& place) const;
+                   const RandomStream::Position& place) const;
 
   std::uint64_t seed_;
   std::array<RandomBlockSampler, 3>
@@ -50,7 +50,7 @@ class LanguageModelBatches final : public BlockBatches {
   using BlockBatches::BlockBatches;
 
  private:
-  ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const override;
+  ModelBatch make(const Blocks& blocks, const RandomStream::Position& place) const override;
 };
 
 /// Tokens around a row of a masked language model, [CLS] … [SEP], if the tokenizer has them.
@@ -72,7 +72,7 @@ class MaskedBlockBatches final : public BlockBatches {
                      c10::Device device);
 
  private:
-  ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const override;
+  ModelBatch make(const Blocks& blocks, const RandomStream::Position& place) const override;
   std::vector<std::int32_t> words_of(std::span<const std::int64_t> row) const;
 
   Options options_;
@@ -85,7 +85,7 @@ class SpanCorruptionBatches final : public BlockBatches {
                         const BatchPlan& plan, std::uint64_t seed, c10::Device device);
 
  private:
-  ModelBatch make(const Blocks& blocks, const RandomStream::Place& place) const override;
+  ModelBatch make(const Blocks& blocks, const RandomStream::Position& place) const override;
 
   SpanCorruptionOptions options_;
   SpanCorruptionLengths lengths_;

@@ -89,7 +89,7 @@ std::int64_t ExampleBatches::evaluation_batches(Split split) const {
 
 ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
                                    std::span<const std::int64_t> numbers,
-                                   const RandomStream::Place& place) const {
+                                   const RandomStream::Position& place) const {
   std::vector<const Example*> rows;
   for (const std::int64_t number : numbers) rows.push_back(&examples[static_cast<std::size_t>(number)]);
   const at::Tensor ids = padded(rows, &Example::input_ids, options_.pad_id);
@@ -124,7 +124,7 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
 }
 
 void ExampleBatches::mask(const at::Tensor& ids, const std::vector<const Example*>& rows,
-                          const RandomStream::Place& place, const at::Tensor& labels) const {
+                          const RandomStream::Position& place, const at::Tensor& labels) const {
   for (std::size_t row = 0; row < rows.size(); ++row) {
     RandomStream random(
         seed_, {place.stream + kMaskingStreams, place.step, place.row + static_cast<std::uint32_t>(row)});

@@ -48,9 +48,9 @@ class ExampleBatches final : public Batches {
 
  private:
   ModelBatch collate(const std::vector<Example>& examples, std::span<const std::int64_t> rows,
-                     const RandomStream::Place& place) const;
-  void mask(const at::Tensor& ids, const std::vector<const Example*>& rows, const RandomStream::Place& place,
-            const at::Tensor& labels) const;
+                     const RandomStream::Position& place) const;
+  void mask(const at::Tensor& ids, const std::vector<const Example*>& rows,
+            const RandomStream::Position& place, const at::Tensor& labels) const;
 
   Examples examples_;
   CollateOptions options_;

@@ -21,9 +21,9 @@ double root_mean_square(const at::Tensor& x) {
 Adafactor::Adafactor(const torch::nn::Module& module, const Options& options)
     : Optimizer(module, options.grad_clip),
       options_(options),
-      row_means_(&remember("row_mean")),
-      column_means_(&remember("column_mean")),
-      means_(&remember("mean")) {
+      row_means_(&add_state("row_mean")),
+      column_means_(&add_state("column_mean")),
+      means_(&add_state("mean")) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!decays(i)) {
       row_means_->tensors[i] = column_means_->tensors[i] = at::Tensor();

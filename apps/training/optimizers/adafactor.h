@@ -24,7 +24,7 @@ class Adafactor final : public Optimizer {
   at::Tensor inverse_root(std::size_t i, const at::Tensor& gradient, double forget);
 
   Options options_;
-  Memory *row_means_, *column_means_, *means_;  // row and column means of matrices; means of vectors
+  State *row_means_, *column_means_, *means_;  // row and column means of matrices; means of vectors
 };
 
 }  // namespace zoo

@@ -21,8 +21,8 @@ at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) 
 AdamW::AdamW(const torch::nn::Module& module, const Options& options)
     : Optimizer(module, options.grad_clip),
       options_(options),
-      exp_avgs_(remember("exp_avg")),
-      exp_avg_sqs_(remember("exp_avg_sq")) {}
+      exp_avgs_(add_state("exp_avg")),
+      exp_avg_sqs_(add_state("exp_avg_sq")) {}
 
 void AdamW::update(const Update& update) {
   std::vector<at::Tensor> parameters, gradients;

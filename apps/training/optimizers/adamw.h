@@ -23,7 +23,7 @@ class AdamW final : public Optimizer {
   void update_by_libtorch(const Update& update, const std::vector<at::Tensor>& gradients);
 
   Options options_;
-  Memory &exp_avgs_, &exp_avg_sqs_;
+  State &exp_avgs_, &exp_avg_sqs_;
 };
 
 }  // namespace zoo

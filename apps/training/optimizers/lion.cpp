@@ -3,7 +3,7 @@
 namespace zoo {
 
 Lion::Lion(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip), options_(options), exp_avgs_(remember("exp_avg")) {}
+    : Optimizer(module, options.grad_clip), options_(options), exp_avgs_(add_state("exp_avg")) {}
 
 void Lion::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;

@@ -20,7 +20,7 @@ class Lion final : public Optimizer {
   void update(const Update& update) override;
 
   Options options_;
-  Memory& exp_avgs_;
+  State& exp_avgs_;
 };
 
 }  // namespace zoo

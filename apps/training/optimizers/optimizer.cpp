@@ -44,11 +44,11 @@ Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip) : grad_c
   step_ = at::zeros({}, parameters_[0].second.options().dtype(at::kFloat).requires_grad(false));
 }
 
-Optimizer::Memory& Optimizer::remember(const std::string& name) {
-  memories_.push_back(std::make_unique<Memory>(Memory{name, {}}));
+Optimizer::State& Optimizer::add_state(const std::string& name) {
+  states_.push_back(std::make_unique<State>(State{name, {}}));
   for (const auto& entry : parameters_)
-    memories_.back()->tensors.push_back(at::zeros_like(entry.second.detach()));
-  return *memories_.back();
+    states_.back()->tensors.push_back(at::zeros_like(entry.second.detach()));
+  return *states_.back();
 }
 
 std::vector<at::Tensor> Optimizer::gradients() const {
@@ -84,10 +84,10 @@ void Optimizer::zero_grad() {
 
 NamedTensors Optimizer::state() const {
   NamedTensors tensors;
-  for (const auto& memory : memories_) {
+  for (const auto& state : states_) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (memory->tensors[i].defined())
-        tensors.emplace_back(memory->name + "." + parameters_[i].first, memory->tensors[i]);
+      if (state->tensors[i].defined())
+        tensors.emplace_back(state->name + "." + parameters_[i].first, state->tensors[i]);
     }
   }
   tensors.emplace_back("step", step_);

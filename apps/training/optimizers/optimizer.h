@@ -55,12 +55,12 @@ class Optimizer {
   virtual void update(const Update& update) = 0;
 
   /// One tensor per parameter, part of the state.
-  struct Memory {
+  struct State {
     std::string name;
     std::vector<at::Tensor> tensors;
   };
   /// Adds a state of zeros with the parameters' shapes.
-  Memory& remember(const std::string& name);
+  State& add_state(const std::string& name);
 
   bool decays(std::size_t i) const { return parameters_[i].second.dim() >= 2; }
   const at::Tensor& parameter(std::size_t i) const { return parameters_[i].second; }
@@ -68,7 +68,7 @@ class Optimizer {
   at::Tensor gradient(std::size_t i, const Update& update) const;
 
   NamedTensors parameters_;
-  std::vector<std::unique_ptr<Memory>> memories_;
+  std::vector<std::unique_ptr<State>> states_;
   at::Tensor step_;  // [], float32
 
  private:

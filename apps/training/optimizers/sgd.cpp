@@ -3,7 +3,7 @@
 namespace zoo {
 
 Sgd::Sgd(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip), options_(options), velocities_(remember("momentum")) {}
+    : Optimizer(module, options.grad_clip), options_(options), velocities_(add_state("momentum")) {}
 
 void Sgd::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;

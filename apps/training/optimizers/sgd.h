@@ -20,7 +20,7 @@ class Sgd final : public Optimizer {
   void update(const Update& update) override;
 
   Options options_;
-  Memory& velocities_;
+  State& velocities_;
 };
 
 }  // namespace zoo

@@ -7,7 +7,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "data/base/error.h"
-#include "models/generation/growing_rows.h"
+#include "models/generation/decoding_batch.h"
 
 namespace zoo {
 namespace {

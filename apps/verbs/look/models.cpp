@@ -28,13 +28,13 @@ struct Entry {
   Head head;
 };
 
-struct Memory {
+struct WeightBytes {
   const char* name;
   std::int64_t bytes_per_parameter;
 };
-constexpr std::array kMemory{Memory{"float32", 4}, Memory{"bfloat16", 2}, Memory{"int8", 1},
+constexpr std::array kMemory{WeightBytes{"float32", 4}, WeightBytes{"bfloat16", 2}, WeightBytes{"int8", 1},
                              // Weights, gradients and Adam's two moments.
-                             Memory{"training", 16}};
+                             WeightBytes{"training", 16}};
 
 nlohmann::json describe(const Entry& entry, const Model& model) {
   const TransformerConfig& config = entry.config;
@@ -134,7 +134,7 @@ void print_json(const Entry& entry, const Model& model) {
   for (const auto& [name, count] : model.components()) {
     json["components"].push_back({{"name", name}, {"parameters", count}, {"share", share(count, total)}});
   }
-  for (const Memory& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
+  for (const WeightBytes& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
   std::cout << json_text(json) << "\n";
 }
 
@@ -166,7 +166,7 @@ void print_text(const Entry& entry, const Model& model) {
   parts.print(std::cout);
 
   Table memory({{"memory"}, number("bytes"), {""}});
-  for (const Memory& entry : kMemory) {
+  for (const WeightBytes& entry : kMemory) {
     const bool training = std::string_view(entry.name) == "training";
     memory.row({entry.name, human_bytes(total * entry.bytes_per_parameter),
                 training ? "float32 weights, gradients and Adam's two moments" : "weights"});

@@ -114,7 +114,7 @@ TaskData random_data(const DataFlags& flags) {
 std::vector<Example> random_pairs(const DataFlags& flags, std::int64_t count) {
   std::vector<Example> examples(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const RandomStream::Place place{.row = static_cast<std::uint32_t>(i)};
+    const RandomStream::Position place{.row = static_cast<std::uint32_t>(i)};
     examples[i].input_ids = random_ids(flags.block_size, flags.vocab_size, {2, place});
     const auto target = random_ids(flags.target_length(), flags.vocab_size, {3, place});
     examples[i].labels.assign(target.begin(), target.end());

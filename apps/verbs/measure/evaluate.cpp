@@ -169,7 +169,7 @@ at::Tensor first_logits(Model& model, Batches& batches) {
 
 // Evaluates the model with weights packed as --weights says, or its modules.
 SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
-                         std::unique_ptr<Meter> meter, const c10::Device& device) {
+                         std::unique_ptr<Metric> metric, const c10::Device& device) {
   const bool drawn = batches.evaluation_batches(Split::kVal) == kUnlimitedBatches;
   const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
   Progress progress(count, "batches");
@@ -178,15 +178,15 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   if (packs && loaded.head == Head::kCausalLm) {
     const at::Tensor exact = first_logits(*loaded.model, batches);  // before packing releases the weights
     const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
-    return evaluate_packed(*model, batches, count, *meter, exact, on_step);
+    return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
   const auto model = packs ? with_packed_encoder(loaded.model, flags.compute, flags.weights) : loaded.model;
-  ModelObjective objective(model, batches, std::move(meter));
+  ModelObjective objective(model, batches, std::move(metric));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
                         on_step);
 }
 
-// Metrics of the bag-of-words baselines, computed by the same meter.
+// Metrics of the bag-of-words baselines, computed by the same metric.
 std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
   const auto known = read_labelled_texts(*flags.baselines, label_names);
   const auto asked = read_labelled_texts(flags.data.dataset, label_names);
@@ -195,11 +195,11 @@ std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector
   const auto classes = static_cast<std::int64_t>(label_names.size());
   std::vector<Score> scores;
   for (const WordPredictions& said : predict_by_words(known, asked, classes)) {
-    const auto meter = make_meter(Task::kClassification, label_names);
+    const auto metric = make_metric(Task::kClassification, label_names);
     ModelOutput output;
     output.logits = at::one_hot(at::tensor(said.labels, at::kLong), classes);
-    meter->add({.labels = at::tensor(labels, at::kLong)}, output);
-    for (const Score& score : meter->take(0)) scores.push_back({said.name + "_" + score.name, score.value});
+    metric->add({.labels = at::tensor(labels, at::kLong)}, output);
+    for (const Score& score : metric->take(0)) scores.push_back({said.name + "_" + score.name, score.value});
   }
   return scores;
 }
@@ -236,7 +236,7 @@ int run_evaluate(const Arguments& arguments) {
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
                    static_cast<std::uint64_t>(flags.compute.seed), device);
-  SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_meter(task, data.label_names), device);
+  SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_metric(task, data.label_names), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});

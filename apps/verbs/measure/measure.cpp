@@ -14,7 +14,7 @@ namespace {
 constexpr double kEnough = 0.05;
 
 // Receives every tensor allocation from LibTorch's allocator.
-class MemoryMeter : public c10::MemoryReportingInfoBase {
+class PeakMemory : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
     now_ += bytes;
@@ -49,12 +49,12 @@ double peak_resident_mb() {
 
 Cost cost_of(const std::function<void()>& compute) {
   Cost cost;
-  const auto meter = std::make_shared<MemoryMeter>();
+  const auto memory = std::make_shared<PeakMemory>();
   {
-    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
     cost.seconds = seconds_of(compute);
   }
-  cost.peak_bytes = meter->peak();
+  cost.peak_bytes = memory->peak();
   double spent = cost.seconds;
   while (spent < kEnough) {
     const double seconds = seconds_of(compute);

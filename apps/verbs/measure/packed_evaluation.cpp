@@ -17,7 +17,7 @@ std::vector<TokenIds> rows_of(const at::Tensor& ids) {
 
 }  // namespace
 
-SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Meter& meter,
+SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
                                 const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
   const at::NoGradGuard no_grad;
   double sum = 0, targets = 0, largest_error = 0;
@@ -29,13 +29,13 @@ SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int
     output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
     if (i == 0) largest_error = (output.logits - exact).abs().max().item<double>();
     output.loss = at::cross_entropy_loss(output.logits.flatten(0, 1), batch.inputs.targets.flatten());
-    meter.add(batch.inputs, output);
+    metric.add(batch.inputs, output);
     sum += output.loss.item<double>() * batch.targets;
     targets += batch.targets;
     on_step(i + 1);
   }
   SplitEvaluation evaluation{.loss = targets > 0 ? sum / targets : 0};
-  evaluation.scores = meter.take(evaluation.loss);
+  evaluation.scores = metric.take(evaluation.loss);
   evaluation.scores.push_back({"largest_logit_error", largest_error});
   return evaluation;
 }

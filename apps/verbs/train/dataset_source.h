@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "data/base/error.h"
 
 namespace zoo {

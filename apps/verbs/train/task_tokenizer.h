@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -44,9 +44,9 @@ TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, 
   }
 }
 
-class Reader {
+class DatasetReader {
  public:
-  Reader(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates)
+  DatasetReader(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates)
       : flags_(flags),
         task_(flags.task),
         known_(known),
@@ -251,7 +251,7 @@ Head head_of(Task task) {
 }
 
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
-  TaskData data = Reader(flags, shape, known, evaluates).read();
+  TaskData data = DatasetReader(flags, shape, known, evaluates).read();
   data.loss.label_smoothing = flags.label_smoothing;
   return data;
 }

@@ -27,7 +27,7 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
   LossOptions loss = data.loss;
   if (loss.class_weights.defined()) loss.class_weights = loss.class_weights.to(device_of(flags.compute));
   auto objective = std::make_unique<ModelObjective>(
-      loaded.model, batches, make_meter(flags.data.task, data.label_names), std::move(loss));
+      loaded.model, batches, make_metric(flags.data.task, data.label_names), std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);
   objective->adapt(std::move(adapters));

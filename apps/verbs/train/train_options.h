@@ -5,7 +5,7 @@
 #include "apps/command/flags.h"
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/span_corruption.h"

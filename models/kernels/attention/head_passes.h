@@ -61,7 +61,7 @@ ZOO_INLINE void multiply_rows(const Left& a, const Right& b, std::size_t begin, 
                        .depth = b.row * sizeof(Word),
                        .words = end - begin},
                       sums);
-    write_rows(Place<width()>(width() * kLanes), c + v * kLanes, c_row, sums);
+    write_rows(ColumnMask<width()>(width() * kLanes), c + v * kLanes, c_row, sums);
   });
 }
 

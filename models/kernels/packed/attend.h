@@ -31,7 +31,8 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
       typename Dot::Sums sums[R][V] = {};
       add_products<Dot, kPrefetch<R>>(
           {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
-      write_rows(Place<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes, scores.row, sums);
+      write_rows(ColumnMask<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes, scores.row,
+                 sums);
     });
   }
 }
@@ -69,7 +70,7 @@ ZOO_INLINE void write_mixed(const Attention& a, std::size_t v, const float (&sum
     const float factor = sums[r] > 0 ? 1.0F / sums[r] : 0.0F;
     for (std::size_t i = 0; i < V; ++i) mixed[r][i] *= factor;
   }
-  write_rows(Place<V>(a.head_dim - v * kLanes), result + v * kLanes, a.result_row, mixed);
+  write_rows(ColumnMask<V>(a.head_dim - v * kLanes), result + v * kLanes, a.result_row, mixed);
 }
 
 template <class Dot, std::size_t R>

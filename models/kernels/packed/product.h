@@ -18,16 +18,16 @@ __attribute__((noinline)) void apply_to_tile(Pointwise f, Lanes (&sums)[R][V]) {
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void write_tile(const PackedProduct& p, std::size_t row, std::size_t column, Lanes (&sums)[R][V]) {
   if (p.pointwise != Pointwise::kNone) apply_to_tile(p.pointwise, sums);
-  write_rows(Place<V>(p.weight->outputs - column), p.result + row * p.result_row + column, p.result_row,
+  write_rows(ColumnMask<V>(p.weight->outputs - column), p.result + row * p.result_row + column, p.result_row,
              sums);
 }
 
 // Start value of float sums: the bias, plus the result if it is added to.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t column, Lanes (&sums)[R][V]) {
-  const Place<V> place(p.weight->outputs - column);
-  begin_sums(place, p.bias != nullptr ? p.bias + column : nullptr, sums);
-  if (p.adds) add_rows(place, p.result + row * p.result_row + column, p.result_row, sums);
+  const ColumnMask<V> mask(p.weight->outputs - column);
+  begin_sums(mask, p.bias != nullptr ? p.bias + column : nullptr, sums);
+  if (p.adds) add_rows(mask, p.result + row * p.result_row + column, p.result_row, sums);
 }
 
 // Factors of a tile: rows from `row` and their word `first_word` on, and panel vectors from `columns` on.
@@ -55,7 +55,7 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
   for_vectors(first, last, [&](auto vectors, std::size_t v) {
     constexpr std::size_t V = decltype(vectors)::value;
     const std::size_t column = panel_column + v * kLanes;
-    const Place<V> place(p.weight->outputs - column);
+    const ColumnMask<V> mask(p.weight->outputs - column);
     for_rows(0, p.row_count, [&](auto tall, std::size_t row) {
       constexpr std::size_t R = decltype(tall)::value;
       float* result = p.result + row * p.result_row + column;
@@ -63,14 +63,14 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
       if (part.first_word == 0) {
         first_sums(p, row, column, sums);
       } else {
-        read_rows(place, result, p.result_row, sums);
+        read_rows(mask, result, p.result_row, sums);
       }
       add_products<Dot, kPrefetch<R>>(
           factors_of(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
       if (part.last) {
         write_tile(p, row, column, sums);
       } else {
-        write_rows(place, result, p.result_row, sums);
+        write_rows(mask, result, p.result_row, sums);
       }
     });
   });

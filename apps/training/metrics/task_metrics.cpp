@@ -1,4 +1,4 @@
-#include "apps/training/metrics/meters.h"
+#include "apps/training/metrics/task_metrics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,9 @@ double harmonic_mean(double right, double predicted, double wanted) {
 }
 
 /// Token predictions of a language model.
-class TokenMeter final : public Meter {
+class TokenMetric final : public Metric {
  public:
-  TokenMeter(bool counts_tokens, bool counts_rows)
+  TokenMetric(bool counts_tokens, bool counts_rows)
       : counts_tokens_(counts_tokens), counts_rows_(counts_rows) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
@@ -46,9 +46,9 @@ class TokenMeter final : public Meter {
 };
 
 /// Text classes.
-class ClassMeter final : public Meter {
+class ClassMetric final : public Metric {
  public:
-  explicit ClassMeter(std::size_t classes) : right_(classes), predicted_(classes), wanted_(classes) {}
+  explicit ClassMetric(std::size_t classes) : right_(classes), predicted_(classes), wanted_(classes) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
     const at::Tensor guesses = output.logits.argmax(-1).cpu(), labels = inputs.labels.cpu();
@@ -77,9 +77,9 @@ class ClassMeter final : public Meter {
 };
 
 /// Word labels and the entities that they form.
-class EntityMeter final : public Meter {
+class EntityMetric final : public Metric {
  public:
-  explicit EntityMeter(std::vector<std::string> names) : names_(std::move(names)) {}
+  explicit EntityMetric(std::vector<std::string> names) : names_(std::move(names)) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
     const at::Tensor guesses = output.logits.argmax(-1).cpu().contiguous(),
@@ -118,7 +118,7 @@ class EntityMeter final : public Meter {
 };
 
 /// Answers as token ranges.
-class AnswerMeter final : public Meter {
+class AnswerMetric final : public Metric {
  public:
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
     const at::Tensor begins = output.start_logits.argmax(-1).cpu(), ends = output.end_logits.argmax(-1).cpu();
@@ -162,17 +162,17 @@ const std::string& name_of(Task task) {
   return task_names()[static_cast<std::size_t>(task)];
 }
 
-std::unique_ptr<Meter> make_meter(Task task, const std::vector<std::string>& label_names) {
+std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names) {
   switch (task) {
     case Task::kClassification:
-      return std::make_unique<ClassMeter>(label_names.size());
+      return std::make_unique<ClassMetric>(label_names.size());
     case Task::kTokenClassification:
-      return std::make_unique<EntityMeter>(label_names);
+      return std::make_unique<EntityMetric>(label_names);
     case Task::kQuestionAnswering:
-      return std::make_unique<AnswerMeter>();
+      return std::make_unique<AnswerMetric>();
     default:
-      return std::make_unique<TokenMeter>(/*counts_tokens=*/task != Task::kLm,
-                                          /*counts_rows=*/task == Task::kSeq2Seq);
+      return std::make_unique<TokenMetric>(/*counts_tokens=*/task != Task::kLm,
+                                           /*counts_rows=*/task == Task::kSeq2Seq);
   }
 }
 

@@ -25,9 +25,9 @@ const std::vector<std::string>& task_names();
 const std::string& name_of(Task task);
 
 /// Accumulates metrics over the batches of an evaluation.
-class Meter {
+class Metric {
  public:
-  virtual ~Meter() = default;
+  virtual ~Metric() = default;
   virtual void add(const ModelInputs& inputs, const ModelOutput& output) = 0;
   /// Metrics of the batches added since the last call. `loss` is their mean loss.
   virtual std::vector<Score> take(double loss) = 0;
@@ -42,7 +42,7 @@ class Meter {
 ///   token_classification accuracy of the tokens; f1 of the entities (Tjong Kim Sang and De Meulder, 2003)
 ///   question_answering   exact_match and f1 of the answer tokens (Rajpurkar et al., 2016)
 /// `label_names` are the names of the classes.
-std::unique_ptr<Meter> make_meter(Task task, const std::vector<std::string>& label_names);
+std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names);
 
 /// A run of words with one label.
 struct Entity {

@@ -11,7 +11,7 @@
 namespace zoo {
 
 /// Token sequences that a model continues, and the session that reads them.
-class GrowingRows {
+class DecodingBatch {
  public:
   struct Options {
     std::int64_t max_new_tokens = 0;
@@ -21,7 +21,7 @@ class GrowingRows {
 
   /// Makes a row per prompt: the prompt itself or, for an encoder-decoder, the start token of the answer.
   /// Equal prompts, and prefixes that prompts share, are read once. Throws Error as generate() does.
-  GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options);
+  DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options);
 
   std::size_t size() const { return tokens_.size(); }
 

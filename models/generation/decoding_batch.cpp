@@ -1,4 +1,4 @@
-#include "models/generation/growing_rows.h"
+#include "models/generation/decoding_batch.h"
 
 #include <algorithm>
 #include <limits>
@@ -51,7 +51,8 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
   return std::vector<TokenIds>(prompts.size(), {start_token(config, decoder_start_token_id)});
 }
 
-GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options)
+DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts,
+                             const Options& options)
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id)),
       starts_(prompts.size(), 0),
       limit_(context_limit(model.config())),
@@ -83,7 +84,7 @@ GrowingRows::GrowingRows(DecodingModel& model, const std::vector<TokenIds>& prom
   if (hidden_states_) session_->keep_hidden();
 }
 
-at::Tensor GrowingRows::read_first() {
+at::Tensor DecodingBatch::read_first() {
   const std::int64_t count = *std::max_element(first_equal_.begin(), first_equal_.end()) + 1;
   std::vector<TokenIds> different(static_cast<std::size_t>(count));
   for (const auto row : c10::irange(size())) {
@@ -105,7 +106,7 @@ at::Tensor GrowingRows::read_first() {
 
 // Reads shared prefixes, then the rest of each row. A row that shares none first reads all but its last
 // token.
-at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) {
+at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different) {
   std::vector<TokenIds> beginnings;
   std::vector<std::int64_t> groups(different.size());  // group of each row
   for (const auto group : c10::irange(beginnings_.size())) {
@@ -136,7 +137,7 @@ at::Tensor GrowingRows::read_beginnings(const std::vector<TokenIds>& different) 
 }
 
 // Reads the next tokens of all the session's rows.
-at::Tensor GrowingRows::read(const std::vector<TokenIds>& unread) {
+at::Tensor DecodingBatch::read(const std::vector<TokenIds>& unread) {
   const at::Tensor logits = session_->read(unread);
   if (!hidden_states_) return logits;
   const at::Tensor states = session_->hidden();
@@ -147,7 +148,7 @@ at::Tensor GrowingRows::read(const std::vector<TokenIds>& unread) {
   return logits;
 }
 
-at::Tensor GrowingRows::next_logits() {
+at::Tensor DecodingBatch::next_logits() {
   if (!has_read_) {
     has_read_ = true;
     return read_first();
@@ -166,7 +167,7 @@ at::Tensor GrowingRows::next_logits() {
   return read(unread);
 }
 
-void GrowingRows::select(const std::vector<std::int64_t>& rows) {
+void DecodingBatch::select(const std::vector<std::int64_t>& rows) {
   std::vector<TokenIds> tokens;
   std::vector<std::size_t> starts;
   for (const std::int64_t row : rows) {

@@ -3,16 +3,16 @@
 #include <chrono>
 #include <vector>
 
+#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
-#include "models/generation/growing_rows.h"
 
 namespace zoo {
 
 /// Rules shared by all ways of choosing tokens: history filters, the constraint, and the end of a row.
-class ChoosingRules {
+class LogitsRules {
  public:
   /// Throws Error for options out of range.
-  ChoosingRules(const GenerationOptions& options, std::int64_t vocab_size);
+  LogitsRules(const GenerationOptions& options, std::int64_t vocab_size);
 
   /// Scores [B, V] of the rows' next tokens, with -inf for forbidden tokens. states[b] is the constraint's
   /// state after row b's tokens; may be empty without a constraint.

@@ -1,4 +1,4 @@
-#include "models/generation/choosing.h"
+#include "models/generation/logits_rules.h"
 
 #include <algorithm>
 
@@ -7,14 +7,14 @@
 
 namespace zoo {
 
-ChoosingRules::ChoosingRules(const GenerationOptions& options, std::int64_t vocab_size)
+LogitsRules::LogitsRules(const GenerationOptions& options, std::int64_t vocab_size)
     : options_(options),
       filters_(make_history_filters(options.history, {.eos_token_ids = options.eos_token_ids,
                                                       .max_new_tokens = options.max_new_tokens,
                                                       .vocab_size = vocab_size})) {}
 
-at::Tensor ChoosingRules::apply(const at::Tensor& scores, const RowHistories& rows,
-                                const std::vector<std::int64_t>& states) const {
+at::Tensor LogitsRules::apply(const at::Tensor& scores, const RowHistories& rows,
+                              const std::vector<std::int64_t>& states) const {
   const at::Tensor filtered = apply_filters(filters_, scores, rows);
   if (!options_.constraint) return filtered;
   std::vector<at::Tensor> masks;
@@ -23,7 +23,7 @@ at::Tensor ChoosingRules::apply(const at::Tensor& scores, const RowHistories& ro
   return filtered + at::stack(masks).to(filtered.device());
 }
 
-bool ChoosingRules::ends(const TokenIds& new_ids, std::int64_t state) const {
+bool LogitsRules::ends(const TokenIds& new_ids, std::int64_t state) const {
   const TokenIds& ends = options_.eos_token_ids;
   if (std::find(ends.begin(), ends.end(), new_ids.back()) != ends.end()) return true;
   if (options_.constraint && options_.constraint->complete(state)) return true;

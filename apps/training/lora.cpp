@@ -5,7 +5,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
 
@@ -48,16 +47,15 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->trains_ = options.trains;
-  adapters->scale_ = options.alpha / static_cast<double>(options.rank);
   for (auto& entry : module.named_parameters())
     entry.value().set_requires_grad(fits_any(options.trains, entry.key()));
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
   for (const auto& entry : module.named_modules("", /*include_self=*/false)) {
     const auto projection = std::dynamic_pointer_cast<LinearImpl>(entry.value());
     if (projection && fits_any(options.targets, entry.key()))
-      adapters->adapt(entry.key(), projection, generator, options.rank);
+      adapters->adapt(entry.key(), projection, generator, options);
   }
-  if (adapters->all_.empty()) {
+  if (adapters->adapted_.empty()) {
     throw Error("--lora_targets: no projection of the model fits ", joined(options.targets));
   }
   module.register_module("lora", adapters);
@@ -65,7 +63,8 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
 }
 
 void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
-                         at::Generator& generator, std::int64_t rank) {
+                         at::Generator& generator, const Options& options) {
+  const std::int64_t rank = options.rank;
   const at::Tensor& weight = projection->weight;
   // He et al. (2015) with a = sqrt(5), as for a projection; drawn on the CPU for equal values on all devices.
   const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
@@ -74,32 +73,27 @@ void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearIm
   const at::Tensor b = at::zeros({weight.size(0), rank}, a.options());
   std::string key = name;  // names in a module must not contain dots
   std::replace(key.begin(), key.end(), '.', '_');
-  all_.push_back({projection, weight, register_parameter(key + "_a", a), register_parameter(key + "_b", b)});
+  projection->low_rank = {.a = register_parameter(key + "_a", a),
+                          .b = register_parameter(key + "_b", b),
+                          .scale = options.alpha / static_cast<double>(rank)};
+  adapted_.push_back(projection);
 }
 
-at::Tensor LoraAdapters::adapted(const Adapted& one) const {
-  return one.weight + at::matmul(one.b, one.a) * scale_;
-}
-
-void LoraAdapters::apply() {
-  for (Adapted& one : all_) one.projection->weight = adapted(one);
-}
-
-void LoraAdapters::restore() {
-  for (Adapted& one : all_) one.projection->weight = one.weight;
-}
-
-LoraAdapters::MergedScope::MergedScope(LoraAdapters* adapters) : adapters_(adapters) {
-  if (adapters == nullptr) return;
+LoraAdapters::MergedScope::MergedScope(LoraAdapters& adapters) : adapters_(adapters) {
   const at::NoGradGuard no_grad;
-  for (Adapted& one : adapters->all_) {
-    own_.push_back(one.weight.detach());
-    one.weight.set_data(adapters->adapted(one));
+  for (const auto& projection : adapters.adapted_) {
+    own_.push_back(projection->weight.detach());
+    terms_.push_back(*projection->low_rank);
+    projection->weight.set_data(projection->adapted_weight());
+    projection->low_rank.reset();
   }
 }
 
 LoraAdapters::MergedScope::~MergedScope() {
-  for (std::size_t i = 0; i < own_.size(); ++i) adapters_->all_[i].weight.set_data(own_[i]);
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    adapters_.adapted_[i]->weight.set_data(own_[i]);
+    adapters_.adapted_[i]->low_rank = terms_[i];
+  }
 }
 
 NamedTensors LoraAdapters::state() const {

@@ -17,9 +17,9 @@ bool fits(const std::string& pattern, const std::string& name);
 /// pattern that matches none.
 std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& patterns);
 
-/// Low-rank adapters, LoRA (Hu et al., 2022): freezes a projection W of the module and uses W + alpha / rank
-/// B A, with A [rank, in] random and B [out, rank] zero at first. The adapters become the submodule "lora",
-/// so an optimizer finds them.
+/// Low-rank adapters, LoRA (Hu et al., 2022): freezes a projection W of the module and gives it the low-rank
+/// term alpha / rank B A, with A [rank, in] random and B [out, rank] zero at first. The adapters become the
+/// submodule "lora", so an optimizer finds them.
 class LoraAdapters : public torch::nn::Module {
  public:
   struct Options {
@@ -33,34 +33,18 @@ class LoraAdapters : public torch::nn::Module {
   /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
-  /// While in scope, forward passes use the adapted weights; their graph stays valid afterwards. With null it
-  /// does nothing.
-  class Scope {
-   public:
-    explicit Scope(LoraAdapters* adapters) : adapters_(adapters) {
-      if (adapters_ != nullptr) adapters_->apply();
-    }
-    ~Scope() {
-      if (adapters_ != nullptr) adapters_->restore();
-    }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    LoraAdapters* adapters_;
-  };
-
   /// While in scope, the module's own parameters hold the adapted weights, to save a merged model.
   class MergedScope {
    public:
-    explicit MergedScope(LoraAdapters* adapters);
+    explicit MergedScope(LoraAdapters& adapters);
     ~MergedScope();
     MergedScope(const MergedScope&) = delete;
     MergedScope& operator=(const MergedScope&) = delete;
 
    private:
-    LoraAdapters* adapters_;
+    LoraAdapters& adapters_;
     std::vector<at::Tensor> own_;
+    std::vector<LowRankTerm> terms_;
   };
 
   /// Patterns of the other trained parameters.
@@ -72,20 +56,11 @@ class LoraAdapters : public torch::nn::Module {
   void load_state(const SafetensorsFile& file);
 
  private:
-  struct Adapted {
-    std::shared_ptr<LinearImpl> projection;
-    at::Tensor weight, a, b;  // weight: the frozen projection
-  };
-
   void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection, at::Generator& generator,
-             std::int64_t rank);
-  at::Tensor adapted(const Adapted& one) const;
-  void apply();
-  void restore();
+             const Options& options);
 
-  double scale_ = 1;
   std::vector<std::string> trains_;
-  std::vector<Adapted> all_;
+  std::vector<std::shared_ptr<LinearImpl>> adapted_;
 };
 
 }  // namespace zoo

@@ -18,7 +18,6 @@ Batch ModelObjective::training(std::int64_t micro_step) {
     batch.targets = loss_.class_weights.index_select(0, labels).sum().item<double>();
   }
   return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
-            const LoraAdapters::Scope scope(adapters_.get());
             return (disagreement_ ? disagreement_->forward(*model_, inputs) : model_->forward(inputs)).loss;
           }};
 }
@@ -26,7 +25,6 @@ Batch ModelObjective::training(std::int64_t micro_step) {
 Batch ModelObjective::evaluation(Split split, std::int64_t index) {
   ModelBatch batch = batches_.evaluation(split, index);
   return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
-            const LoraAdapters::Scope scope(adapters_.get());
             const ModelOutput output = model_->forward(inputs);
             if (metric_) metric_->add(inputs, output);
             return output.loss;
@@ -35,7 +33,6 @@ Batch ModelObjective::evaluation(Split split, std::int64_t index) {
 
 std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
   const at::NoGradGuard no_grad;
-  const LoraAdapters::Scope scope(adapters_.get());
   ModelInputs inputs = batches_.training(micro_step).inputs;
   inputs.output_hidden_states = true;
   const ModelOutput output = model_->forward(inputs);

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "apps/training/disagreement_loss.h"
-#include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/objective.h"
 #include "models/model.h"
@@ -22,9 +21,6 @@ class ModelObjective final : public Objective {
   /// Adds a penalty on similar heads to the training loss. Throws Error as DisagreementLoss does.
   void penalize(Disagreement kind, double weight) { disagreement_ = DisagreementLoss(*model_, kind, weight); }
 
-  /// Forward passes use these adapters.
-  void adapt(std::shared_ptr<LoraAdapters> adapters) { adapters_ = std::move(adapters); }
-
   torch::nn::Module& module() override { return *model_; }
   Batch training(std::int64_t micro_step) override;
   Batch evaluation(Split split, std::int64_t index) override;
@@ -38,7 +34,6 @@ class ModelObjective final : public Objective {
   std::unique_ptr<Metric> metric_;
   std::optional<DisagreementLoss> disagreement_;
   LossOptions loss_;
-  std::shared_ptr<LoraAdapters> adapters_;
 };
 
 }  // namespace zoo

@@ -73,8 +73,8 @@ void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& outp
   if (targets.defined()) output.loss = cross_entropy(output.logits, targets, inputs.loss);
 }
 
-const at::Tensor& DecoderForCausalLm::output_weight() const {
-  return lm_head ? lm_head->weight : embeddings->token->weight;
+at::Tensor DecoderForCausalLm::output_weight() const {
+  return lm_head ? lm_head->adapted_weight() : embeddings->token->weight;
 }
 
 ModelParts DecoderForCausalLm::parts() const {
@@ -105,7 +105,7 @@ void DecoderForSequenceClassification::apply_head(const ModelInputs& inputs, Mod
 
 ModelParts DecoderForSequenceClassification::parts() const {
   ModelParts parts = DecoderModel::parts();
-  parts.head = {.tokens = HeadParts::Tokens::kLast, .weight = score->weight};
+  parts.head = {.tokens = HeadParts::Tokens::kLast, .weight = score->adapted_weight()};
   return parts;
 }
 

@@ -39,7 +39,7 @@ class DecoderForCausalLm : public DecoderModel {
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
 
  private:
-  const at::Tensor& output_weight() const;
+  at::Tensor output_weight() const;
 };
 
 /// Sequence classification: logits [B, num_labels] from the hidden state of the last token that is not

@@ -42,7 +42,7 @@ void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor x = prediction_norm(activate(prediction_dense(hidden), activation_));
   TORCH_CHECK(!labels.defined() || inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
               inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-  const VocabularyHead head = decoder ? VocabularyHead{decoder->weight, decoder->bias}
+  const VocabularyHead head = decoder ? VocabularyHead{decoder->adapted_weight(), decoder->bias}
                                       : VocabularyHead{embeddings->token->weight, prediction_bias};
   if (labels.defined() && inputs.loss_only) {
     output.loss = head.loss(x, labels, inputs.loss);
@@ -56,7 +56,7 @@ HeadParts MaskedLm::head_parts() const {
   return {.dense = prediction_dense.ptr(),
           .activation = activation_,
           .norm = prediction_norm.ptr(),
-          .weight = decoder ? decoder->weight : embeddings->token->weight,
+          .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
           .bias = decoder ? decoder->bias : prediction_bias};
 }
 
@@ -86,7 +86,7 @@ HeadParts SequenceClassifier::head_parts() const {
   return {.tokens = HeadParts::Tokens::kFirst,
           .dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr(),
           .activation = relu ? Activation::kRelu : Activation::kTanh,
-          .weight = sentence_classifier->weight,
+          .weight = sentence_classifier->adapted_weight(),
           .bias = sentence_classifier->bias};
 }
 
@@ -104,7 +104,7 @@ void NextSentence::apply_head(const ModelInputs& inputs, ModelOutput& output) {
 HeadParts NextSentence::head_parts() const {
   return {.tokens = HeadParts::Tokens::kFirst,
           .dense = pooler->dense.ptr(),
-          .weight = next_sentence->weight,
+          .weight = next_sentence->adapted_weight(),
           .bias = next_sentence->bias};
 }
 
@@ -127,7 +127,7 @@ ModelParts Pretraining::parts() const {
   ModelParts parts = MaskedLm::parts();
   parts.sentence_head = {.tokens = HeadParts::Tokens::kFirst,
                          .dense = pooler->dense.ptr(),
-                         .weight = next_sentence->weight,
+                         .weight = next_sentence->adapted_weight(),
                          .bias = next_sentence->bias};
   return parts;
 }
@@ -146,7 +146,7 @@ void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output)
 }
 
 HeadParts TokenClassifier::head_parts() const {
-  return {.weight = token_classifier->weight, .bias = token_classifier->bias};
+  return {.weight = token_classifier->adapted_weight(), .bias = token_classifier->bias};
 }
 
 QuestionAnswering::QuestionAnswering(const TransformerConfig& config)
@@ -164,7 +164,7 @@ void QuestionAnswering::apply_head(const ModelInputs& inputs, ModelOutput& outpu
 }
 
 HeadParts QuestionAnswering::head_parts() const {
-  return {.weight = span->weight, .bias = span->bias, .is_span = true};
+  return {.weight = span->adapted_weight(), .bias = span->bias, .is_span = true};
 }
 
 }  // namespace zoo::encoder

@@ -86,7 +86,7 @@ void EncoderDecoderModel::apply_head(const ModelInputs& inputs, ModelOutput& out
 }
 
 VocabularyHead EncoderDecoderModel::vocabulary_head() const {
-  return {.weight = lm_head ? lm_head->weight : embeddings->token->weight,
+  return {.weight = lm_head ? lm_head->adapted_weight() : embeddings->token->weight,
           .bias = output_bias.defined() ? output_bias.view(-1) : at::Tensor(),
           .scale = config_.output_scale()};
 }

@@ -66,7 +66,7 @@ PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, W
 }
 
 PackedLinear::PackedLinear(LinearImpl& linear, WeightType type, bool release)
-    : PackedLinear(linear.weight, linear.bias, type) {
+    : PackedLinear(linear.adapted_weight(), linear.bias, type) {
   if (release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
 }
 

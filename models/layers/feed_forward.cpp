@@ -15,8 +15,8 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const at::Tensor& add_to) {
-  return ops::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, activation_,
-                           is_training() ? inner_dropout_ : 0.0,
+  return ops::feed_forward(x, {up->adapted_weight(), up->bias, down->adapted_weight(), down->bias},
+                           activation_, is_training() ? inner_dropout_ : 0.0,
                            {.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0});
 }
 

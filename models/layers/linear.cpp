@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/matmul.h>
 #include <c10/util/Exception.h>
 
 #include "models/layers/parameter.h"
@@ -22,7 +23,11 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ops::Residual& residual) const {
-  return ops::linear(x, weight, bias, residual);
+  return ops::linear(x, adapted_weight(), bias, residual);
+}
+
+at::Tensor LinearImpl::adapted_weight() const {
+  return low_rank ? weight + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : weight;
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

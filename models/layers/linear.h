@@ -1,11 +1,19 @@
 #pragma once
 
+#include <optional>
+
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include "models/ops/residual.h"
 
 namespace zoo {
+
+/// A term scale B A that is added to a weight [out, in]: A [rank, in], B [out, rank] (LoRA: Hu et al., 2022).
+struct LowRankTerm {
+  at::Tensor a, b;
+  double scale = 1;
+};
 
 /// x W^T + b, with a residual connection if it ends a sublayer: x [*, in] to [*, out]; weight [out, in], bias
 /// [out] or undefined.
@@ -15,7 +23,11 @@ class LinearImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x, const ops::Residual& residual = {}) const;
 
+  /// W: the weight with its low-rank term, if it has one.
+  at::Tensor adapted_weight() const;
+
   at::Tensor weight, bias;
+  std::optional<LowRankTerm> low_rank;
 };
 TORCH_MODULE(Linear);
 

@@ -58,7 +58,7 @@ std::string activation_source(Activation activation, const std::string& x) {
 }
 
 ScriptPart linear_part(const LinearImpl& linear) {
-  return linear_part(linear.weight, linear.bias);
+  return linear_part(linear.adapted_weight(), linear.bias);
 }
 
 ScriptPart linear_part(const at::Tensor& weight, const at::Tensor& bias) {

@@ -95,8 +95,8 @@ std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   return values;
 }
 
-std::vector<TokenId> random_ids(std::int64_t count, std::int64_t vocab_size, RandomStream random) {
-  std::vector<TokenId> ids(static_cast<std::size_t>(count));
+TokenIds random_ids(std::int64_t count, std::int64_t vocab_size, RandomStream random) {
+  TokenIds ids(static_cast<std::size_t>(count));
   for (TokenId& id : ids)
     id = static_cast<TokenId>(kFirstId + random.below(static_cast<std::uint64_t>(vocab_size - kFirstId)));
   return ids;
@@ -233,7 +233,8 @@ int run_bench_train(const Arguments& arguments) {
                            ? random_batches(*parsed, data, plan, device)
                            : make_batches(flags.data, data, loaded.model->config(), plan,
                                           static_cast<std::uint64_t>(flags.compute.seed), device);
-  const auto objective = make_objective(flags, loaded, data, *batches, adapt(flags, checkpoint, loaded));
+  adapt(flags, checkpoint, loaded);
+  const auto objective = make_objective(flags, loaded, data, *batches);
   const auto ranks = session.ranks_for(*loaded.model);
   const Figures figures = measure(*objective, flags, parsed->rounds, ranks.get());
   if (session.rank() > 0) return 0;

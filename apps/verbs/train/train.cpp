@@ -197,7 +197,7 @@ int run_train(const Arguments& arguments) {
   const auto batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session),
                                     options.seed, device);
   const auto adapters = adapt(flags, start.checkpoint, loaded);
-  const auto objective = make_objective(flags, loaded, data, *batches, adapters);
+  const auto objective = make_objective(flags, loaded, data, *batches);
   if (flags.dry_run) return dry_run(*objective, options.updater);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model);

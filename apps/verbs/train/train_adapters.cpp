@@ -50,7 +50,7 @@ Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokeni
   };
   if (!adapters) return {save, nullptr};
   return {[save, adapters](const fs::path& directory) {
-            const LoraAdapters::MergedScope merged(adapters.get());
+            const LoraAdapters::MergedScope merged(*adapters);
             save(directory);
           },
           [save, adapters](const fs::path& directory) {

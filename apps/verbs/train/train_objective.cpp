@@ -21,8 +21,7 @@ BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session) {
 }
 
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
-                                               const TaskData& data, Batches& batches,
-                                               std::shared_ptr<LoraAdapters> adapters) {
+                                               const TaskData& data, Batches& batches) {
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
   LossOptions loss = data.loss;
   if (loss.class_weights.defined()) loss.class_weights = loss.class_weights.to(device_of(flags.compute));
@@ -30,7 +29,6 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
       loaded.model, batches, make_metric(flags.data.task, data.label_names), std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);
-  objective->adapt(std::move(adapters));
   return objective;
 }
 

@@ -16,10 +16,8 @@ TrainerOptions trainer_options(const TrainFlags& flags);
 /// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
 
-/// The training objective: the model on its batches, with the loss of the task and the flags. `adapters` may
-/// be null.
+/// The training objective: the model on its batches, with the loss of the task and the flags.
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
-                                               const TaskData& data, Batches& batches,
-                                               std::shared_ptr<LoraAdapters> adapters);
+                                               const TaskData& data, Batches& batches);
 
 }  // namespace zoo

@@ -122,7 +122,8 @@ AttentionOutput SelfAttentionImpl::attend(const at::Tensor& q, const at::Tensor&
   const at::Tensor values = group == 1 ? v : v.repeat_interleave(group, 1);
   if (kind_ == AttentionKind::kLinear) return linear_attention(q, keys, values, options);
   if (kind_ != AttentionKind::kLinformer) return sparse_attention(q, keys, values, options);
-  return linformer_attention(q, keys, values, key_projection->weight, value_projection->weight, options);
+  return linformer_attention(q, keys, values, key_projection->adapted_weight(),
+                             value_projection->adapted_weight(), options);
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)

@@ -9,6 +9,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/records/event_file.h"
 #include "apps/training/records/trainer_state.h"
+#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/random/philox.h"
 
@@ -116,7 +117,10 @@ void Trainer::resume(std::int64_t iteration) {
 
 Trainer::Result Trainer::train(TrainingObserver& observer) {
   std::optional<Record> record;
-  if (writes()) record.emplace(run_, first_iteration_);
+  if (writes()) {
+    make_directories(run_.path());
+    record.emplace(run_, first_iteration_);
+  }
   Clock clock;
   observer.on_iteration(first_iteration_);
   for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {

@@ -65,7 +65,7 @@ class Trainer {
   /// Writes the model and tokenizer of a checkpoint, beside the optimizer's state.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  /// `objective` must outlive the trainer.
+  /// `objective` must outlive the trainer. train() makes the run's directory if it is missing.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must

@@ -27,11 +27,20 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/consumer -
     -DTransformerZoo_DIR=${work}/moved/${LIBDIR}/cmake/TransformerZoo ${flags})
 run(${CMAKE_COMMAND} --build ${work}/consumer --config ${CONFIG})
 
+# A model for the program, from the installed tzoo: it knows one sentence.
+string(REPEAT "to be, or not to be, that is the question\n" 100 text)
+file(WRITE ${work}/sentence.txt "${text}")
+run(${work}/moved/bin/tzoo train --dataset ${work}/sentence.txt --tokenizer char --out_dir ${work}/run --max_iters 150
+    --n_layer 2 --n_head 2 --n_embd 32 --block_size 64 --batch_size 4 --learning_rate 1e-2 --eval_iters 1)
+
+function(check_consumer)
+  run(${ARGN} ${work}/run/final)
+  if(NOT output MATCHES "to be, or not to.*right: 4 of 4")
+    message(FATAL_ERROR "the consumer ran, but printed:\n${output}")
+  endif()
+endfunction()
 find_program(consumer consumer PATHS ${work}/consumer ${work}/consumer/${CONFIG} NO_DEFAULT_PATH REQUIRED)
-run(${consumer})
-if(NOT output MATCHES "to be, or not to")
-  message(FATAL_ERROR "the consumer ran, but printed:\n${output}")
-endif()
+check_consumer(${consumer})
 
 # The same program without CMake, by what pkg-config would read.
 file(STRINGS ${work}/moved/${LIBDIR}/pkgconfig/transformer_zoo.pc lines)
@@ -51,7 +60,7 @@ if(SANITIZE)
   list(APPEND Cflags -fsanitize=${SANITIZE})
 endif()
 run(${COMPILER} ${Cflags} ${CMAKE_CURRENT_LIST_DIR}/consumer/main.cpp ${Libs} -o ${work}/by_pkg_config)
-run(${work}/by_pkg_config)
+check_consumer(${work}/by_pkg_config)
 
 # The LibTorch of the clone is installed too; one of Torch_DIR stays where it is.
 run(ldd ${work}/moved/bin/tzoo)

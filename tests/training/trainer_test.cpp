@@ -62,13 +62,13 @@ TEST_CASE("A module of another program is trained by an objective of its own") {
   longer.max_iters = 300;
   longer.schedule.decay_iters = 300;
   longer.eval_interval = 100;
-  Trainer trainer(objective, zoo::RunDirectory(directory.path(), 2), saver(curve), longer);
+  Trainer trainer(objective, zoo::RunDirectory(directory / "runs/new", 2), saver(curve), longer);
   zoo::TrainingObserver nobody;
   const auto result = trainer.train(nobody);
   CHECK(result.finished);
   CHECK(result.final_val_loss < 0.01);  // that of the mean alone is 0.36
-  CHECK(std::filesystem::exists(directory / "best/model.safetensors"));
-  CHECK(zoo::RunDirectory(directory.path(), 2).steps() == std::vector<std::int64_t>{200, 300});
+  CHECK(std::filesystem::exists(directory / "runs/new/best/model.safetensors"));
+  CHECK(zoo::RunDirectory(directory / "runs/new", 2).steps() == std::vector<std::int64_t>{200, 300});
 }
 
 TEST_CASE("Stopped in the middle of an accumulation, a run goes on bit for bit, whatever it keeps") {

@@ -89,7 +89,7 @@ double difference(const at::Tensor& output, const at::Tensor& exact) {
 
 void print_differences(const Heads& h) {
   const at::Tensor exact = full(h, true);
-  Table table({{"attention"}, {"the same but for"}, number("difference to full")});
+  Table table({{"attention"}, {"the same except for"}, number("difference to full")});
   const auto row = [&](const std::string& name, const std::string& choice, const at::Tensor& output) {
     table.row({name, choice, format_text("%.1e", difference(output, exact))});
   };

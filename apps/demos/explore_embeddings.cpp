@@ -56,7 +56,7 @@ Space imported(const ExploreFlags& flags) {
   };
   space.ids = [model](const std::string& word) {
     // In running text a word begins with a space, which many vocabularies put into the token.
-    std::vector<TokenId> ids;
+    TokenIds ids;
     try {
       ids = model->tokenizer->encode(" " + word);
     } catch (const Error&) {  // vocabulary without spaces

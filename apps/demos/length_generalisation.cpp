@@ -174,7 +174,7 @@ int demo_length_generalisation(const Arguments& arguments) {
   print("\nRight tokens of the answers, each after the right ones", exercise, digits);
   std::cout << "\nTo have learnt a task on short sequences is not to have learnt it on longer ones. A "
                "learned position "
-               "behind the\ntrained ones was never trained; a distance that was never seen is as strange to "
+               "after the\ntrained ones was never trained; a distance that was never seen is as strange to "
                "the other "
                "kinds, but not all\nof a sequence's distances are.\n";
   const std::string x = "digits (trained: 1 to " + std::to_string(exercise.trained) + ")";

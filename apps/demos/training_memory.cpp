@@ -31,7 +31,7 @@ std::shared_ptr<Model> build(std::uint64_t seed) {
 /// How the gradient of one update is computed.
 struct Way {
   std::string name;
-  std::int64_t pieces = 1;  // of the batch, one after the other: gradient accumulation
+  std::int64_t pieces = 1;  // of the batch, in turn: gradient accumulation
   at::ScalarType dtype = at::kFloat;
   bool recomputes = false;  // activation checkpointing
 };
@@ -150,7 +150,7 @@ int demo_training_memory(const Arguments& arguments) {
             << " sequences of " << kLength << " tokens, without dropout\n";
   table.print(std::cout);
   std::cout
-      << "\nPieces of a batch, added up, are the same gradient but for the order of sums; activations "
+      << "\nPieces of a batch, added up, are the same gradient except for the order of sums; activations "
          "computed "
          "again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, gradients and "
          "the optimizer's state come on top\nof the activations, the same each time: "

@@ -234,7 +234,7 @@ int demo_translate(const Arguments& arguments) {
       << "\nThe forms of determiner and adjective are the noun's to say; 'los' is read from 'the' alone, "
          "which the encoder has told\nof the cats by then. See in the picture that the second word written "
          "is "
-         "read from the third, and the third from the\nsecond: adjectives stand behind their noun.\n";
+         "read from the third, and the third from the\nsecond: adjectives follow their noun.\n";
   show(options, "translate",
        grid("Translation of words that never met",
             {line_chart({.title = "Phrases right to the last word", .x = "updates", .y = "%"},

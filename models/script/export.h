@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "models/family.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 
 struct ScriptOptions {
   /// Type of weights, computation and logits: float32, bfloat16 or float16.
   at::ScalarType dtype = at::kFloat;
-  std::vector<std::int64_t> eos_ids;  // any of them ends a row of generate(); empty: none
-  std::optional<std::int64_t>
+  TokenIds eos_ids;  // any of them ends a row of generate(); empty: none
+  std::optional<TokenId>
       pad_id;  // fills a row that has ended; none, or none of the vocabulary: the first of eos_ids
 };
 
@@ -21,7 +22,7 @@ struct ScriptOptions {
 ///
 ///   m(input_ids, attention_mask=None) -> logits, for attention_mask [B, T], 1 keeps, 0 hides; a pair of
 ///       start and end logits from a head that answers questions, last_hidden_state from a bare model.
-///       Encoders with segments take token_type_ids=None behind the mask.
+///       Encoders with segments take token_type_ids=None after the mask.
 ///   m(input_ids, attention_mask, decoder_input_ids) -> the same of an encoder-decoder's decoder
 ///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a head that
 ///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the

@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "data/examples": ["data/examples", "data/random", "tokenizer"],
     "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
-    "models": ["models"],
+    "models": ["models", "tokenizer/token_id.h"],
     "models/embedding": ["models", "tokenizer"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
     "apps": ["apps", "data", "models", "tokenizer"],
@@ -52,7 +52,7 @@ MODEL_FLOORS = [
 CALL_KERNELS = ["models/kernels", "models/ops", "models/inference"]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
-# Preceded by nothing of a path: behind "models" or "$HOME" it is no absolute one.
+# Not preceded by another part of a path: after "models" or "$HOME" it is not absolute.
 HOME_PATH = re.compile(r"(?<![\w.~})-])/(?:home|root|work|workspace|Users)/\w")
 
 

@@ -33,6 +33,7 @@ build       | nlohmann-json3-dev  | 3.10+    | <nlohmann/json_fwd.hpp>          
 build       | libssl-dev          | 1.1+     | <openssl/evp.h>                                 |
 quickstart  | bible-kjv           | 4.38+    | bible                                           | the corpora kjv and kjv-groups, on which the quickstart trains
 quickstart  | gnuplot-nox         | 5.4+     | gnuplot                                         | pictures: loss.png, the figures of "tzoo demo"
+quickstart  | libcurl4-openssl-dev| 7.85+    | <curl/curl.h>                                   | "tzoo pull", which downloads models
 extra       | wordnet-base        | 3.0      |                                                 | the corpus definitions
 extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora
 extra       | libopenmpi-dev      | 4.1+     |                                                 | training on several processes (mpirun)

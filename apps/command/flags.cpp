@@ -122,6 +122,14 @@ Flag& Flag::between(double smallest, double largest) {
   return *this;
 }
 
+Flag& Flag::read_as(std::function<std::string(const std::string&)> meaning) {
+  data_.assign = [assign = data_.assign, meaning = std::move(meaning)](std::vector<std::string> texts) {
+    for (std::string& text : texts) text = meaning(text);
+    return assign(texts);
+  };
+  return *this;
+}
+
 Flag& Flag::must(std::function<bool(const std::string&)> holds, std::string expected) {
   data_.holds = std::move(holds);
   data_.expected = std::move(expected);

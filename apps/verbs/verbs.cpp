@@ -10,6 +10,7 @@ constexpr std::string_view kSummary =
 
 constexpr std::array kVerbs{
     Verb{"models", "Models", "list model families and presets; count parameters and memory", run_models},
+    Verb{"pull", "Models", "download a model from huggingface.co", run_pull},
     Verb{"demo", "Models", "run the tutorials' demos: numbers and pictures", run_demo},
     Verb{"inspect", "Models", "show what a checkpoint holds and whether its tensors fit", run_inspect},
     Verb{"forward", "Models", "run a model on token ids and save every tensor, to compare implementations",

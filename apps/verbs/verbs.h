@@ -10,6 +10,7 @@ namespace zoo {
 
 // One source file per verb: run_models is in models.cpp. Each returns the exit code; main prints exceptions.
 int run_models(const Arguments& arguments);
+int run_pull(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_forward(const Arguments& arguments);

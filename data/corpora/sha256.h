@@ -8,4 +8,7 @@ namespace zoo {
 /// SHA-256 (FIPS 180-4) of `bytes` as 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
+/// Two lower-case digits per byte.
+std::string hexadecimal(std::basic_string_view<unsigned char> bytes);
+
 }  // namespace zoo

@@ -75,7 +75,7 @@ void append(Encoding& whole, const Encoding& part, std::int32_t type_id, std::in
   whole.texts.resize(whole.ids.size(), text);
 }
 
-Encoding special_tokens(const std::vector<TokenId>& ids, bool with_offsets) {
+Encoding special_tokens(const TokenIds& ids, bool with_offsets) {
   Encoding part{.ids = ids};
   if (with_offsets) {
     part.offsets.resize(ids.size());

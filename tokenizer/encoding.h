@@ -14,7 +14,7 @@ namespace zoo {
 /// The ids of a text or a pair of texts, and where each comes from. All vectors have the same length; offsets
 /// and words are empty if they were not requested or are unknown.
 struct Encoding {
-  std::vector<TokenId> ids;
+  TokenIds ids;
   std::vector<std::int32_t> type_ids;  // segment ids
   std::vector<std::int8_t> texts;      // 0: first text, 1: second text, -1: added special token
   std::vector<ByteRange> offsets;      // bytes of the original text; {0, 0} for an added special token
@@ -48,7 +48,7 @@ struct EncodingTemplate {
   struct Piece {
     enum class Kind { first_text, second_text, special } kind;
     std::int32_t type_id = 0;
-    std::vector<TokenId> ids;  // ids of a special piece
+    TokenIds ids;  // ids of a special piece
   };
   std::vector<Piece> single, pair;
 };

@@ -43,7 +43,7 @@ std::string StreamDecoder::push(TokenId id) {
 // after a context that has text: the ids shown last or, if they show nothing by themselves (a space at the
 // start, a control token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
-  const std::vector<TokenId> pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
+  const TokenIds pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
   if (context_ == 0 && shown_ == 0) {
     // Nothing was shown so far: all ids become the context, each once.
     const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;

@@ -26,7 +26,7 @@ class StreamDecoder {
   void shift_window(bool give_up);
 
   const Tokenizer& tokenizer_;
-  std::vector<TokenId> window_;    // context ids, whose text is shown already, then pending ids
+  TokenIds window_;                // context ids, whose text is shown already, then pending ids
   std::size_t context_ = 0;        // number of context ids in the window
   std::size_t context_bytes_ = 0;  // size of the context's text
   std::size_t shown_ = 0;          // bytes of the pending ids' text that are shown already

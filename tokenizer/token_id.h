@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data/base/error.h"
 
 namespace zoo {
 
 using TokenId = std::int32_t;
+using TokenIds = std::vector<TokenId>;
 
 /// Throws Error naming an id outside [0, vocab_size).
 inline void require_id(TokenId id, std::int64_t vocab_size) {

@@ -35,7 +35,7 @@ class Tokenizer {
 
   /// The ids of the text without special tokens. Throws Error with the position if the text is not UTF-8 or
   /// has a character that the vocabulary cannot express.
-  virtual std::vector<TokenId> encode(std::string_view text) const = 0;
+  virtual TokenIds encode(std::string_view text) const = 0;
 
   /// Adds the special tokens that Hugging Face adds, truncates and computes offsets. Throws as encode(text)
   /// does, and if max_length has no room for the special tokens.

@@ -11,10 +11,10 @@ namespace zoo {
 
 /// T5's span corruption (Raffel et al., 2020, sections 3.1.4 and 3.3.4).
 struct SpanCorruptionOptions {
-  double noise_density = 0.15;     // the share of hidden tokens
-  double mean_span_length = 3.0;   // of a hidden span
-  std::vector<TokenId> sentinels;  // one for each hidden span: "<extra_id_0>", "<extra_id_1>", …
-  TokenId eos_id = 1;              // ends inputs and targets
+  double noise_density = 0.15;    // the share of hidden tokens
+  double mean_span_length = 3.0;  // of a hidden span
+  TokenIds sentinels;             // one for each hidden span: "<extra_id_0>", "<extra_id_1>", …
+  TokenId eos_id = 1;             // ends inputs and targets
 };
 
 /// The number of tokens in a row of raw text, and the lengths that follow from it.

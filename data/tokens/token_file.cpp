@@ -49,9 +49,8 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width) : name
   owner_ = file;
 }
 
-TokenFile::TokenFile(std::vector<TokenId> tokens, std::string name)
-    : size_(tokens.size()), name_(std::move(name)) {
-  const auto owned = std::make_shared<const std::vector<TokenId>>(std::move(tokens));
+TokenFile::TokenFile(TokenIds tokens, std::string name) : size_(tokens.size()), name_(std::move(name)) {
+  const auto owned = std::make_shared<const TokenIds>(std::move(tokens));
   wide_ = reinterpret_cast<const std::uint32_t*>(owned->data());
   owner_ = owned;
 }

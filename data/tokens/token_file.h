@@ -26,7 +26,7 @@ class TokenFile {
   TokenFile(const std::filesystem::path& path, TokenWidth width);
 
   /// Ids in memory; error messages call them `name`.
-  TokenFile(std::vector<TokenId> tokens, std::string name);
+  TokenFile(TokenIds tokens, std::string name);
 
   std::size_t size() const { return size_; }
   const std::string& name() const { return name_; }

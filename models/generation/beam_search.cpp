@@ -105,7 +105,8 @@ std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tenso
   std::vector<Beam> found;
   for (const auto c : c10::irange(best.size(0))) {
     const std::int64_t place = where.const_data_ptr<std::int64_t>()[c];
-    const std::int64_t b = place / scores.size(1), id = place % scores.size(1);
+    const std::int64_t b = place / scores.size(1);
+    const auto id = static_cast<TokenId>(place % scores.size(1));
     Beam beam = group.running()[static_cast<std::size_t>(b)];
     beam.row = first + b;
     beam.found.score = best.const_data_ptr<float>()[c];
@@ -119,7 +120,7 @@ std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tenso
 }
 
 void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t first) {
-  std::vector<std::int64_t> taken;  // by earlier groups
+  TokenIds taken;  // by earlier groups
   for (BeamGroup& group : search.groups) {
     if (group.done()) {
       group.stay(first);
@@ -127,7 +128,7 @@ void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t 
       at::Tensor own_scores = scores.slice(0, first, first + group_size());
       if (!taken.empty() && options_.beams.diversity_penalty > 0) {
         own_scores = own_scores.clone();
-        for (const std::int64_t id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
+        for (const TokenId id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
       }
       group.advance(candidates(group, own_scores, first), length_, options_.max_new_tokens);
       for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
@@ -160,7 +161,8 @@ void BeamSearch::step() {
 // Selects the rows of the beams that go on.
 void BeamSearch::keep(const std::vector<Search>& going) {
   if (going.empty()) return;
-  std::vector<std::int64_t> rows, ids, states;
+  std::vector<std::int64_t> rows, states;
+  TokenIds ids;
   std::vector<std::size_t> given;
   for (const Search& search : going) {
     for (const BeamGroup& group : search.groups) {

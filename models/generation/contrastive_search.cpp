@@ -105,7 +105,7 @@ class ContrastiveLoop {
       for (std::int64_t i = 0; i < count; ++i) {
         if (std::isinf(scores[row][i].item<float>())) continue;  // forbidden
         found.parents.push_back(row);
-        found.ids.push_back(places[row][i].item<std::int64_t>());
+        found.ids.push_back(places[row][i].item<TokenId>());
         found.probabilities.push_back(values[row][i].item<float>());
       }
     }

@@ -22,20 +22,20 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
     if (length > limit) {
       throw Error("a prompt of ", length, " tokens is longer than the model's context of ", limit, " tokens");
     }
-    for (const std::int64_t id : prompt) {
+    for (const TokenId id : prompt) {
       if (id >= 0 && id < config.vocab_size) continue;
       throw Error("the id ", id, " is outside the model's vocabulary of ", config.vocab_size, " ids");
     }
   }
 }
 
-std::int64_t start_token(const TransformerConfig& config, std::int64_t given) {
+TokenId start_token(const TransformerConfig& config, std::int64_t given) {
   const std::int64_t start = given >= 0 ? given : config.decoder_start_token_id;
   if (start < 0 || start >= config.vocab_size) {
     throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
                 config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
   }
-  return start;
+  return static_cast<TokenId>(start);
 }
 
 }  // namespace

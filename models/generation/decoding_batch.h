@@ -28,7 +28,7 @@ class DecodingBatch {
   /// All tokens of a row, including those that the context has slid past.
   const TokenIds& tokens(std::size_t row) const { return tokens_[row]; }
 
-  void append(std::size_t row, std::int64_t id) { tokens_[row].push_back(id); }
+  void append(std::size_t row, TokenId id) { tokens_[row].push_back(id); }
 
   /// Number of a row's tokens that the model sees: the last ones.
   std::size_t seen(std::size_t row) const { return tokens_[row].size() - starts_[row]; }

@@ -8,10 +8,9 @@
 
 #include "data/base/error.h"
 #include "models/layers/transformer_config.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
-
-using TokenIds = std::vector<std::int64_t>;
 
 /// Sequences that a model reads token by token, and their state between steps (KV cache). Row b's first token
 /// has position 0, whatever the other rows hold.

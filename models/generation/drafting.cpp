@@ -87,7 +87,7 @@ class DraftedRow {
     return sampler_.distribution(allowed)[0];
   }
 
-  void push(std::int64_t id) {
+  void push(TokenId id) {
     states_.push_back(rules_.next_state(states_.back(), id));
     tokens_.push_back(id);
   }
@@ -125,7 +125,7 @@ std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
   for (std::size_t i = 0; i <= count; ++i) {
     const at::Tensor own = logits[static_cast<std::int64_t>(i)];
     const at::Tensor wanted = distribution(own);
-    std::int64_t id = 0;
+    TokenId id = 0;
     bool accepted = false;
     if (i < count) {
       // Leviathan et al., algorithm 1: keeps a draft with probability min(1, p / q), else draws from max(0, p

@@ -79,7 +79,7 @@ struct GenerationResult {
 /// A newly chosen token.
 struct NewToken {
   std::size_t row = 0;  // index of its row in the result
-  std::int64_t id = 0;
+  TokenId id = 0;
   double log_probability = 0;  // if asked for
 };
 

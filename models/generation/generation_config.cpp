@@ -1,5 +1,6 @@
 #include "models/generation/generation_config.h"
 
+#include <limits>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -13,27 +14,25 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_id(const nlohmann::json& value) {
-  return value.is_number_integer() &&
-         (!value.is_number_unsigned() || value.get<std::uint64_t>() < (1ULL << 63)) &&
-         value.get<std::int64_t>() >= 0;
+  return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
 }
 
-std::optional<std::int64_t> read_id(const nlohmann::json& json, const char* key, const fs::path& path) {
+std::optional<TokenId> read_id(const nlohmann::json& json, const char* key, const fs::path& path) {
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return std::nullopt;
   if (!is_id(*found)) throw Error(path.string(), ": '", key, "' must be an id, got ", found->dump());
-  return found->get<std::int64_t>();
+  return found->get<TokenId>();
 }
 
-std::vector<std::int64_t> read_ids(const nlohmann::json& json, const char* key, const fs::path& path) {
+TokenIds read_ids(const nlohmann::json& json, const char* key, const fs::path& path) {
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return {};
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
-  std::vector<std::int64_t> ids;
+  TokenIds ids;
   for (const nlohmann::json& id : list) {
     if (!is_id(id))
       throw Error(path.string(), ": '", key, "' must be an id or a list of ids, got ", found->dump());
-    ids.push_back(id.get<std::int64_t>());
+    ids.push_back(id.get<TokenId>());
   }
   return ids;
 }

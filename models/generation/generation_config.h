@@ -4,16 +4,17 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 
 /// A checkpoint's defaults for generation.
 struct GenerationDefaults {
-  std::vector<std::int64_t> eos_token_ids;  // each of them ends a text; empty: none
-  std::optional<std::int64_t> pad_token_id, bos_token_id, decoder_start_token_id;
+  TokenIds eos_token_ids;  // each of them ends a text; empty: none
+  std::optional<TokenId> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
 /// The directory's generation_config.json or, if it is missing, its config.json; like Hugging Face, only one

@@ -40,7 +40,7 @@ RowRule repetition_penalty(double given) {
   if (!(given > 0) || !std::isfinite(given))
     throw Error("repetition_penalty must be a positive number, got ", given);
   return [penalty = static_cast<float>(given)](float* logits, std::int64_t, const RowHistory& row) {
-    for (const std::int64_t id : std::set<std::int64_t>(row.tokens->begin(), row.tokens->end())) {
+    for (const TokenId id : std::set<TokenId>(row.tokens->begin(), row.tokens->end())) {
       logits[id] = logits[id] < 0 ? logits[id] * penalty : logits[id] / penalty;
     }
   };
@@ -50,7 +50,7 @@ RowRule presence_and_frequency(double presence, double frequency) {
   if (!std::isfinite(presence)) throw Error("presence_penalty must be a number, got ", presence);
   if (!std::isfinite(frequency)) throw Error("frequency_penalty must be a number, got ", frequency);
   return [=](float* logits, std::int64_t, const RowHistory& row) {
-    std::map<std::int64_t, int> counts;
+    std::map<TokenId, int> counts;
     for (std::size_t i = row.given; i < row.tokens->size(); ++i) ++counts[(*row.tokens)[i]];
     for (const auto& [id, count] : counts)
       logits[id] -= static_cast<float>(presence + frequency * static_cast<double>(count));
@@ -81,7 +81,7 @@ RowRule bad_words(std::vector<TokenIds> words, const HistoryContext& context) {
   const TokenIds& ends = context.eos_token_ids;
   for (const TokenIds& word : words) {
     if (word.empty()) throw Error("bad_words: a sequence is empty");
-    for (const std::int64_t id : word) {
+    for (const TokenId id : word) {
       if (id < 0 || id >= context.vocab_size)
         throw Error("bad_words: the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
                     " ids");
@@ -108,7 +108,7 @@ RowRule minimum_length(const HistoryOptions& options, const HistoryContext& cont
   return [length = least, new_tokens = options.min_new_tokens, ends = context.eos_token_ids](
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     if (static_cast<std::int64_t>(row.tokens->size()) >= length && row.new_tokens() >= new_tokens) return;
-    for (const std::int64_t id : ends) {
+    for (const TokenId id : ends) {
       if (id < vocab_size) logits[id] = kForbidden;
     }
   };
@@ -116,7 +116,7 @@ RowRule minimum_length(const HistoryOptions& options, const HistoryContext& cont
 
 void force(float* logits, std::int64_t vocab_size, const TokenIds& ids) {
   std::fill(logits, logits + vocab_size, kForbidden);
-  for (const std::int64_t id : ids) logits[id] = 0;
+  for (const TokenId id : ids) logits[id] = 0;
 }
 
 RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& context) {
@@ -126,17 +126,17 @@ RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& conte
                   " ids");
   };
   if (options.forced_bos_token_id) check("forced_bos_token_id", *options.forced_bos_token_id);
-  for (const std::int64_t id : options.forced_eos_token_ids) check("forced_eos_token_id", id);
+  for (const TokenId id : options.forced_eos_token_ids) check("forced_eos_token_id", id);
   return [first = options.forced_bos_token_id, last = options.forced_eos_token_ids,
           count = context.max_new_tokens](float* logits, std::int64_t vocab_size, const RowHistory& row) {
-    if (first && row.tokens->size() == 1) force(logits, vocab_size, {*first});
+    if (first && row.tokens->size() == 1) force(logits, vocab_size, {static_cast<TokenId>(*first)});
     if (!last.empty() && row.new_tokens() == count - 1) force(logits, vocab_size, last);
   };
 }
 
 RowRule suppressed_tokens(const HistoryOptions& options) {
   for (const TokenIds* ids : {&options.suppressed, &options.suppressed_first}) {
-    for (const std::int64_t id : *ids) {
+    for (const TokenId id : *ids) {
       if (id < 0) throw Error("suppress_tokens: the id ", id, " is negative");
     }
   }
@@ -145,7 +145,7 @@ RowRule suppressed_tokens(const HistoryOptions& options) {
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     const std::int64_t begin = forces && row.given == 1 ? 1 : 0;
     const auto forbid = [&](const TokenIds& ids) {
-      for (const std::int64_t id : ids) {
+      for (const TokenId id : ids) {
         if (id < vocab_size) logits[id] = kForbidden;
       }
     };

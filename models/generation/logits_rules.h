@@ -22,7 +22,7 @@ class LogitsRules {
   std::int64_t first_state() const {
     return options_.constraint ? options_.constraint->begin(options_.max_new_tokens) : 0;
   }
-  std::int64_t next_state(std::int64_t state, std::int64_t id) const {
+  std::int64_t next_state(std::int64_t state, TokenId id) const {
     return options_.constraint ? options_.constraint->next(state, id) : 0;
   }
 

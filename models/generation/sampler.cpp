@@ -25,11 +25,11 @@ double next_uniform(std::mt19937_64& generator) {
 }
 
 // First id whose cumulative weight exceeds `point` of the sum.
-std::int64_t draw_from(const float* weights, std::int64_t count, double point) {
+TokenId draw_from(const float* weights, TokenId count, double point) {
   double sum = 0;
   for (const auto id : c10::irange(count)) sum += weights[id];
   double rest = point * sum;
-  std::int64_t last = 0;
+  TokenId last = 0;
   for (const auto id : c10::irange(count)) {
     if (weights[id] <= 0) continue;
     last = id;
@@ -39,14 +39,14 @@ std::int64_t draw_from(const float* weights, std::int64_t count, double point) {
   return last;
 }
 
-std::vector<std::int64_t> largest(const at::Tensor& logits) {
+TokenIds largest(const at::Tensor& logits) {
   const at::Tensor ids = at::argmax(logits, -1, /*keepdim=*/true);
   const at::Tensor values = logits.gather(-1, ids).to(at::kCPU);
   const at::Tensor on_cpu = ids.to(at::kCPU);
-  std::vector<std::int64_t> chosen;
+  TokenIds chosen;
   for (const auto row : c10::irange(on_cpu.size(0))) {
     if (!std::isfinite(values.const_data_ptr<float>()[row])) refuse(logits[row]);
-    chosen.push_back(on_cpu.const_data_ptr<std::int64_t>()[row]);
+    chosen.push_back(static_cast<TokenId>(on_cpu.const_data_ptr<std::int64_t>()[row]));
   }
   return chosen;
 }
@@ -84,19 +84,18 @@ at::Tensor TokenSampler::distribution(const at::Tensor& logits) const {
   return weights;
 }
 
-std::int64_t TokenSampler::draw(const at::Tensor& weights, std::size_t row) {
-  return draw_from(weights.const_data_ptr<float>(), weights.size(0), uniform(row));
+TokenId TokenSampler::draw(const at::Tensor& weights, std::size_t row) {
+  return draw_from(weights.const_data_ptr<float>(), static_cast<TokenId>(weights.size(0)), uniform(row));
 }
 
 double TokenSampler::uniform(std::size_t row) {
   return next_uniform(generators_.at(row));
 }
 
-std::vector<std::int64_t> TokenSampler::sample(const at::Tensor& logits,
-                                               const std::vector<std::size_t>& rows) {
+TokenIds TokenSampler::sample(const at::Tensor& logits, const std::vector<std::size_t>& rows) {
   if (greedy_) return largest(logits.to(at::kFloat));
   const at::Tensor weights = distribution(logits);
-  std::vector<std::int64_t> chosen;
+  TokenIds chosen;
   for (const auto b : c10::irange(rows.size()))
     chosen.push_back(draw(weights[static_cast<std::int64_t>(b)], rows[b]));
   return chosen;

@@ -28,14 +28,14 @@ class TokenSampler {
   /// Returns one id per row of logits [B, V]. Greedy: the largest logit, of equal ones the lowest id.
   /// Sampling: a draw from the softmax of the filtered logits. rows[b] is the number of row b. Throws Error
   /// if the logits are not finite or every token is forbidden.
-  std::vector<std::int64_t> sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
+  TokenIds sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
 
   /// Sampling distribution: the softmax [B, V] of the filtered logits in CPU memory; for greedy, 1 at the
   /// chosen token. Throws Error as sample() does.
   at::Tensor distribution(const at::Tensor& logits) const;
 
   /// Draws an id for row number `row` from weights [V] of any sum, e.g. of distribution().
-  std::int64_t draw(const at::Tensor& weights, std::size_t row);
+  TokenId draw(const at::Tensor& weights, std::size_t row);
 
   /// Next random number in [0, 1) of row number `row`.
   double uniform(std::size_t row);

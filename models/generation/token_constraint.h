@@ -21,7 +21,7 @@ class TokenConstraint {
   virtual at::Tensor mask(std::int64_t state, std::int64_t tokens) const = 0;
 
   /// State after the token. A forbidden token leads to a state that allows nothing.
-  virtual std::int64_t next(std::int64_t state, std::int64_t id) const = 0;
+  virtual std::int64_t next(std::int64_t state, TokenId id) const = 0;
 
   /// True if only an end token may follow: the row is done without it.
   virtual bool complete(std::int64_t state) const = 0;

@@ -38,7 +38,7 @@ void save(const torch::jit::Module& module, const std::filesystem::path& path) {
 
 // The id is read again with the rows that it fills, so the model must know it.
 std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
-  std::vector<std::int64_t> candidates = options.eos_ids;
+  TokenIds candidates = options.eos_ids;
   if (options.pad_id) candidates.insert(candidates.begin(), *options.pad_id);
   const auto known = [&](std::int64_t id) { return id >= 0 && id < vocab_size; };
   const auto found = std::find_if(candidates.begin(), candidates.end(), known);
@@ -64,7 +64,7 @@ void export_torchscript(const Model& model, const Family& family, Head head,
   script::ScriptPart part = script::model_part(model);
   part.attributes = {{"config", describe(model, family)},
                      {"format_version", kFormatVersion},
-                     {"eos_ids", options.eos_ids},
+                     {"eos_ids", std::vector<std::int64_t>(options.eos_ids.begin(), options.eos_ids.end())},
                      {"pad_id", filling_id(options, model.config().vocab_size)}};
   save(script::compile(part, options.dtype), file);
 }

@@ -138,13 +138,14 @@ void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& 
   if (config.shape == Shape::kEncoderDecoder && config.vocab_size > 1)
     prompt =
         prompt.masked_fill(prompt.eq(config.pad_token_id), (config.pad_token_id + 1) % config.vocab_size);
-  std::vector<std::vector<std::int64_t>> prompts;
+  std::vector<TokenIds> prompts;
   for (std::int64_t row = 0; row < prompt.size(0); ++row) {
     const auto* first = prompt[row].const_data_ptr<std::int64_t>();
     prompts.emplace_back(first, first + prompt.size(1));
   }
   GenerationOptions options{.max_new_tokens = kGreedyTokens, .sampling = {.temperature = 0}};
-  options.eos_token_ids = script.attr("eos_ids").toIntVector();
+  const auto ends = script.attr("eos_ids").toIntVector();
+  options.eos_token_ids.assign(ends.begin(), ends.end());
   const auto expected = generate(model, prompts, options).ids;
   const at::Tensor found =
       script.get_method("generate")({prompt.to(device), kGreedyTokens, 0.0, std::int64_t{0}})

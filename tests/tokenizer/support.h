@@ -14,7 +14,7 @@
 
 namespace zoo::test {
 
-using Ids = std::vector<TokenId>;
+using Ids = TokenIds;
 
 inline std::filesystem::path golden(const std::string& name) {
   return std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "tokenizer" / name;

@@ -137,14 +137,14 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   // Decodes each token after another one, because some tokenizers drop a space at the beginning of a text.
   TokenId before = 0;
   for (TokenId id = 0; id < count; ++id) {
-    const std::string text = tokenizer.decode(std::vector<TokenId>{id});
+    const std::string text = tokenizer.decode(TokenIds{id});
     before = id;
     if (text.size() == 1 && ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'))) break;
   }
-  const std::size_t begin = tokenizer.decode(std::vector<TokenId>{before}).size();
+  const std::size_t begin = tokenizer.decode(TokenIds{before}).size();
   std::vector<std::string> bytes;
   for (TokenId id = 0; id < count; ++id) {
-    const std::string both = tokenizer.decode(std::vector<TokenId>{before, id});
+    const std::string both = tokenizer.decode(TokenIds{before, id});
     bytes.push_back(both.size() > begin ? both.substr(begin) : std::string());
   }
   return bytes;

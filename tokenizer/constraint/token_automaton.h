@@ -46,7 +46,7 @@ class TokenAutomaton {
   std::vector<std::string> tokens_;
   // Ids of the tokens with bytes, sorted by these bytes, and how many bytes each shares with the one before
   // it.
-  std::vector<TokenId> sorted_;
+  TokenIds sorted_;
   std::vector<std::size_t> shared_;
   std::vector<std::int64_t> distances_;  // kUnreachable if no tokens lead to an end
 };

@@ -14,12 +14,12 @@ std::int32_t type_id(const JsonSection& section) {
 }
 
 // special_tokens: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}}
-std::vector<TokenId> special_ids(const JsonSection& processor, const std::string& name) {
+TokenIds special_ids(const JsonSection& processor, const std::string& name) {
   const JsonSection tokens = processor.section("special_tokens");
   if (tokens.find(name.c_str()) == nullptr) {
     processor.fail("special_tokens", "has no ", json(name).dump(), ", which the template uses");
   }
-  std::vector<TokenId> ids;
+  TokenIds ids;
   for (const json& id : tokens.section(name.c_str()).require("ids", JsonType::array)) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > (1u << 30)) {
       tokens.fail(name, "has an id that is ", id.is_structured() ? id.type_name() : id.dump());

@@ -77,7 +77,7 @@ class MergeLearner {
   std::set<char32_t> alphabet_;
 
   std::vector<TrainingWord> words_;
-  std::vector<TokenId> symbols_;
+  TokenIds symbols_;
   FlatTable<std::int64_t> counts_;
 
   // New pairs of the current merge, with their indices in words_of_.

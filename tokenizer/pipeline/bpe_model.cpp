@@ -132,8 +132,7 @@ void BpeModel::read_fallback_bytes() {
   }
 }
 
-void BpeModel::encode(std::string_view word, std::vector<TokenId>& ids,
-                      std::vector<ByteRange>* ranges) const {
+void BpeModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const {
   if (ranges == nullptr && thread_cache(cache_key_).append(word, ids)) return;
   static thread_local std::vector<BpeSymbol> symbols;
   encode(word, symbols);

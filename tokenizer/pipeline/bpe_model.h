@@ -35,8 +35,7 @@ class BpeModel final : public TokenModel {
   BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges, BpeOptions options);
 
   /// Appends the ids of a word: bytes if byte_level, else UTF-8.
-  void encode(std::string_view word, std::vector<TokenId>& ids,
-              std::vector<ByteRange>* ranges) const override;
+  void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const override;
 
   /// Sets the ids of a word and the number of bytes that each covers of the word as the vocabulary writes it.
   /// No id covers a dropped character, as in `tokenizers`.

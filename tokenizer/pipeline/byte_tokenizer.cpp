@@ -12,9 +12,9 @@ namespace zoo {
 
 using nlohmann::json;
 
-std::vector<TokenId> ByteTokenizer::encode(std::string_view text) const {
+TokenIds ByteTokenizer::encode(std::string_view text) const {
   require_utf8(text, "the text");
-  std::vector<TokenId> ids(text.size());
+  TokenIds ids(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) ids[i] = static_cast<unsigned char>(text[i]);
   return ids;
 }

@@ -52,9 +52,9 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std
   }
 }
 
-std::vector<TokenId> CharTokenizer::encode(std::string_view text) const {
+TokenIds CharTokenizer::encode(std::string_view text) const {
   require_utf8(text, "the text");
-  std::vector<TokenId> ids(text.size());
+  TokenIds ids(text.size());
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
     const std::size_t begin = at;

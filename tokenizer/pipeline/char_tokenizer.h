@@ -19,7 +19,7 @@ class CharTokenizer final : public Tokenizer {
   using Tokenizer::encode;
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
-  std::vector<TokenId> encode(std::string_view text) const override;
+  TokenIds encode(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   void save(const std::filesystem::path& directory) const override;
 

@@ -118,7 +118,7 @@ const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
   return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
-std::vector<TokenId> PipelineTokenizer::encode(std::string_view text) const {
+TokenIds PipelineTokenizer::encode(std::string_view text) const {
   return tokenize(text, false).ids;
 }
 
@@ -147,7 +147,7 @@ Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) c
 }
 
 // Encodes word by word without copying the text, if the parts allow it.
-bool PipelineTokenizer::encode_streaming(std::string_view text, std::vector<TokenId>& ids) const {
+bool PipelineTokenizer::encode_streaming(std::string_view text, TokenIds& ids) const {
   if (bert_words_ == nullptr && !pipeline_.only_splits) return false;
   if (!normalized_tokens_.empty()) return false;
   if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
@@ -160,7 +160,7 @@ bool PipelineTokenizer::encode_streaming(std::string_view text, std::vector<Toke
   });
 }
 
-bool PipelineTokenizer::encode_part(std::string_view part, std::vector<TokenId>& ids) const {
+bool PipelineTokenizer::encode_part(std::string_view part, TokenIds& ids) const {
   const auto encode_word = [&](std::string_view word) { pipeline_.model->encode(word, ids, nullptr); };
   if (bert_words_ != nullptr) return bert_words_->split(part, encode_word);
   split_words(*pipeline_.only_splits, part, encode_word);

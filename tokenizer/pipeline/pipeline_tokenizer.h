@@ -21,7 +21,7 @@ class PipelineTokenizer final : public Tokenizer {
   using Tokenizer::encode;
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  std::vector<TokenId> encode(std::string_view text) const override;
+  TokenIds encode(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
     return decode(ids, false);
@@ -44,8 +44,8 @@ class PipelineTokenizer final : public Tokenizer {
                    Encoding& encoding) const;
   std::string_view token_at(const SplitText& text, const Word& word, ByteRange range, TokenId id) const;
   ByteRange trimmed(std::string_view text, std::string_view token, ByteRange range, bool is_first) const;
-  bool encode_streaming(std::string_view text, std::vector<TokenId>& ids) const;
-  bool encode_part(std::string_view part, std::vector<TokenId>& ids) const;
+  bool encode_streaming(std::string_view text, TokenIds& ids) const;
+  bool encode_part(std::string_view part, TokenIds& ids) const;
   void fill_texts();
   const std::string& decoded_text(TokenId id) const;
 

@@ -12,8 +12,7 @@ class WordLevelModel final : public TokenModel {
   WordLevelModel(const std::vector<VocabularyEntry>& vocabulary, const std::string& unk_token)
       : trie_(trie_of(vocabulary)), unk_token_(unk_token) {}
 
-  void encode(std::string_view word, std::vector<TokenId>& ids,
-              std::vector<ByteRange>* ranges) const override {
+  void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const override {
     std::optional<TokenId> id = trie_.find(word);
     if (!id) id = trie_.find(unk_token_);
     if (!id) throw Error("the word '", word, "' is not in the vocabulary, and neither is ", unk_token_);

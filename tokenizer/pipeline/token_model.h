@@ -19,8 +19,7 @@ class TokenModel {
 
   /// Appends the ids of a UTF-8 word. `ranges`, if given, is as long as `ids` and receives the bytes of the
   /// word that each id covers. Throws Error if the word cannot be expressed.
-  virtual void encode(std::string_view word, std::vector<TokenId>& ids,
-                      std::vector<ByteRange>* ranges) const = 0;
+  virtual void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const = 0;
 };
 
 struct VocabularyEntry {

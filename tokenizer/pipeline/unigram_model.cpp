@@ -43,8 +43,7 @@ UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const Unigra
   }
 }
 
-void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
-                          std::vector<ByteRange>* ranges) const {
+void UnigramModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const {
   if (ranges != nullptr) return encode_uncached(word, ids, ranges);
   WordCache& cache = thread_cache(cache_key_);
   if (cache.append(word, ids)) return;
@@ -53,7 +52,7 @@ void UnigramModel::encode(std::string_view word, std::vector<TokenId>& ids,
   cache.insert(word, ids.data() + before, ids.size() - before);
 }
 
-void UnigramModel::encode_uncached(std::string_view word, std::vector<TokenId>& ids,
+void UnigramModel::encode_uncached(std::string_view word, TokenIds& ids,
                                    std::vector<ByteRange>* ranges) const {
   static thread_local UnigramSegmentation<double> best;
   const TokenId unknown = unk_id_.value_or(kUnknown);
@@ -73,7 +72,7 @@ void UnigramModel::encode_uncached(std::string_view word, std::vector<TokenId>& 
   }
 }
 
-void UnigramModel::append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
+void UnigramModel::append_unknown(std::string_view text, ByteRange range, TokenIds& ids,
                                   std::vector<ByteRange>* ranges) const {
   const auto id_of_byte = [this](char c) { return bytes_[static_cast<unsigned char>(c)]; };
   const bool has_bytes = byte_fallback_ && std::none_of(text.begin(), text.end(), [&](char c) {

@@ -24,13 +24,11 @@ class UnigramModel final : public TokenModel {
   /// pieces[id]. Throws Error if unk_id is not one of them.
   UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options);
 
-  void encode(std::string_view word, std::vector<TokenId>& ids,
-              std::vector<ByteRange>* ranges) const override;
+  void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const override;
 
  private:
-  void encode_uncached(std::string_view word, std::vector<TokenId>& ids,
-                       std::vector<ByteRange>* ranges) const;
-  void append_unknown(std::string_view text, ByteRange range, std::vector<TokenId>& ids,
+  void encode_uncached(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const;
+  void append_unknown(std::string_view text, ByteRange range, TokenIds& ids,
                       std::vector<ByteRange>* ranges) const;
 
   ByteTrie trie_;

@@ -20,7 +20,7 @@ class WordCache {
   WordCache();
 
   /// Appends the ids of a word if it is cached.
-  bool append(std::string_view word, std::vector<TokenId>& ids) const {
+  bool append(std::string_view word, TokenIds& ids) const {
     if (word.size() > kLongest) return false;
     const Key key(word);
     std::size_t index = slot_index(key);
@@ -98,7 +98,7 @@ class WordCache {
   void put(const Slot& slot);
 
   std::vector<Slot> slots_;  // open addressing; a power of two
-  std::vector<TokenId> ids_;
+  TokenIds ids_;
   std::string texts_;
   std::size_t size_ = 0;
 };

@@ -11,8 +11,7 @@ WordPieceModel::WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, W
       continuation_(trie_.walk(ByteTrie::kRoot, options_.continuing_subword_prefix)),
       unk_id_(trie_.find(options_.unk_token)) {}
 
-void WordPieceModel::encode(std::string_view word, std::vector<TokenId>& ids,
-                            std::vector<ByteRange>* ranges) const {
+void WordPieceModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const {
   const std::size_t num_ids = ids.size();
   const bool fits = word.size() <= options_.max_input_chars_per_word ||
                     count_characters(word) <= options_.max_input_chars_per_word;
@@ -28,7 +27,7 @@ void WordPieceModel::encode(std::string_view word, std::vector<TokenId>& ids,
   ranges->push_back({0, static_cast<std::uint32_t>(word.size())});
 }
 
-bool WordPieceModel::append_pieces(std::string_view word, std::vector<TokenId>& ids,
+bool WordPieceModel::append_pieces(std::string_view word, TokenIds& ids,
                                    std::vector<ByteRange>* ranges) const {
   ByteTrie::Node start = ByteTrie::kRoot;
   for (std::size_t begin = 0; begin < word.size(); start = continuation_) {

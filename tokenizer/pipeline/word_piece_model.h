@@ -19,11 +19,10 @@ class WordPieceModel final : public TokenModel {
  public:
   WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options);
 
-  void encode(std::string_view word, std::vector<TokenId>& ids,
-              std::vector<ByteRange>* ranges) const override;
+  void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const override;
 
  private:
-  bool append_pieces(std::string_view word, std::vector<TokenId>& ids, std::vector<ByteRange>* ranges) const;
+  bool append_pieces(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const;
 
   WordPieceOptions options_;
   ByteTrie trie_;

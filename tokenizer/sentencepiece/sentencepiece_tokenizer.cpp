@@ -71,7 +71,7 @@ std::int64_t SentencePieceTokenizer::vocab_size() const {
   return processor_->GetPieceSize();
 }
 
-std::vector<TokenId> SentencePieceTokenizer::encode(std::string_view text) const {
+TokenIds SentencePieceTokenizer::encode(std::string_view text) const {
   require_utf8(text, "the text");
   if (text.size() > kMaxTextSize) {
     throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());

@@ -31,7 +31,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
   /// Takes at most 64 MiB of text at once.
-  std::vector<TokenId> encode(std::string_view text) const override;
+  TokenIds encode(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
   std::optional<TokenId> special_id(SpecialToken role) const override;

@@ -14,8 +14,8 @@ using Type = SentencePieceFile::Type;
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581 stands for a space
 constexpr std::size_t kBytes = 256;
 
-std::vector<TokenId> ids_of_type(const SentencePieceFile& file, Type type) {
-  std::vector<TokenId> ids;
+TokenIds ids_of_type(const SentencePieceFile& file, Type type) {
+  TokenIds ids;
   for (std::size_t id = 0; id < file.pieces.size(); ++id) {
     if (file.pieces[id].type == type) ids.push_back(static_cast<TokenId>(id));
   }
@@ -25,7 +25,7 @@ std::vector<TokenId> ids_of_type(const SentencePieceFile& file, Type type) {
 }  // namespace
 
 bool SentencePieceUnigram::can_run(const SentencePieceFile& file) {
-  const std::vector<TokenId> bytes = ids_of_type(file, Type::byte);
+  const TokenIds bytes = ids_of_type(file, Type::byte);
   const bool has_bytes =
       bytes.size() == kBytes && file.pieces[static_cast<std::size_t>(bytes[0])].text == "<0x00>";
   return file.is_unigram && !file.space_is_suffix && file.escapes_spaces &&
@@ -96,7 +96,7 @@ void SentencePieceUnigram::normalize(std::string_view text, std::string& normali
     normalized.resize(normalized.size() - kSpace.size());
 }
 
-void SentencePieceUnigram::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void SentencePieceUnigram::encode(std::string_view text, TokenIds& ids) const {
   static thread_local std::string normalized;
   static thread_local UnigramSegmentation<float> best;
   normalize(text, normalized);

@@ -21,7 +21,7 @@ class SentencePieceUnigram {
   explicit SentencePieceUnigram(const SentencePieceFile& file);
 
   /// Appends the ids of a UTF-8 text.
-  void encode(std::string_view text, std::vector<TokenId>& ids) const;
+  void encode(std::string_view text, TokenIds& ids) const;
 
  private:
   std::string_view rewritten_at(std::string_view text, std::size_t& at) const;
@@ -31,7 +31,7 @@ class SentencePieceUnigram {
   std::vector<float> scores_;
   float unknown_score_ = 0;
   TokenId unk_id_ = 0;
-  std::vector<TokenId> bytes_;  // ids of "<0x00>" and so on; empty without byte fallback
+  TokenIds bytes_;  // ids of "<0x00>" and so on; empty without byte fallback
   std::optional<Charsmap> charsmap_;
   bool adds_prefix_ = true, removes_extra_spaces_ = true;
 };

@@ -114,8 +114,7 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
   for (const Record& record : records) {
     examples.push_back(at_line(name, record.line, [&] {
       Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-      std::vector<TokenId> target =
-          tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+      TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
       if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
       if (target.size() > limits.max_target_length) {
         target.resize(limits.max_target_length);

@@ -11,7 +11,7 @@ namespace zoo {
 
 /// An example as token ids. The task defines its labels.
 struct Example {
-  std::vector<TokenId> input_ids;
+  TokenIds input_ids;
   std::vector<std::int32_t> type_ids;  // BERT's segment ids, one per token; empty: all 0
   std::vector<std::int32_t> words;     // word index of each token, -1 none; for masking
   std::vector<std::int64_t> labels;    // see LabelShape

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string ids_text(const std::vector<TokenId>& ids, bool json) {
+std::string ids_text(const TokenIds& ids, bool json) {
   std::string text = json ? "[" : "";
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) text += json ? ',' : ' ';
@@ -92,7 +92,7 @@ int encode(const Arguments& arguments) {
   return 0;
 }
 
-std::vector<TokenId> parse_ids(const std::string& line) {
+TokenIds parse_ids(const std::string& line) {
   const nlohmann::json values = parse_json(line);
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
@@ -101,7 +101,7 @@ std::vector<TokenId> parse_ids(const std::string& line) {
     throw Error("expected a JSON array of token ids, got '", line.substr(0, 60),
                 line.size() > 60 ? "…'" : "'");
   }
-  return values.get<std::vector<TokenId>>();
+  return values.get<TokenIds>();
 }
 
 int decode(const Arguments& arguments) {
@@ -117,7 +117,7 @@ int decode(const Arguments& arguments) {
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
   for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
-    const std::vector<TokenId> ids = parse_ids(line);
+    const TokenIds ids = parse_ids(line);
     const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
     // A model's ids may decode to bytes that are not valid UTF-8.
     std::cout << replace_invalid_utf8(text) << "\n";

@@ -240,9 +240,9 @@ std::optional<TokenIds> ids_of(const json& list) {
   if (!list.is_array()) return std::nullopt;
   TokenIds ids;
   for (const json& id : list) {
-    const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < (1ULL << 63);
-    if (!id.is_number_integer() || !fits) return std::nullopt;
-    ids.push_back(id.get<std::int64_t>());
+    using Limits = std::numeric_limits<TokenId>;
+    if (!id.is_number_integer() || id < Limits::min() || id > Limits::max()) return std::nullopt;
+    ids.push_back(id.get<TokenId>());
   }
   return ids;
 }

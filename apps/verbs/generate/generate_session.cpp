@@ -42,8 +42,7 @@ std::string flag_of_text(const GenerateFlags& flags) {
 TokenIds encode(const GenerateSession& session, const std::string& flag, const std::string& text) {
   try {
     // With the special tokens of training: T5's </s>, Llama's <s>.
-    const auto ids = session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
-    return {ids.begin(), ids.end()};
+    return session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
   } catch (const Error& error) {
     throw Error("--", flag, ": ", error.what());
   }
@@ -62,7 +61,7 @@ TokenIds default_prompt(const GenerateSession& session) {
   if (bos && *bos < session.vocab_size()) return {*bos};
   if (session.tokenizer) {
     try {
-      if (const auto ids = session.tokenizer->encode("\n"); !ids.empty()) return {ids.begin(), ids.end()};
+      if (TokenIds ids = session.tokenizer->encode("\n"); !ids.empty()) return ids;
     } catch (const Error&) {  // the vocabulary has no newline
     }
     if (const auto id = session.tokenizer->eos_id()) return {*id};
@@ -75,8 +74,8 @@ std::vector<TokenIds> bad_word_ids(const std::string& text, const Tokenizer& tok
   std::vector<TokenIds> found;
   for (const std::string& written : {text, " " + text}) {
     try {
-      const auto ids = tokenizer.encode(written);
-      if (!ids.empty()) found.emplace_back(ids.begin(), ids.end());
+      TokenIds ids = tokenizer.encode(written);
+      if (!ids.empty()) found.push_back(std::move(ids));
     } catch (const Error& error) {
       if (written == text) throw Error("--bad_words: ", error.what());
     }
@@ -148,14 +147,14 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   return options;
 }
 
-bool TextIds::contains(std::int64_t id) const {
+bool TextIds::contains(TokenId id) const {
   return id >= 0 && id < tokenizer_.vocab_size() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
 }
 
 std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
-  std::vector<TokenId> kept;
+  TokenIds kept;
   for (std::size_t i = first; i < ids.size(); ++i) {
-    if (contains(ids[i])) kept.push_back(static_cast<TokenId>(ids[i]));
+    if (contains(ids[i])) kept.push_back(ids[i]);
   }
   return tokenizer_.decode(kept);
 }

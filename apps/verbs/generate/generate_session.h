@@ -40,7 +40,7 @@ class TextIds {
   explicit TextIds(const GenerateSession& session)
       : ends_(session.defaults.eos_token_ids), tokenizer_(*session.tokenizer) {}
 
-  bool contains(std::int64_t id) const;
+  bool contains(TokenId id) const;
   /// Decodes the ids from index `first` on, skipping those without text.
   std::string text_of(const TokenIds& ids, std::size_t first = 0) const;
 

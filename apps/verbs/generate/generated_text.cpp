@@ -30,14 +30,14 @@ double per_second(std::int64_t count, double seconds) {
 }  // namespace
 
 void RowPrinter::print_given(const TokenIds& prompt) {
-  for (const std::int64_t id : prompt) {
-    if (text_ids_.contains(id)) std::cout << decoder_.push(static_cast<TokenId>(id));
+  for (const TokenId id : prompt) {
+    if (text_ids_.contains(id)) std::cout << decoder_.push(id);
   }
 }
 
 void RowPrinter::print(const NewToken& token) {
   if (stopped_ || !text_ids_.contains(token.id)) return;
-  show(decoder_.push(static_cast<TokenId>(token.id)), color_of(std::exp(token.log_probability)));
+  show(decoder_.push(token.id), color_of(std::exp(token.log_probability)));
 }
 
 void RowPrinter::show(std::string text, const char* color) {

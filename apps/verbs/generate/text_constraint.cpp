@@ -47,9 +47,9 @@ class TextConstraint : public TokenConstraint {
     return mask;
   }
 
-  std::int64_t next(std::int64_t state, std::int64_t id) const override {
+  std::int64_t next(std::int64_t state, TokenId id) const override {
     if (state == TokenAutomaton::kDead || !text_ids_.contains(id)) return TokenAutomaton::kDead;
-    return automaton_.next(static_cast<TokenAutomaton::State>(state), static_cast<TokenId>(id));
+    return automaton_.next(static_cast<TokenAutomaton::State>(state), id);
   }
 
   bool complete(std::int64_t number) const override {
@@ -68,7 +68,7 @@ class TextConstraint : public TokenConstraint {
 
   void allow_ends(at::Tensor& mask, TokenAutomaton::State state) const {
     if (!automaton_.accepts(state)) return;
-    for (const std::int64_t id : ends_) {
+    for (const TokenId id : ends_) {
       if (id < vocab_size_) mask.mutable_data_ptr<float>()[id] = 0;
     }
   }
@@ -110,7 +110,7 @@ std::shared_ptr<const TokenConstraint> make_text_constraint(const GenerateFlags&
   if (!flags.regex && flags.json_schema.empty()) return nullptr;
   try {
     std::vector<std::string> tokens = token_bytes(*session.tokenizer);
-    for (const std::int64_t id : session.defaults.eos_token_ids) {
+    for (const TokenId id : session.defaults.eos_token_ids) {
       if (id < static_cast<std::int64_t>(tokens.size())) tokens[static_cast<std::size_t>(id)].clear();
     }
     return std::make_shared<TextConstraint>(TokenAutomaton(pattern_of(flags), std::move(tokens)), session);

@@ -10,8 +10,6 @@
 namespace zoo {
 namespace {
 
-using Ids = std::vector<std::int64_t>;
-
 // One GB at four bytes each: fits a laptop's memory beside the model.
 constexpr std::int64_t kMostWeights = 256'000'000;
 
@@ -41,13 +39,12 @@ void check_length(const char* flag, std::size_t tokens, const TransformerConfig&
   }
 }
 
-std::vector<std::string> tokens_of(const TextModel& model, const Ids& ids) {
+std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
   std::vector<std::string> tokens;
-  for (const std::int64_t id : ids) {
+  for (const TokenId id : ids) {
     // A model may have more rows of embeddings than its tokenizer has tokens.
     const bool known = id < model.tokenizer->vocab_size();
-    tokens.push_back(known ? model.tokenizer->token_text(static_cast<TokenId>(id))
-                           : "#" + std::to_string(id));
+    tokens.push_back(known ? model.tokenizer->token_text(id) : "#" + std::to_string(id));
     tokens.back() = replace_invalid_utf8(tokens.back());
   }
   return tokens;
@@ -65,17 +62,18 @@ AttentionMaps maps_of(const std::string& name, const std::vector<at::Tensor>& la
   return maps;
 }
 
-std::int64_t start_token(const TextModel& model, const GenerationDefaults& defaults) {
-  const std::int64_t start =
-      defaults.decoder_start_token_id.value_or(model.model->config().decoder_start_token_id);
-  if (start < 0) throw Error("--model: its config.json has no decoder_start_token_id");
-  return start;
+TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) {
+  if (defaults.decoder_start_token_id) return *defaults.decoder_start_token_id;
+  const TransformerConfig& config = model.model->config();
+  if (config.decoder_start_token_id >= 0 && config.decoder_start_token_id < config.vocab_size)
+    return static_cast<TokenId>(config.decoder_start_token_id);
+  throw Error("--model: its config.json has no decoder_start_token_id");
 }
 
 // Decoder inputs: the start token, then the target or the generated tokens.
-Ids decoder_ids(const TextModel& model, const Ids& source, const AttentionTexts& texts,
-                const GenerationDefaults& defaults) {
-  Ids ids{start_token(model, defaults)};
+TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const AttentionTexts& texts,
+                     const GenerationDefaults& defaults) {
+  TokenIds ids{start_token(model, defaults)};
   if (texts.target) {
     require_utf8(*texts.target, "--target");
     const auto target = model.tokenizer->encode(*texts.target);
@@ -116,7 +114,7 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, const AttentionT
   const Encoding* const batch[] = {&encoding};
   ModelInputs inputs = batch_of(model, batch);
   inputs.output_attentions = true;
-  const Ids source(encoding.ids.begin(), encoding.ids.end());
+  const TokenIds& source = encoding.ids;
   const auto tokens = tokens_of(model, source);
   if (config.shape != Shape::kEncoderDecoder) {
     const ModelOutput output = model.model->forward(inputs);
@@ -124,7 +122,7 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, const AttentionT
     return {
         maps_of(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, tokens, tokens)};
   }
-  const Ids target = decoder_ids(model, source, texts, defaults);
+  const TokenIds target = decoder_ids(model, source, texts, defaults);
   check_length("--target", target.size(), config);
   inputs.decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0).to(model.device);
   const ModelOutput output = model.model->forward(inputs);

@@ -119,18 +119,18 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
               joined(task_names()), ")");
 }
 
-std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
-  std::vector<TokenId> known;
-  for (const std::int64_t id : ids) {
-    if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(static_cast<TokenId>(id));
+std::string text_of(const Tokenizer& tokenizer, const TokenIds& ids) {
+  TokenIds known;
+  for (const TokenId id : ids) {
+    if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(id);
   }
   return tokenizer.decode(known);
 }
 
-std::vector<std::int64_t> kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
-  std::vector<std::int64_t> row;
+TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
+  TokenIds row;
   for (std::int64_t t = 0; t < ids.size(0); ++t) {
-    if (kept[t].item<bool>()) row.push_back(ids[t].item<std::int64_t>());
+    if (kept[t].item<bool>()) row.push_back(ids[t].item<TokenId>());
   }
   return row;
 }
@@ -148,7 +148,7 @@ double decode_and_compare(const EvaluateFlags& flags, const CheckpointConfig& ch
   Progress progress(count, "batches decoded");
   for (std::int64_t i = 0; i < count; ++i) {
     const ModelInputs inputs = batches.evaluation(Split::kVal, i).inputs;
-    std::vector<std::vector<std::int64_t>> prompts;
+    std::vector<TokenIds> prompts;
     for (std::int64_t row = 0; row < inputs.input_ids.size(0); ++row) {
       const at::Tensor ids = inputs.input_ids[row].cpu(), labels = inputs.labels[row].cpu();
       prompts.push_back(kept_ids(

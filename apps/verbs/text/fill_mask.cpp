@@ -67,7 +67,7 @@ std::vector<std::vector<Guess>> guesses_of(const TextModel& model, const Encodin
 // The text with one mask replaced by `guess`. Special tokens are left out if there is no other mask to show.
 std::string filled(const TextModel& model, const Encoding& encoding, std::size_t which, TokenId mask,
                    TokenId guess) {
-  std::vector<TokenId> ids = encoding.ids;
+  TokenIds ids = encoding.ids;
   std::size_t seen = 0;
   for (TokenId& id : ids) {
     if (id == mask && seen++ == which) id = guess;

@@ -65,17 +65,17 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   return true;
 }
 
-std::vector<std::int64_t> prompt_of(const TextModel& model, const std::string& text) {
-  const Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
-  if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");
-  return {encoding.ids.begin(), encoding.ids.end()};
+TokenIds prompt_of(const TextModel& model, const std::string& text) {
+  TokenIds ids = model.tokenizer->encode(text, {.with_offsets = false}).ids;
+  if (ids.empty()) throw Error("there is nothing to translate in an empty text");
+  return ids;
 }
 
-std::string text_of(const TextModel& model, const std::vector<std::int64_t>& ids) {
-  std::vector<TokenId> known;
-  for (const std::int64_t id : ids) {
+std::string text_of(const TextModel& model, const TokenIds& ids) {
+  TokenIds known;
+  for (const TokenId id : ids) {
     // A model may have more rows of embeddings than its tokenizer has tokens.
-    if (id < model.tokenizer->vocab_size()) known.push_back(static_cast<TokenId>(id));
+    if (id < model.tokenizer->vocab_size()) known.push_back(id);
   }
   return replace_invalid_utf8(model.tokenizer->decode(known));
 }
@@ -98,7 +98,7 @@ int run_translate(const Arguments& arguments) {
   TextInput input(flags.text);
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
-    std::vector<std::vector<std::int64_t>> prompts;
+    std::vector<TokenIds> prompts;
     for (const std::string& text : texts) prompts.push_back(prompt_of(model, flags.prefix + text));
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {

@@ -169,12 +169,12 @@ void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style) {
   }
 }
 
-std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer) {
-  std::vector<TokenId> ids;
+TokenIds sentinels_of(const Tokenizer& tokenizer) {
+  TokenIds ids;
   for (std::int64_t i = 0; i < tokenizer.vocab_size(); ++i) {
-    const std::vector<TokenId> found = tokenizer.encode(sentinel(i));
+    const TokenIds found = tokenizer.encode(sentinel(i));
     // A tokenizer without this sentinel encodes it as text; some tokenizers add a space before it.
-    std::vector<TokenId> named;
+    TokenIds named;
     for (const TokenId id : found) {
       if (tokenizer.token_text(id) == sentinel(i)) named.push_back(id);
     }

@@ -32,7 +32,7 @@ std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request
 void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);
 
 /// The ids of the tokenizer's <extra_id_0>, <extra_id_1>, …
-std::vector<TokenId> sentinels_of(const Tokenizer& tokenizer);
+TokenIds sentinels_of(const Tokenizer& tokenizer);
 
 /// By id, whether a token begins a word; empty if tokens do not show it, so that each is a word.
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer);

@@ -26,8 +26,7 @@ TaskTextStyle style_of(Task task, Shape shape) {
 }
 
 // Encodes a file's text; an error names the file.
-std::vector<TokenId> encode_file(const Tokenizer& tokenizer, const std::string& text,
-                                 const std::string& name) {
+TokenIds encode_file(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
   try {
     return tokenizer.encode(text);
   } catch (const Error& error) {

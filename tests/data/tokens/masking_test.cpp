@@ -73,12 +73,12 @@ TEST_CASE("With whole words the tokens of a word go together, and never more tha
 }
 
 TEST_CASE("Rows of 512 inputs come from 568 tokens and leave 114 targets, as T5 was trained") {
-  const zoo::SpanCorruptionOptions options{.sentinels = std::vector<zoo::TokenId>(100)};
+  const zoo::SpanCorruptionOptions options{.sentinels = zoo::TokenIds(100)};
   const auto lengths = lengths_for_inputs(512, options);
   CHECK(lengths.tokens == 568);
   CHECK(lengths.inputs == 512);
   CHECK(lengths.targets == 114);
-  const zoo::SpanCorruptionOptions few{.sentinels = std::vector<zoo::TokenId>(27)};
+  const zoo::SpanCorruptionOptions few{.sentinels = zoo::TokenIds(27)};
   CHECK_THAT(zoo::test::message_of([&] { lengths_for_inputs(512, few); }), Catch::Contains("28 spans"));
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("Hidden spans become sentinels, and targets say what they hide") {
 }
 
 TEST_CASE("Drawn spans have the row's numbers and differ from row to row") {
-  const zoo::SpanCorruptionOptions options{.sentinels = std::vector<zoo::TokenId>(100)};
+  const zoo::SpanCorruptionOptions options{.sentinels = zoo::TokenIds(100)};
   const auto lengths = zoo::corrupted_lengths(40, options);  // 6 hidden in 2 spans
   CHECK(lengths.spans == 2);
   std::set<std::vector<std::int64_t>> seen;

@@ -15,7 +15,7 @@ namespace {
 
 // The id at position i is i + 100: an id tells its position.
 zoo::TokenFile counting(std::size_t size) {
-  std::vector<zoo::TokenId> ids(size);
+  zoo::TokenIds ids(size);
   std::iota(ids.begin(), ids.end(), 100);
   return {ids, "the training split"};
 }

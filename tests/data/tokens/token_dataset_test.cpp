@@ -12,6 +12,7 @@ using zoo::load_token_dataset;
 using zoo::TokenDataset;
 using zoo::TokenFile;
 using zoo::TokenId;
+using zoo::TokenIds;
 using zoo::test::message_of;
 using zoo::test::TemporaryDirectory;
 using zoo::test::write_bytes;
@@ -24,8 +25,8 @@ class ShiftedBytes final : public zoo::Tokenizer {
   ShiftedBytes(TokenId shift, std::int64_t vocab_size) : shift_(shift), vocab_size_(vocab_size) {}
   std::string_view kind() const override { return "shifted"; }
   std::int64_t vocab_size() const override { return vocab_size_; }
-  std::vector<TokenId> encode(std::string_view text) const override {
-    std::vector<TokenId> ids;
+  TokenIds encode(std::string_view text) const override {
+    TokenIds ids;
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte) + shift_);
     return ids;
   }

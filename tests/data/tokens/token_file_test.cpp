@@ -8,6 +8,7 @@
 using Catch::Contains;
 using zoo::TokenFile;
 using zoo::TokenId;
+using zoo::TokenIds;
 using zoo::TokenWidth;
 using zoo::test::message_of;
 using zoo::test::read_bytes;
@@ -47,7 +48,7 @@ TEST_CASE("a token file is little-endian uint16 or uint32") {
 
 TEST_CASE("ids in memory are written in either width and read back") {
   const TemporaryDirectory folder;
-  const TokenFile tokens(std::vector<TokenId>{3, 513, 65535}, "memory");
+  const TokenFile tokens(TokenIds{3, 513, 65535}, "memory");
   CHECK(tokens[2] == 65535);
   tokens.write(folder / "n", TokenWidth::kUint16);
   CHECK(read_bytes(folder / "n") == std::string("\x03\x00\x01\x02\xFF\xFF", 6));
@@ -58,14 +59,14 @@ TEST_CASE("ids in memory are written in either width and read back") {
 }
 
 TEST_CASE("copies of a token file stay valid after the first is gone") {
-  auto first = std::make_unique<TokenFile>(std::vector<TokenId>{4, 5}, "memory");
+  auto first = std::make_unique<TokenFile>(TokenIds{4, 5}, "memory");
   const TokenFile second = *first;
   first.reset();
   CHECK(copied(second, 0, 2) == std::vector<std::int64_t>{4, 5});
 }
 
 TEST_CASE("copy refuses to read past the end") {
-  const TokenFile tokens(std::vector<TokenId>{1, 2, 3}, "memory");
+  const TokenFile tokens(TokenIds{1, 2, 3}, "memory");
   CHECK(copied(tokens, 3, 0).empty());
   CHECK_THROWS_AS(copied(tokens, 0, 4), std::out_of_range);
   CHECK_THROWS_AS(copied(tokens, 2, 2), std::out_of_range);
@@ -83,7 +84,7 @@ TEST_CASE("a file whose size is no multiple of the width is an error") {
 
 TEST_CASE("require_ids_below names file and position of the first id that is too large") {
   const TemporaryDirectory folder;
-  std::vector<TokenId> ids(1000, 64);
+  TokenIds ids(1000, 64);
   ids[700] = 65;
   ids[800] = 66;
   const TokenFile memory(ids, "the split");
@@ -98,6 +99,6 @@ TEST_CASE("require_ids_below names file and position of the first id that is too
 }
 
 TEST_CASE("a negative id from memory is found too") {
-  const TokenFile tokens(std::vector<TokenId>{1, -1}, "the split");
+  const TokenFile tokens(TokenIds{1, -1}, "the split");
   CHECK_THAT(message_of([&] { tokens.require_ids_below(65); }), Contains("position 1"));
 }

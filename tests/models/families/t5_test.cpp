@@ -124,7 +124,7 @@ TEST_CASE("a T5 learns to repeat what it reads") {
   }
   CHECK(loss < 0.05);
   const auto* first = ids.const_data_ptr<std::int64_t>();
-  const std::vector<std::int64_t> prompt(first, first + 5);
+  const TokenIds prompt(first, first + 5);
   GenerationOptions options{.max_new_tokens = 5, .sampling = {.temperature = 0}};
   CHECK(generate(*model, {prompt}, options).ids[0] == prompt);
 }
@@ -267,19 +267,19 @@ TEST_CASE(
   TransformerConfig config = small_t5();
   config.tie_word_embeddings = false;  // tied, a random model likes to repeat itself
   const auto model = random_t5(config, 20, 0.6);
-  const std::vector<std::vector<std::int64_t>> prompts{{5, 9, 2}, {1, 2, 3, 4, 6, 7, 8, 11}, {12}};
+  const std::vector<TokenIds> prompts{{5, 9, 2}, {1, 2, 3, 4, 6, 7, 8, 11}, {12}};
   GenerationOptions options{.max_new_tokens = 9, .sampling = {.temperature = 0}};
   const auto together = generate(*model, prompts, options).ids;
   const at::NoGradGuard no_grad;
-  std::set<std::int64_t> different;
+  std::set<TokenId> different;
   for (std::size_t row = 0; row < prompts.size(); ++row) {
-    std::vector<std::int64_t> target{0};
+    TokenIds target{0};
     for (int i = 0; i < 9; ++i) {
       const at::Tensor logits = model
-                                    ->forward({.input_ids = at::tensor(prompts[row]).unsqueeze(0),
-                                               .decoder_input_ids = at::tensor(target).unsqueeze(0)})
+                                    ->forward({.input_ids = at::tensor(prompts[row], at::kLong).unsqueeze(0),
+                                               .decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0)})
                                     .logits;
-      target.push_back(logits[0][-1].argmax().item<std::int64_t>());
+      target.push_back(logits[0][-1].argmax().item<TokenId>());
       different.insert(target.back());
     }
     target.erase(target.begin());

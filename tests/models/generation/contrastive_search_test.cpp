@@ -91,7 +91,7 @@ TokenIds uncached(Model& model, TokenIds context, const GenerationOptions& optio
   const std::int64_t limit = model.config().max_positions;
   const auto pass = [&](const TokenIds& ids) {
     const at::NoGradGuard no_grad;
-    return model.forward({.input_ids = at::tensor(ids).unsqueeze(0)});
+    return model.forward({.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)});
   };
   const auto with = [&](std::int64_t id) {
     TokenIds ids = context;

@@ -212,9 +212,9 @@ TEST_CASE("Each way of drawing has the distribution that its filter says") {
 TEST_CASE("With a draft model the distribution is that without") {
   Chain model(kLanguage), draft(kDraft);
   std::map<TokenIds, double> chances;
-  for (std::int64_t a = 0; a < 4; ++a) {
-    for (std::int64_t b = 0; b < 4; ++b) {
-      for (std::int64_t c = 0; c < 4; ++c) {
+  for (TokenId a = 0; a < 4; ++a) {
+    for (TokenId b = 0; b < 4; ++b) {
+      for (TokenId c = 0; c < 4; ++c) {
         const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b),
                    k = static_cast<std::size_t>(c);
         chances[{a, b, c}] = kLanguage[2][i] * kLanguage[i][j] * kLanguage[j][k];
@@ -235,7 +235,7 @@ TEST_CASE("With a draft model the distribution is that without") {
 TEST_CASE("Beams that are as many as the texts find the likeliest of all texts") {
   Chain model(kLanguage);
   std::map<double, TokenIds> texts;  // by their log-probability
-  for (std::int64_t text = 0; text < 64; ++text) {
+  for (TokenId text = 0; text < 64; ++text) {
     const TokenIds ids{text / 16, text / 4 % 4, text % 4};
     double sum = 0;
     std::size_t last = 1;

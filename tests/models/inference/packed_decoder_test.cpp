@@ -197,7 +197,7 @@ TEST_CASE("Rows of a packed session are chosen, repeated and rewound") {
   const at::Tensor parted =
       session->read({{list(ids[2])[0]}, {list(ids[0])[4]}, {list(ids[2])[1]}, {list(ids[1])[4]}});
   const auto with_last = [&](std::int64_t row, std::int64_t last) {
-    return at::cat({ids[row].slice(0, 0, 4), at::tensor({last})});
+    return at::cat({ids[row].slice(0, 0, 4), at::tensor({last}, at::kLong)});
   };
   CHECK(relative_error(parted[0], expected_logits(*model, with_last(1, list(ids[2])[0]))[4]) <= 1e-5);
   CHECK(relative_error(parted[1], expected_logits(*model, ids[0].slice(0, 0, 5))[4]) <= 1e-5);
@@ -243,7 +243,7 @@ TEST_CASE("Rows that part, meet and part again are as each would be alone") {
     for (std::size_t row = 0; row < rows.size() && step % 5 == 4; ++row) {
       CAPTURE(step, row);
       CHECK(relative_error(logits[static_cast<std::int64_t>(row)],
-                           expected_logits(*model, at::tensor(rows[row]))[-1]) <= 1e-5);
+                           expected_logits(*model, at::tensor(rows[row], at::kLong))[-1]) <= 1e-5);
     }
   }
 }

@@ -252,22 +252,22 @@ TEST_CASE("Tokens may follow where they leave a way to an end") {
   const TokenAutomaton automaton(parse_regular_expression("a(bc|de)c*").pattern,
                                  {"a", "ab", "ad", "c", "", "bcc", "b", "x"});
   const auto ids = [&](TokenAutomaton::State state) {
-    std::vector<TokenId> found;
+    TokenIds found;
     for (const auto& step : automaton.steps(state)) found.push_back(step.id);
     std::sort(found.begin(), found.end());
     return found;
   };
-  CHECK(ids(automaton.begin()) == std::vector<TokenId>{0, 1});
+  CHECK(ids(automaton.begin()) == TokenIds{0, 1});
   CHECK(automaton.distance(automaton.begin()) == 2);
   const auto behind_a = automaton.next(automaton.begin(), 0);
-  CHECK(ids(behind_a) == std::vector<TokenId>{5, 6});
+  CHECK(ids(behind_a) == TokenIds{5, 6});
   CHECK(automaton.distance(behind_a) == 1);
   CHECK(automaton.next(automaton.begin(), 2) == TokenAutomaton::kDead);
   CHECK(automaton.next(automaton.begin(), 4) == TokenAutomaton::kDead);
   const auto end = automaton.next(behind_a, 5);
   CHECK(automaton.accepts(end));
   CHECK(automaton.distance(end) == 0);
-  CHECK(ids(end) == std::vector<TokenId>{3});
+  CHECK(ids(end) == TokenIds{3});
   CHECK_THAT(test::message_of([] {
                TokenAutomaton(parse_regular_expression("ab").pattern, {"a", "c"});
              }),

@@ -25,7 +25,7 @@ TEST_CASE("a row of a TorchScript file's generation ends with an end token and i
   };
   while (length < 7 && !ends_once()) ++length;
   REQUIRE(ends_once());
-  const auto end = all[0][length - 1].item<std::int64_t>();
+  const auto end = all[0][length - 1].item<TokenId>();
 
   Exported exported(*model, {.eos_ids = {28, end}, .pad_id = 27});
   const at::Tensor found = exported.generate(prompt, 8);

@@ -52,6 +52,18 @@ def texts_with_other_ids(model, path):
     return other
 
 
+def without_repacking():
+    """llama.cpp's own layouts of quantized weights need instructions that not every machine lets a program use."""
+    defaults = llama_cpp.llama_model_default_params
+
+    def params():
+        values = defaults()
+        values.use_extra_bufts = False
+        return values
+
+    llama_cpp.llama_cpp.llama_model_default_params = llama_cpp.llama_model_default_params = params
+
+
 def last_logits(model, ids):
     model.reset()
     model.eval(ids)
@@ -76,6 +88,7 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("--quantize", metavar="TYPE")
     arguments = parser.parse_args()
+    without_repacking()
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         for source in arguments.files:

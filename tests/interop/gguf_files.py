@@ -31,11 +31,15 @@ def converted(name, weight, config):
     return weight
 
 
+def name_map(config):
+    layers = max(getattr(config, name, None) or 0 for name in ("num_hidden_layers", "num_layers", "num_decoder_layers"))
+    return gguf.get_tensor_name_map(ARCHITECTURES[config.model_type], layers)
+
+
 def tensors(model):
     """{name in the file: weight}."""
     config, weights = model.config, {}
-    layers = getattr(config, "num_hidden_layers", None) or config.num_layers
-    names = gguf.get_tensor_name_map(ARCHITECTURES[config.model_type], layers)
+    names = name_map(config)
     tied = getattr(config, "tie_word_embeddings", False)
     for name, weight in model.state_dict().items():
         skipped = name.startswith("pooler.") or name.endswith((".attn.bias", ".masked_bias")) or tied and name == "lm_head.weight"
@@ -118,8 +122,7 @@ def write(path, model, kind=TYPES.F32, random=None, add=None, extra=()):
 
 def set_numbers(model, numbers):
     """Gives the model the weights that the file holds."""
-    layers = getattr(model.config, "num_hidden_layers", None) or model.config.num_layers
-    names = gguf.get_tensor_name_map(ARCHITECTURES[model.config.model_type], layers)
+    names = name_map(model.config)
     heads = {".q_proj.": "num_attention_heads", ".k_proj.": "num_key_value_heads"}
     with torch.no_grad():
         for name, weight in model.state_dict().items():

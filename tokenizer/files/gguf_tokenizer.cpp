@@ -172,9 +172,16 @@ class GgufVocabulary {
                        {"normalized", false},
                        {"single_word", false},
                        {"lstrip", false},
-                       {"rstrip", false}});
+                       {"rstrip", takes_spaces(id)}});
     }
     return added;
+  }
+
+  // The file does not say that special tokens of Phi-3 take the spaces after them; llama.cpp knows it too.
+  bool takes_spaces(std::size_t id) const {
+    const std::string& token = tokens_[id];
+    return section_.text("general.architecture", "") == "phi3" && model_ == "llama" &&
+           types_[id] == kControl && token != "<s>" && token != "<|endoftext|>";
   }
 
   std::string role(const char* name) const {

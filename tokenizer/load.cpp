@@ -2,6 +2,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/files/classic_files.h"
+#include "tokenizer/files/gguf_tokenizer.h"
 #include "tokenizer/files/sentencepiece_families.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
@@ -36,11 +37,12 @@ const Format* find_format(const fs::path& directory) {
 }  // namespace
 
 bool has_tokenizer(const fs::path& directory) {
-  return find_format(directory) != nullptr;
+  return find_format(directory) != nullptr || has_gguf_tokenizer(directory);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string_view model_type) {
   std::error_code ignored;
+  if (fs::is_regular_file(directory, ignored)) return read_gguf_tokenizer(directory);
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
   if (format == nullptr) {

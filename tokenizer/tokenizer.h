@@ -89,12 +89,13 @@ class Tokenizer {
   TextLimits limits_;
 };
 
-/// True if the directory holds a tokenizer file that load_tokenizer knows.
+/// True if the directory, or the GGUF file, holds a tokenizer that load_tokenizer knows.
 bool has_tokenizer(const std::filesystem::path& directory);
 
 /// Reads tokenizer.json, else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt, and
-/// applies tokenizer_config.json as Hugging Face does. `model_type` is that of config.json, which is read if
-/// it is not given and needed. Throws Error naming the file and what was expected.
+/// applies tokenizer_config.json as Hugging Face does. A path to a GGUF file: the tokenizer inside.
+/// `model_type` is that of config.json, which is read if it is not given and needed. Throws Error naming the
+/// file and what was expected.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
                                           std::string_view model_type = "");
 

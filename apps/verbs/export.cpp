@@ -1,5 +1,7 @@
 #include "models/script/export.h"
 
+#include <algorithm>
+#include <cctype>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -9,9 +11,13 @@
 #include "apps/verbs/export_huggingface.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/error.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/save_gguf.h"
 #include "models/generation/generation_config.h"
 #include "models/script/verify.h"
+#include "tokenizer/files/gguf_vocabulary.h"
+#include "tokenizer/tokenizer.h"
 
 namespace zoo {
 namespace {
@@ -23,20 +29,28 @@ struct ExportFlags {
   std::string format = "torchscript";
   bool verify = false;
   bool dtype_given = false;
+  std::string weights = "f16";
   ComputeOptions compute;
 };
 
 bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
-  flags.choice("format", values.format, {"torchscript", "huggingface"},
-               "torchscript: one file that runs without tzoo; huggingface: a directory for transformers");
+  flags.add("model", values.model, "checkpoint directory, or GGUF file").placeholder("DIR").required();
+  flags.choice(
+      "format", values.format, {"torchscript", "huggingface", "gguf"},
+      "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "
+      "one file for llama.cpp");
   flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
+  flags.choice(
+      "weights", values.weights, {"f32", "f16", "bf16", "q8_0", "q4_0"},
+      "with --format gguf: type of matrices; those whose rows the blocks of 32 do not divide are f16");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add_compute(values.compute);
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
   if (!flags.parse(arguments)) return false;
+  if (values.format == "gguf" && values.verify) throw UsageError("--verify does not go with --format gguf");
+  if (values.format != "gguf" && flags.given("weights")) throw UsageError("--weights needs --format gguf");
   values.dtype_given = flags.given("dtype");
   return true;
 }
@@ -97,6 +111,21 @@ void export_directory(const ExportFlags& values) {
     std::cout << "not verified: " << written.unused.size() << " tensors of the source that are left out\n";
 }
 
+void export_gguf(const ExportFlags& values) {
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
+  if (!has_tokenizer(values.model))
+    throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
+  const auto tokenizer = load_tokenizer(values.model, checkpoint.family->model_type);
+  const GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
+  const LoadedModel loaded = load_model(checkpoint);
+  std::string type = values.weights;
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
+  std::cout << "wrote " << values.output.string() << ": "
+            << human_bytes(static_cast<std::int64_t>(fs::file_size(values.output))) << ", "
+            << GgufFile(values.output).tensors().size() << " tensors, " << values.weights << "\n";
+}
+
 }  // namespace
 
 int run_export(const Arguments& arguments) {
@@ -105,6 +134,8 @@ int run_export(const Arguments& arguments) {
   apply_threads(values.compute);
   if (values.format == "torchscript") {
     export_script(values);
+  } else if (values.format == "gguf") {
+    export_gguf(values);
   } else {
     export_directory(values);
   }

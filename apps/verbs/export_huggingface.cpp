@@ -11,6 +11,7 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
+#include "tokenizer/tokenizer.h"
 
 namespace zoo {
 namespace {
@@ -82,8 +83,7 @@ at::ScalarType dtype_of_files(const WeightFiles& files, const fs::path& director
 
 // Keeps all keys of the source, since it has more than the zoo reads; `ours` has the written values and those
 // that the source leaves to a default.
-void merge_config(const fs::path& source, const fs::path& target) {
-  nlohmann::json merged = read_json(source);
+void merge_config(nlohmann::json merged, const fs::path& target) {
   const nlohmann::json ours = read_json(target);
   for (const auto& [key, value] : ours.items()) {
     if (!merged.contains(key) && !value.is_null()) merged[key] = value;
@@ -96,6 +96,11 @@ void merge_config(const fs::path& source, const fs::path& target) {
 }
 
 void copy_files(const fs::path& source, const fs::path& target) {
+  if (fs::is_regular_file(source)) {  // a GGUF file
+    if (has_tokenizer(source)) load_tokenizer(source)->save(target);
+    fs::remove(target / kGenerationConfig);
+    return;
+  }
   for (const std::string_view name : kCopied) {
     if (fs::exists(source / name)) write_file(target / name, read_file(source / name));
   }
@@ -121,7 +126,7 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
 
   AtomicDirectory directory(target);
   save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = result.dtype});
-  merge_config(source / kConfig, directory.path() / kConfig);
+  merge_config(*checkpoint.json, directory.path() / kConfig);
   copy_files(source, directory.path());
   result.unused = inspect_weights(checkpoint).unused;
   const WeightFiles written(directory.path());

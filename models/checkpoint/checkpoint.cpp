@@ -7,7 +7,9 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "data/base/lines.h"
 #include "models/formats/config_reader.h"
+#include "models/formats/gguf_architecture.h"
 #include "models/layers/parameter.h"
 #include "models/registry.h"
 
@@ -97,16 +99,31 @@ WeightTable weight_table_of(const Family& family, const TransformerConfig& confi
   return table;
 }
 
-CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
-  if (!fs::is_directory(directory))
-    throw Error(directory,
-                " is not a directory; expected a checkpoint, with config.json and model.safetensors");
-  const fs::path path = directory / kConfigFile;
+// The path, and what config.json says.
+CheckpointConfig open_checkpoint(const fs::path& path) {
   CheckpointConfig checkpoint;
-  checkpoint.directory = directory;
-  checkpoint.json = std::make_shared<const nlohmann::json>(read_json(path));
+  checkpoint.directory = path;
+  if (GgufFile::is_one(path)) {
+    const GgufFile file(path);
+    checkpoint.config_file = path;
+    checkpoint.json = std::make_shared<const nlohmann::json>(config_of(file));
+    checkpoint.files_ = std::make_shared<const WeightFiles>(std::make_unique<GgufTensors>(file));
+    return checkpoint;
+  }
+  if (!fs::is_directory(path)) {
+    throw Error(path,
+                " is not a directory; expected a checkpoint, with config.json and model.safetensors, or a "
+                "GGUF file");
+  }
+  checkpoint.config_file = path / kConfigFile;
+  checkpoint.json = std::make_shared<const nlohmann::json>(read_json(checkpoint.config_file));
+  return checkpoint;
+}
+
+CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
+  CheckpointConfig checkpoint = open_checkpoint(directory);
   const nlohmann::json& json = *checkpoint.json;
-  const std::string source = path.string();
+  const std::string source = checkpoint.config_file.string();
   const std::string model_type = ConfigReader(json, source).get_string("model_type", "");
   if (model_type.empty()) throw Error(source, ": the key 'model_type' is missing");
   try {
@@ -142,7 +159,7 @@ LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) 
     model = checkpoint.family->build(checkpoint.config, checkpoint.head);
     if (fresh) model->initialize(at::detail::createCPUGenerator(*options.fresh_head_seed));
   } catch (const c10::Error& error) {
-    throw Error(directory / kConfigFile, ": ", error.what_without_backtrace());
+    throw Error(checkpoint.config_file, ": ", error.what_without_backtrace());
   }
   fit_pooler(*model, checkpoint);
   LoadReport report;

@@ -13,11 +13,12 @@
 
 namespace zoo {
 
-/// A checkpoint directory, whose config.json is read once and whose weight files are opened once, when they
-/// are first needed.
+/// A checkpoint: a directory, whose config.json is read once and whose weight files are opened once, when
+/// they are first needed, or a GGUF file.
 struct CheckpointConfig {
-  std::filesystem::path directory;
-  std::shared_ptr<const nlohmann::json> json;  // config.json
+  std::filesystem::path directory;             // or the GGUF file
+  std::filesystem::path config_file;           // config.json or the GGUF file
+  std::shared_ptr<const nlohmann::json> json;  // config.json, or what it would say
   const Family* family = nullptr;
   TransformerConfig config;
   Head head = Head::kBase;
@@ -27,10 +28,12 @@ struct CheckpointConfig {
   const WeightFiles& files() const;
 
  private:
+  friend CheckpointConfig open_checkpoint(const std::filesystem::path& path);
+
   mutable std::shared_ptr<const WeightFiles> files_;
 };
 
-/// Reads config.json. The head comes from its "architectures" unless one is named.
+/// Reads config.json or a GGUF file. The head comes from its "architectures" unless one is named.
 /// Throws Error naming the file, and the key that is missing, wrong or unknown.
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
                                         std::optional<Head> head = std::nullopt);
@@ -59,11 +62,11 @@ struct LoadedModel {
   LoadReport report;
 };
 
-/// Loads a model from a directory in Hugging Face's layout, in evaluation mode.
+/// Loads a model from a directory in Hugging Face's layout or from a GGUF file, in evaluation mode.
 /// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
 LoadedModel load_model(const std::filesystem::path& directory, const LoadOptions& options = {});
 
-/// The same for a directory whose config.json is read already.
+/// The same for one whose configuration is read already.
 LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options = {});
 
 /// Compares the directory's tensors with the model that its config.json describes.

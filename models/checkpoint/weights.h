@@ -2,6 +2,7 @@
 
 #include "models/checkpoint/load_report.h"
 #include "models/family.h"
+#include "models/formats/safetensors.h"
 #include "models/formats/weight_files.h"
 
 namespace zoo {

@@ -10,34 +10,30 @@
 #include <ATen/core/Tensor.h>
 
 #include "data/base/mapped_file.h"
+#include "models/formats/tensor_file.h"
 
 namespace zoo {
 
 /// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON
 /// header, the header, then the tensors' bytes. Opening maps the file and checks every length, offset, type
 /// and shape, so that reading a tensor cannot fail later.
-class SafetensorsFile {
+class SafetensorsFile : public TensorFile {
  public:
-  struct Entry {
-    at::ScalarType dtype;
-    std::vector<std::int64_t> shape;
-    std::size_t begin, end;  // in the data part
-  };
+  using Entry = TensorEntry;  // its bytes are counted in the data part
 
   /// Throws Error naming the file, the tensor and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  /// Tensor names in the order of their bytes in the file.
-  const std::vector<std::string>& names() const { return names_; }
-  bool contains(const std::string& name) const { return entries_.count(name) != 0; }
-  const Entry& entry(const std::string& name) const;
+  const std::vector<std::string>& names() const override { return names_; }
+  bool contains(const std::string& name) const override { return entries_.count(name) != 0; }
+  const Entry& entry(const std::string& name) const override;
 
   /// Returns a view of the mapped bytes, which stay mapped while it lives; copies only bytes that are not
   /// aligned. Writing to it changes this process's memory, never the file.
-  at::Tensor tensor(const std::string& name) const;
+  at::Tensor tensor(const std::string& name) const override;
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  const std::filesystem::path& path() const { return file_->path(); }
+  const std::filesystem::path& path() const override { return file_->path(); }
 
  private:
   std::shared_ptr<MappedFile> file_;

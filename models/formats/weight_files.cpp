@@ -6,6 +6,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "models/formats/safetensors.h"
 
 namespace zoo {
 namespace {
@@ -35,18 +36,19 @@ std::set<std::string> shards_of(const fs::path& index_path, std::map<std::string
 }  // namespace
 
 bool WeightFiles::exist_in(const fs::path& directory) {
-  return fs::exists(directory / kSingle) || fs::exists(directory / kIndex);
+  return fs::is_regular_file(directory) || fs::exists(directory / kSingle) || fs::exists(directory / kIndex);
 }
 
 WeightFiles::WeightFiles(const fs::path& directory) {
   if (!fs::is_directory(directory)) throw Error(directory, " is not a directory");
   if (fs::exists(directory / kSingle)) {
-    add(directory / kSingle);
+    add(std::make_unique<SafetensorsFile>(directory / kSingle));
     return;
   }
   if (fs::exists(directory / kIndex)) {
     std::map<std::string, std::string> weight_map;
-    for (const std::string& shard : shards_of(directory / kIndex, weight_map)) add(directory / shard);
+    for (const std::string& shard : shards_of(directory / kIndex, weight_map))
+      add(std::make_unique<SafetensorsFile>(directory / shard));
     for (const auto& [tensor, file] : weight_map) {
       const bool there = contains(tensor) && where_.at(tensor)->path().filename() == file;
       if (!there) throw Error(directory / kIndex, ": '", tensor, "' is not in ", file);
@@ -62,14 +64,18 @@ WeightFiles::WeightFiles(const fs::path& directory) {
   throw Error(directory, " has no ", kSingle);
 }
 
-void WeightFiles::add(const fs::path& path) {
-  const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path));
-  bytes_ += static_cast<std::int64_t>(fs::file_size(path));
+WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) {
+  add(std::move(file));
+}
+
+void WeightFiles::add(std::unique_ptr<const TensorFile> file) {
+  bytes_ += static_cast<std::int64_t>(fs::file_size(file->path()));
   for (const std::string& name : file->names()) {
     if (!where_.emplace(name, file.get()).second)
-      throw Error(path, ": tensor '", name, "' is in another shard too");
+      throw Error(file->path(), ": tensor '", name, "' is in another shard too");
     names_.push_back(name);
   }
+  files_.push_back(std::move(file));
 }
 
 }  // namespace zoo

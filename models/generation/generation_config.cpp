@@ -41,6 +41,7 @@ TokenIds read_ids(const nlohmann::json& json, const char* key, const fs::path& p
 
 GenerationConfig read_generation_config(const fs::path& directory,
                                         std::shared_ptr<const nlohmann::json> config) {
+  if (fs::is_regular_file(directory)) return {directory, std::move(config)};
   const fs::path path = directory / "generation_config.json";
   if (!fs::exists(path)) return {directory / "config.json", std::move(config)};
   return {path, std::make_shared<const nlohmann::json>(read_json(path))};

@@ -14,6 +14,7 @@
 namespace zoo {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 // The vocabulary as pieces[id]. Throws Error unless the ids are 0 to n - 1 without repeats.

@@ -224,20 +224,24 @@ void guess_roles(Pipeline& pipeline) {
 
 }  // namespace
 
+TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
+  TokenizerSettings settings;
+  settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
+  settings.names_class = !settings.tokenizer_class.empty();
+  read_roles(section, settings);
+  read_additional(section, settings);
+  read_decoder_table(section, settings);
+  read_flags(section, settings);
+  settings.limits = read_limits(section);
+  return settings;
+}
+
 TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string_view model_type) {
   TokenizerSettings settings;
   const auto read_and_keep = [&](const char* name, auto read) {
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
   };
-  read_and_keep("tokenizer_config.json", [&](const JsonSection& section) {
-    settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
-    settings.names_class = !settings.tokenizer_class.empty();
-    read_roles(section, settings);
-    read_additional(section, settings);
-    read_decoder_table(section, settings);
-    read_flags(section, settings);
-    settings.limits = read_limits(section);
-  });
+  read_and_keep("tokenizer_config.json", [&](const JsonSection& section) { settings = of(section); });
   read_and_keep("special_tokens_map.json", [&](const JsonSection& section) {
     read_roles(section, settings);
     if (settings.additional_special_tokens.empty()) read_additional(section, settings);

@@ -10,6 +10,8 @@
 
 namespace zoo {
 
+class JsonSection;
+
 /// The content of tokenizer_config.json, and as fallbacks special_tokens_map.json and config.json: the
 /// tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
@@ -33,6 +35,9 @@ struct TokenizerSettings {
   /// know.
   /// Without a `model_type` config.json's is read.
   static TokenizerSettings read(const std::filesystem::path& directory, std::string_view model_type = "");
+
+  /// The content of a tokenizer_config.json alone.
+  static TokenizerSettings of(const JsonSection& tokenizer_config);
 
   /// Sets the class if no file names one or the vocabulary is of another kind, and fills in its default
   /// tokens.

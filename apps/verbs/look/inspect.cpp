@@ -78,17 +78,25 @@ void find_tokenizer(Findings& findings) {
   }
 }
 
+const char* type_name(const TensorEntry& entry) {
+  return entry.quantized != nullptr ? entry.quantized : safetensors_name(entry.dtype);
+}
+
 Findings examine(const fs::path& directory) {
   const CheckpointConfig checkpoint = read_checkpoint_config(directory);
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
   Findings findings{directory, checkpoint, inspect_weights(checkpoint), model->parameter_count()};
   for (const std::string& name : checkpoint.files().names()) {
-    ++findings.dtypes[safetensors_name(checkpoint.files().entry(name).dtype)];
+    ++findings.dtypes[type_name(checkpoint.files().entry(name))];
   }
-  for (const auto& file : fs::directory_iterator(directory)) {
-    if (!file.is_regular_file()) continue;
-    findings.sizes.emplace_back(file.path().filename().string(), static_cast<std::int64_t>(file.file_size()));
-  }
+  const auto add = [&](const fs::path& file) {
+    if (!fs::is_regular_file(file)) return;
+    findings.sizes.emplace_back(file.filename().string(), static_cast<std::int64_t>(fs::file_size(file)));
+  };
+  if (fs::is_regular_file(directory))
+    add(directory);  // a GGUF file
+  else
+    for (const auto& file : fs::directory_iterator(directory)) add(file.path());
   std::sort(findings.sizes.begin(), findings.sizes.end());
   find_tokenizer(findings);
   return findings;
@@ -129,7 +137,7 @@ nlohmann::json tensors_json(const WeightFiles& files) {
   nlohmann::json tensors = nlohmann::json::array();
   for (const std::string& name : files.names()) {
     const auto& entry = files.entry(name);
-    tensors.push_back({{"name", name}, {"dtype", safetensors_name(entry.dtype)}, {"shape", entry.shape}});
+    tensors.push_back({{"name", name}, {"dtype", type_name(entry)}, {"shape", entry.shape}});
   }
   return tensors;
 }
@@ -188,7 +196,7 @@ void print_tensors(const WeightFiles& files) {
   Table table({{"tensor"}, {"dtype"}, {"shape"}});
   for (const std::string& name : files.names()) {
     const auto& entry = files.entry(name);
-    table.row({name, safetensors_name(entry.dtype), shape_text(entry.shape)});
+    table.row({name, type_name(entry), shape_text(entry.shape)});
   }
   std::cout << "\n";
   table.print(std::cout);
@@ -221,7 +229,7 @@ int run_inspect(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
               "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
-  flags.positional("dir", directory, "checkpoint directory, or directory of a training run")
+  flags.positional("dir", directory, "checkpoint directory, GGUF file, or directory of a training run")
       .placeholder("DIR")
       .required();
   flags.group("Output");

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "data/base/mapped_file.h"
+
+namespace zoo {
+
+/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. Numbers as ggml has them.
+struct GgufType {
+  std::uint32_t id;
+  const char* name;
+  std::size_t block, bytes;
+};
+
+/// The types that the zoo reads. Throws std::out_of_range for another name.
+const GgufType& gguf_type(std::string_view name);
+
+/// A GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), version 2 or 3: metadata, a table
+/// of tensors, their bytes. Opening maps the file and checks every count, length, type, shape and offset
+/// against its size.
+class GgufFile {
+ public:
+  struct Tensor {
+    std::string name;
+    const GgufType* type;
+    std::vector<std::int64_t> shape;  // rows first, as in PyTorch
+    std::size_t begin, end;           // in the file
+  };
+
+  /// Throws Error naming the file, the key or tensor and what is wrong with it.
+  explicit GgufFile(const std::filesystem::path& path);
+
+  /// True if the path is a file that begins as a GGUF file does.
+  static bool is_one(const std::filesystem::path& path);
+
+  /// The metadata: numbers, booleans, texts, and lists of these.
+  const nlohmann::json& metadata() const { return *metadata_; }
+  /// A text of the metadata; "" if the key is absent. Throws Error if it is no text.
+  std::string text(const char* key) const;
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  std::byte* data(const Tensor& tensor) const { return file_->data() + tensor.begin; }
+  const std::shared_ptr<MappedFile>& file() const { return file_; }
+  const std::filesystem::path& path() const { return file_->path(); }
+
+ private:
+  std::shared_ptr<MappedFile> file_;
+  std::shared_ptr<nlohmann::json> metadata_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,171 @@
+#include "models/checkpoint/save_gguf.h"
+
+#include <algorithm>
+#include <array>
+
+#include <ATen/ops/from_blob.h>
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/formats/gguf_architecture.h"
+#include "models/formats/gguf_blocks.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+// The gate of T5 1.1 makes two architectures of one family.
+const GgufArchitecture& architecture_of(const Family& family, const NamedTensors& tensors) {
+  std::vector<std::string> known;
+  for (const GgufArchitecture& architecture : gguf_architectures()) {
+    const bool fits = std::all_of(tensors.begin(), tensors.end(), [&](const auto& entry) {
+      return to_gguf_name(architecture, entry.first).has_value();
+    });
+    if (architecture.model_type == family.model_type && fits) return architecture;
+    known.emplace_back(architecture.model_type);
+  }
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  throw Error("the zoo writes no GGUF file of this ", family.model_type, "; it writes ", joined(known));
+}
+
+void add_sizes(const GgufArchitecture& architecture, const json& config, GgufMetadata& metadata) {
+  const std::string prefix = std::string(architecture.name) + ".";
+  metadata.emplace_back("general.architecture", architecture.name);
+  metadata.emplace_back("general.type", "model");
+  metadata.emplace_back("general.quantization_version", std::uint32_t{2});
+  metadata.emplace_back(prefix + "vocab_size", config.at("vocab_size").get<std::uint32_t>());
+  for (const GgufKey& key : architecture.keys) {
+    const auto found = config.find(key.ours);
+    if (found == config.end() || found->is_null()) continue;
+    const std::string name = prefix + key.theirs;
+    if (found->is_number_float()) {
+      metadata.emplace_back(name, found->get<float>());
+    } else {
+      metadata.emplace_back(name, found->get<std::uint32_t>());
+    }
+  }
+}
+
+// Keys that follow from others, but that llama.cpp reads.
+void add_heads(const GgufArchitecture& architecture, const TransformerConfig& config,
+               GgufMetadata& metadata) {
+  const std::string prefix = std::string(architecture.name) + ".";
+  const auto add = [&](const char* key, std::int64_t value) {
+    metadata.emplace_back(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  if (config.shape == Shape::kEncoder) metadata.emplace_back(prefix + "attention.causal", false);
+  if (config.type_vocab_size > 0)
+    metadata.emplace_back("tokenizer.ggml.token_type_count",
+                          static_cast<std::uint32_t>(config.type_vocab_size));
+  if (config.position == PositionKind::kRotary) add("rope.dimension_count", config.rotary_size());
+  if (config.position == PositionKind::kRotary || config.position == PositionKind::kT5Buckets)
+    add("attention.value_length", config.head_size());
+  if (config.rope_scaling.kind == RopeScalingKind::kLinear) {
+    metadata.emplace_back(prefix + "rope.scaling.type", "linear");
+    metadata.emplace_back(prefix + "rope.scaling.factor", static_cast<float>(config.rope_scaling.factor));
+  }
+  if (std::string_view(architecture.name) == "phi3") add("attention.sliding_window", config.sliding_window);
+}
+
+std::string bytes_of(const at::Tensor& tensor, const GgufType& type) {
+  if (type.block > 1) return quantized(type, tensor);
+  const std::string_view name = type.name;
+  const at::Tensor numbers =
+      tensor.to(name == "F16"    ? at::kHalf
+                : name == "BF16" ? at::kBFloat16
+                                 : at::kFloat)
+          .contiguous();
+  return {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()};
+}
+
+// Tables that are added to float32 stay float32, as llama.cpp's converter has them.
+const GgufType& type_of(const std::string& name, const at::Tensor& tensor, const std::string& wanted) {
+  const bool added = name.starts_with("position_embd") || name.starts_with("token_types") ||
+                     name.find("attn_rel_b") != name.npos;
+  if (tensor.dim() < 2 || added) return gguf_type("F32");
+  const GgufType& type = gguf_type(wanted);
+  return tensor.size(-1) % static_cast<std::int64_t>(type.block) == 0 ? type : gguf_type("F16");
+}
+
+// The divisors of Llama 3's frequencies (Dubey et al., 2024).
+GgufOutput rope_factors(const TransformerConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  std::vector<float> factors;
+  for (std::int64_t i = 0; i < config.rotary_size() / 2; ++i) {
+    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(config.rotary_size());
+    const double turns = static_cast<double>(scaling.original_max_positions) / (2 * M_PI) *
+                         std::pow(config.rope_theta, exponent);
+    const double smooth = std::clamp((turns - scaling.low_frequency_factor) /
+                                         (scaling.high_frequency_factor - scaling.low_frequency_factor),
+                                     0.0, 1.0);
+    factors.push_back(static_cast<float>(1 / ((1 - smooth) / scaling.factor + smooth)));
+  }
+  const auto size = static_cast<std::int64_t>(factors.size());
+  return {"rope_freqs.weight", &gguf_type("F32"), {size}, [factors] {
+            return std::string(reinterpret_cast<const char*>(factors.data()), factors.size() * sizeof(float));
+          }};
+}
+
+// Training's choices, which GGUF does not have and which change no output of the model.
+bool is_of_training(std::string_view field) {
+  constexpr std::array kOthers{"initializer_range", "initial_weights", "trains_padding", "num_labels",
+                               "label_names",       "problem_type",    "pad_token_id"};
+  return field.ends_with("dropout") || std::find(kOthers.begin(), kOthers.end(), field) != kOthers.end();
+}
+
+void check_written(const std::filesystem::path& path, const Family& family, const TransformerConfig& config) {
+  const auto asked = fields_of(config),
+             said = fields_of(family.read_config(config_of(GgufFile(path)), path.string()));
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (asked[i].second != said[i].second && !is_of_training(asked[i].first))
+      lost.push_back(std::string(asked[i].first) + " = " + asked[i].second + " (only " + said[i].second +
+                     ")");
+  }
+  if (!lost.empty()) throw Error("a GGUF file of ", family.model_type, " cannot say ", joined(lost));
+}
+
+}  // namespace
+
+void save_gguf(const Model& model, const Family& family, Head head, const std::filesystem::path& path,
+               const std::string& type, const GgufMetadata& tokenizer) {
+  const TransformerConfig config = model.config().resolved();
+  const NamedTensors tensors = export_weights(model, weight_table_of(family, config, head));
+  const GgufArchitecture& architecture = architecture_of(family, tensors);
+  if (architecture.head_class != zoo::architecture_of(family, head))
+    throw Error("a GGUF file of ", family.model_type, " has a ", architecture.head_class, "; the model is a ",
+                zoo::architecture_of(family, head));
+  GgufMetadata metadata;
+  add_sizes(architecture, family.write_config(config), metadata);
+  add_heads(architecture, config, metadata);
+  metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
+  std::vector<GgufOutput> outputs;
+  for (const auto& [name, tensor] : tensors) {
+    const GgufName theirs = *to_gguf_name(architecture, name);
+    const std::int64_t heads = theirs.layout == GgufLayout::kKeyHeads ? config.kv_heads() : config.num_heads;
+    const at::Tensor changed = to_gguf_layout(tensor, theirs.layout, heads);
+    const GgufType& stored = type_of(theirs.theirs, changed, type);
+    outputs.push_back({theirs.theirs, &stored, changed.sizes().vec(), [=, &stored] {
+                         try {
+                           return bytes_of(changed, stored);
+                         } catch (const Error& error) {
+                           throw Error("tensor '", name, "' ", error.what());
+                         }
+                       }});
+  }
+  if (config.rope_scaling.kind == RopeScalingKind::kLlama3) outputs.push_back(rope_factors(config));
+  const std::filesystem::path unchecked = path.string() + ".unchecked";
+  try {
+    write_gguf(unchecked, metadata, outputs);
+    check_written(unchecked, family, config);
+  } catch (const Error&) {
+    std::filesystem::remove(unchecked);
+    throw;
+  }
+  std::filesystem::rename(unchecked, path);
+}
+
+}  // namespace zoo

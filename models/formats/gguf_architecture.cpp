@@ -1,0 +1,367 @@
+#include "models/formats/gguf_architecture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <sstream>
+
+#include <ATen/ops/from_blob.h>
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "models/formats/config_reader.h"
+#include "models/formats/gguf_blocks.h"
+#include "models/formats/weight_table.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+const GgufFile::Tensor* find_tensor(const GgufFile& file, std::string_view name) {
+  for (const GgufFile::Tensor& tensor : file.tensors()) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+bool same_bytes(const GgufFile& file, const GgufFile::Tensor& a, const GgufFile::Tensor& b) {
+  const bool alike = a.type == b.type && a.shape == b.shape;
+  return alike && std::memcmp(file.data(a), file.data(b), a.end - a.begin) == 0;
+}
+
+// Files hold 32-bit numbers, of which config.json has the short form: 1e-05, not 9.99999974e-06.
+double shortest(double number) {
+  const auto value = static_cast<float>(number);
+  if (value != number) return number;
+  for (int digits = 6; digits < 9; ++digits) {
+    std::ostringstream text;
+    text.precision(digits);
+    text << value;
+    if (std::stof(text.str()) == value) return std::stod(text.str());
+  }
+  return number;
+}
+
+// All other numbers are integers.
+bool is_real(const std::string& key) {
+  constexpr std::array kEndings{"epsilon", "freq_base", "softcapping", "scaling.factor", "scale_linear"};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](const char* ending) { return key.ends_with(ending); });
+}
+
+// Keys of one architecture: each that is asked for counts as known.
+class ArchitectureKeys {
+ public:
+  explicit ArchitectureKeys(const GgufFile& file)
+      : file_(file),
+        reader_(file.metadata(), file.path().string()),
+        name_(file.text("general.architecture")) {}
+
+  // Null: not there.
+  json number(const char* key, bool required) {
+    const std::string full = known(key);
+    if (!reader_.has(full.c_str())) {
+      if (required) throw Error(reader_.source(), ": the key '", full, "' is missing");
+      return {};
+    }
+    if (!is_real(full)) return reader_.get_int(full.c_str(), 0);
+    return shortest(reader_.get_double(full.c_str(), 0));
+  }
+
+  void expect(const char* key, const json& value, const char* why) {
+    const std::string full = known(key);
+    if (!reader_.is(full.c_str(), value)) reader_.refuse(full.c_str(), why);
+  }
+
+  std::string text(const char* key) { return reader_.get_string(known(key).c_str(), ""); }
+
+  void refuse_others() const {
+    for (const auto& [key, value] : file_.metadata().items()) {
+      if (key.starts_with(name_ + ".") && known_.count(key) == 0)
+        reader_.refuse(key.c_str(), "a key that the zoo does not know; it may change the model's numbers");
+    }
+  }
+
+ private:
+  std::string known(const char* key) { return *known_.insert(name_ + "." + key).first; }
+
+  const GgufFile& file_;
+  ConfigReader reader_;
+  std::string name_;
+  std::set<std::string> known_;
+};
+
+// Keys that other architectures or parts of files use; here only these values have a meaning.
+void expect_plain(ArchitectureKeys& keys, const json& config, bool causal) {
+  keys.expect("expert_count", 0, "a mixture of experts, which the zoo does not have");
+  keys.expect("expert_used_count", 0, "a mixture of experts, which the zoo does not have");
+  keys.expect("attention.causal", causal, "another mask than the architecture's");
+  const auto head_dim = config.find(config.contains("d_kv") ? "d_kv" : "head_dim");
+  if (head_dim != config.end())
+    keys.expect("attention.value_length", *head_dim, "expected the length of keys");
+}
+
+// Llama 3's scaling is stored as its divisors of the frequencies: those of Dubey et al. (2024) with the
+// factor of the lowest frequency are compared with them.
+void read_rope_factors(const GgufFile& file, const GgufFile::Tensor& tensor, json& config) {
+  const std::string what = file.path().string() + ": tensor '" + tensor.name + "'";
+  if (std::string_view(tensor.type->name) != "F32")
+    throw Error(what, " is ", tensor.type->name, "; expected F32");
+  constexpr double kLow = 1, kHigh = 4, kOriginal = 8192;
+  std::vector<float> factors(static_cast<std::size_t>(tensor.end - tensor.begin) / sizeof(float));
+  std::memcpy(factors.data(), file.data(tensor), tensor.end - tensor.begin);
+  const double factor = shortest(*std::max_element(factors.begin(), factors.end()));
+  const double theta = config.at("rope_theta");
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const double turns = kOriginal / (2 * M_PI) *
+                         std::pow(theta, -static_cast<double>(i) / static_cast<double>(factors.size()));
+    const double smooth = std::clamp((turns - kLow) / (kHigh - kLow), 0.0, 1.0);
+    const double expected = 1 / ((1 - smooth) / factor + smooth);
+    if (!(std::abs(factors[i] - expected) <= 1e-5 * expected))
+      throw Error(what, " scales rotary positions in a way that the zoo does not have: not as Llama 3 does");
+  }
+  config["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", factor},
+                            {"low_freq_factor", kLow},
+                            {"high_freq_factor", kHigh},
+                            {"original_max_position_embeddings", 8192}};
+}
+
+void read_rope(const GgufFile& file, ArchitectureKeys& keys, json& config) {
+  if (config["rope_theta"].is_null()) config["rope_theta"] = 10000.0;
+  const json dimensions = keys.number("rope.dimension_count", false);
+  const std::int64_t head_dim = config.at("head_dim");
+  if (!dimensions.is_null() && dimensions != head_dim)
+    config["partial_rotary_factor"] = dimensions.get<double>() / static_cast<double>(head_dim);
+  const std::string type = keys.text("rope.scaling.type");
+  if (type != "" && type != "none" && type != "linear")
+    keys.expect("rope.scaling.type", nullptr, "expected none or linear");
+  json factor = keys.number("rope.scaling.factor", type == "linear");
+  const json older = keys.number("rope.scale_linear", false);
+  if (factor.is_null()) factor = older;
+  if (type != "none" && !factor.is_null() && factor != 1)
+    config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
+  keys.number("rope.scaling.original_context_length", false);  // of other scalings
+  if (const auto* factors = find_tensor(file, "rope_freqs.weight")) read_rope_factors(file, *factors, config);
+}
+
+void complete_decoder(const GgufFile& file, const std::string& name, ArchitectureKeys& keys, json& config) {
+  if (config["num_key_value_heads"].is_null()) config["num_key_value_heads"] = config["num_attention_heads"];
+  const std::int64_t heads = config["num_attention_heads"], hidden = config["hidden_size"];
+  if (heads <= 0) keys.expect("attention.head_count", nullptr, "expected a positive number");
+  if (config["head_dim"].is_null()) config["head_dim"] = hidden / heads;
+  read_rope(file, keys, config);
+  if (name == "gemma2") {
+    // llama.cpp tells Gemma 2 27B, which scales by the mean width of a head, by its layers.
+    config["query_pre_attn_scalar"] =
+        config["num_hidden_layers"] == 46 ? hidden / heads : config["head_dim"].get<std::int64_t>();
+    for (const char* key : {"sliding_window", "attn_logit_softcapping", "final_logit_softcapping"})
+      if (config[key].is_null()) config.erase(key);
+  } else if (name == "phi3") {
+    const json window = keys.number("attention.sliding_window", false);
+    if (!window.is_null() && window != 0) config["sliding_window"] = window;
+  } else {
+    keys.expect("attention.sliding_window", nullptr, "a window, which the architecture does not have");
+  }
+  if (name == "llama") {
+    config["attention_bias"] = find_tensor(file, "blk.0.attn_q.bias") != nullptr;
+    config["mlp_bias"] = find_tensor(file, "blk.0.ffn_up.bias") != nullptr;
+  }
+}
+
+void complete_bert(const GgufFile& file, ArchitectureKeys& keys, json& config) {
+  const auto* types = find_tensor(file, "token_types.weight");
+  config["type_vocab_size"] = types == nullptr ? 0 : types->shape.front();
+  keys.number("pooling_type", false);
+}
+
+// T5 1.0 has no gate and scales the input of its projection, which is the embedding.
+void complete_t5(const GgufArchitecture& architecture, ArchitectureKeys& keys, json& config) {
+  const bool gated = architecture.marker != nullptr;
+  config["feed_forward_proj"] = gated ? "gated-gelu" : "relu";
+  config["scale_decoder_outputs"] = !gated;
+  if (config["num_decoder_layers"].is_null()) config["num_decoder_layers"] = config["num_layers"];
+  if (config["decoder_start_token_id"].is_null()) config["decoder_start_token_id"] = 0;
+  keys.number("attention.layer_norm_epsilon", false);  // of its LayerNorms, of which it has none
+}
+
+// A vocabulary's size, whether the projection is the embedding, and ids of special tokens.
+void read_vocabulary(const GgufFile& file, ArchitectureKeys& keys, json& config) {
+  const auto* embedding = find_tensor(file, "token_embd.weight");
+  if (embedding == nullptr) throw Error(file.path(), ": there is no tensor 'token_embd.weight'");
+  config["vocab_size"] = embedding->shape.front();
+  keys.expect("vocab_size", config["vocab_size"], "another size than the rows of token_embd.weight");
+  const auto* output = find_tensor(file, "output.weight");
+  config["tie_word_embeddings"] = output == nullptr || same_bytes(file, *embedding, *output);
+  const ConfigReader reader(file.metadata(), file.path().string());
+  for (const auto& [theirs, ours] :
+       {std::pair("bos", "bos_token_id"), {"eos", "eos_token_id"}, {"padding", "pad_token_id"}}) {
+    const std::string key = "tokenizer.ggml." + std::string(theirs) + "_token_id";
+    config[ours] = nullptr;
+    if (!reader.has(key.c_str())) continue;
+    const std::int64_t id = reader.get_int(key.c_str(), 0);
+    if (id < 0 || id >= embedding->shape.front())
+      reader.refuse(key.c_str(), "which is no token of the vocabulary");
+    config[ours] = id;
+  }
+}
+
+void check_kind(const GgufFile& file) {
+  const ConfigReader reader(file.metadata(), file.path().string());
+  if (!reader.is("general.type", "model")) reader.refuse("general.type", "expected model");
+  if (reader.get_int("split.count", 1) > 1)
+    reader.refuse("split.count", "a part of a model; llama-gguf-split --merge joins the parts");
+}
+
+// ".weight" or ".bias", and the number of the layer if the name has one.
+struct NameParts {
+  std::string pattern, suffix;
+  std::int64_t layer = -1;
+};
+
+NameParts parts_of(const std::string& name) {
+  NameParts parts;
+  const std::size_t dot = name.rfind('.');
+  if (dot == name.npos) return parts;
+  parts.suffix = name.substr(dot);
+  std::istringstream segments(name.substr(0, dot));
+  for (std::string segment; std::getline(segments, segment, '.');) {
+    const bool digits =
+        !segment.empty() && segment.size() < 10 &&
+        std::all_of(segment.begin(), segment.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (digits && parts.layer < 0) {
+      parts.layer = std::stoll(segment);
+      segment = "{}";
+    }
+    parts.pattern += (parts.pattern.empty() ? "" : ".") + segment;
+  }
+  return parts;
+}
+
+std::optional<GgufName> translated(const GgufArchitecture& architecture, const std::string& name,
+                                   std::string GgufName::*from) {
+  const NameParts parts = parts_of(name);
+  for (const GgufName& entry : architecture.tensors) {
+    if (entry.*from != parts.pattern) continue;
+    const auto numbered = [&](const std::string& pattern) {
+      return number_layer(pattern, parts.layer) + parts.suffix;
+    };
+    // Norms of 1 + w have no bias; a bias has no second dimension to transpose.
+    const bool same = entry.layout == GgufLayout::kTransposed && parts.suffix != ".weight";
+    return GgufName{numbered(entry.theirs), numbered(entry.ours), same ? GgufLayout::kSame : entry.layout};
+  }
+  return std::nullopt;
+}
+
+// Swaps the two dimensions that the rows of a head have.
+at::Tensor permuted(const at::Tensor& tensor, std::int64_t heads, std::int64_t inner) {
+  return tensor.unflatten(0, {heads, -1, inner}).transpose(1, 2).flatten(0, 2);
+}
+
+}  // namespace
+
+const GgufArchitecture& architecture_of(const GgufFile& file) {
+  const std::string name = file.text("general.architecture");
+  std::vector<std::string> known;
+  for (const GgufArchitecture& architecture : gguf_architectures()) {
+    if (architecture.name == name &&
+        (architecture.marker == nullptr || find_tensor(file, architecture.marker)))
+      return architecture;
+    known.emplace_back(architecture.name);
+  }
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  throw Error(file.path(), ": 'general.architecture' is '", name, "', which the zoo does not read; it reads ",
+              joined(known));
+}
+
+json config_of(const GgufFile& file) {
+  check_kind(file);
+  const GgufArchitecture& architecture = architecture_of(file);
+  const std::string name = architecture.name;
+  ArchitectureKeys keys(file);
+  json config{{"model_type", architecture.model_type}, {"architectures", {architecture.head_class}}};
+  for (const GgufKey& key : architecture.keys) config[key.ours] = keys.number(key.theirs, key.required);
+  read_vocabulary(file, keys, config);
+  if (keys.number("block_count", true) > file.tensors().size())
+    keys.expect("block_count", nullptr, "more layers than the file has tensors");
+  if (name == "bert") complete_bert(file, keys, config);
+  if (name == "t5") complete_t5(architecture, keys, config);
+  if (config.contains("rms_norm_eps")) complete_decoder(file, name, keys, config);
+  expect_plain(keys, config, name != "bert");
+  keys.refuse_others();
+  return config;
+}
+
+std::optional<GgufName> from_gguf_name(const GgufArchitecture& architecture, const std::string& theirs) {
+  return translated(architecture, theirs, &GgufName::theirs);
+}
+
+std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const std::string& ours) {
+  return translated(architecture, ours, &GgufName::ours);
+}
+
+at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
+  const bool by_head = layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
+  if (by_head) return permuted(tensor, heads, 2);
+  if (layout == GgufLayout::kPlusOne) return tensor.sub(1);
+  return layout == GgufLayout::kTransposed ? tensor.t() : tensor;
+}
+
+at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
+  const bool by_head = layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
+  if (by_head) return permuted(tensor, heads, tensor.size(0) / heads / 2);
+  if (layout == GgufLayout::kPlusOne) return tensor.add(1);
+  return layout == GgufLayout::kTransposed ? tensor.t() : tensor;
+}
+
+GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
+  const GgufArchitecture& architecture = architecture_of(file);
+  const ConfigReader reader(file.metadata(), path().string());
+  const std::string prefix = std::string(architecture.name) + ".attention.head_count";
+  heads_ = reader.require_int(prefix.c_str());
+  kv_heads_ = reader.get_int((prefix + "_kv").c_str(), heads_);
+  for (const GgufFile::Tensor& tensor : file_.tensors()) {
+    if (tensor.name == "rope_freqs.weight") continue;  // config_of reads it
+    const auto name = from_gguf_name(architecture, tensor.name);
+    Source source{{at::kFloat, tensor.shape}, &tensor, name ? name->layout : GgufLayout::kSame};
+    const std::string type = tensor.type->name;
+    if (tensor.type->block > 1) source.entry.quantized = tensor.type->name;
+    if (type == "F16") source.entry.dtype = at::kHalf;
+    if (type == "BF16") source.entry.dtype = at::kBFloat16;
+    if (type == "F64") source.entry.dtype = at::kDouble;
+    const bool by_head = source.layout == GgufLayout::kQueryHeads || source.layout == GgufLayout::kKeyHeads;
+    const std::int64_t heads = source.layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_;
+    if (by_head && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
+      throw Error(path(), ": tensor '", tensor.name, "' has ", tensor.shape.front(), " rows, which ", heads,
+                  " heads do not share evenly");
+    if (source.layout == GgufLayout::kTransposed)
+      std::reverse(source.entry.shape.begin(), source.entry.shape.end());
+    names_.push_back(name ? name->ours : tensor.name);
+    sources_.emplace(names_.back(), std::move(source));
+  }
+}
+
+const GgufTensors::Source& GgufTensors::source(const std::string& name) const {
+  const auto found = sources_.find(name);
+  if (found == sources_.end()) throw Error(path(), ": there is no tensor '", name, "'");
+  return found->second;
+}
+
+at::Tensor GgufTensors::tensor(const std::string& name) const {
+  const auto& [entry, tensor, layout] = source(name);
+  at::Tensor numbers;
+  if (tensor->type->block > 1) {
+    numbers = dequantized(*tensor->type, file_.data(*tensor), tensor->shape);
+  } else {
+    const auto keep_mapped = [file = file_.file()](void*) {};
+    numbers = at::from_blob(file_.data(*tensor), tensor->shape, keep_mapped,
+                            at::TensorOptions().dtype(entry.dtype));
+  }
+  return from_gguf_layout(numbers, layout, layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_);
+}
+
+}  // namespace zoo

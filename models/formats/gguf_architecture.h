@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "data/base/gguf_file.h"
+#include "models/formats/tensor_file.h"
+
+namespace zoo {
+
+/// Difference between a weight in GGUF and in Hugging Face's checkpoint. kQueryHeads, kKeyHeads: rows of each
+/// head [D] are [2, D / 2] here and [D / 2, 2] there, for rotary positions of neighbours. kPlusOne: a norm of
+/// 1 + w. kTransposed: [out, in] here.
+enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed };
+
+/// A tensor's name in GGUF and in Hugging Face's checkpoint, without ".weight" or ".bias"; "{}" stands for
+/// the layer's number.
+struct GgufName {
+  std::string theirs, ours;
+  GgufLayout layout = GgufLayout::kSame;
+};
+
+/// A number of the metadata, after "ARCHITECTURE.", and the key of config.json.
+struct GgufKey {
+  const char *theirs, *ours;
+  bool required = true;
+};
+
+/// An architecture of GGUF: it names a family and translates keys and tensors, so that the family's own
+/// tables read them.
+struct GgufArchitecture {
+  const char *name, *model_type, *head_class;
+  std::vector<GgufKey> keys;
+  std::vector<GgufName> tensors;
+  const char* marker = nullptr;  // a tensor that tells this one from a later one of the same name
+};
+
+const std::vector<GgufArchitecture>& gguf_architectures();
+
+/// The architecture of the file. Throws Error naming one that the zoo does not have.
+const GgufArchitecture& architecture_of(const GgufFile& file);
+
+/// The config.json of Hugging Face that says the same as the metadata. Throws Error naming the key that is
+/// missing, wrong or unknown: each key of the architecture may change numbers.
+nlohmann::json config_of(const GgufFile& file);
+
+/// Translation of a tensor's name; nothing if the architecture does not have it.
+std::optional<GgufName> from_gguf_name(const GgufArchitecture& architecture, const std::string& theirs);
+std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const std::string& ours);
+
+/// `heads` is the number of the query's or key's heads.
+at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
+at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
+
+/// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
+/// A tensor that the architecture does not have keeps its name.
+class GgufTensors : public TensorFile {
+ public:
+  explicit GgufTensors(const GgufFile& file);
+
+  const std::vector<std::string>& names() const override { return names_; }
+  bool contains(const std::string& name) const override { return sources_.count(name) != 0; }
+  const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
+  at::Tensor tensor(const std::string& name) const override;
+  const std::filesystem::path& path() const override { return file_.path(); }
+
+ private:
+  struct Source {
+    TensorEntry entry;
+    const GgufFile::Tensor* tensor;
+    GgufLayout layout;
+  };
+  const Source& source(const std::string& name) const;
+
+  GgufFile file_;
+  std::int64_t heads_, kv_heads_;
+  std::vector<std::string> names_;
+  std::map<std::string, Source> sources_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo {
+
+struct TensorEntry {
+  at::ScalarType dtype;
+  std::vector<std::int64_t> shape;
+  std::size_t begin = 0, end = 0;   // in the file
+  const char* quantized = nullptr;  // the file's own type, if it is none of PyTorch's
+};
+
+/// A file of named tensors, checked when it is opened, so that reading one cannot fail later.
+class TensorFile {
+ public:
+  virtual ~TensorFile() = default;
+
+  /// Tensor names in the order of their bytes in the file.
+  virtual const std::vector<std::string>& names() const = 0;
+  virtual bool contains(const std::string& name) const = 0;
+  virtual const TensorEntry& entry(const std::string& name) const = 0;
+  virtual at::Tensor tensor(const std::string& name) const = 0;
+  virtual const std::filesystem::path& path() const = 0;
+};
+
+}  // namespace zoo

@@ -1,0 +1,387 @@
+"""GGUF files: what the package `gguf` writes runs in tzoo as in transformers, what tzoo writes that package reads.
+compare_llama_cpp.py, run by hand, compares with llama.cpp itself."""
+
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import gguf
+import numpy as np
+import sentencepiece
+import tokenizers
+import torch
+import transformers
+from forward_parity import hf, tzoo
+from gguf_files import TYPES, set_numbers, write
+from safetensors.torch import load_file
+from sentencepiece import sentencepiece_model_pb2
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (BertConfig, Gemma2Config, GemmaConfig, GPT2Config, LlamaConfig, Phi3Config, Qwen2Config, Qwen3Config,
+                          T5Config)
+
+WIDE = {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 256,
+        "max_position_embeddings": 64, "vocab_size": 96, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+ROPE = {"rope_type": "default", "rope_theta": 5000.0}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 8192}
+T5_SIZES = {"vocab_size": 96, "d_model": 256, "d_kv": 64, "d_ff": 256, "num_layers": 2, "num_decoder_layers": 1, "num_heads": 4,
+            "decoder_start_token_id": 0}
+MODELS = {
+    "llama": (transformers.LlamaForCausalLM, lambda: LlamaConfig(**WIDE, num_key_value_heads=2, head_dim=128, rope_parameters=ROPE)),
+    "llama, scaled": (transformers.LlamaForCausalLM, lambda: LlamaConfig(
+        **WIDE, num_key_value_heads=4, tie_word_embeddings=True, attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3)),
+    "qwen2": (transformers.Qwen2ForCausalLM, lambda: Qwen2Config(**WIDE, num_key_value_heads=2, rope_parameters=ROPE)),
+    "qwen3": (transformers.Qwen3ForCausalLM, lambda: Qwen3Config(**WIDE, num_key_value_heads=1, head_dim=32, rope_parameters=ROPE)),
+    "gemma": (transformers.GemmaForCausalLM, lambda: GemmaConfig(**WIDE, num_key_value_heads=1, head_dim=32, rope_parameters=ROPE)),
+    "gemma2": (transformers.Gemma2ForCausalLM, lambda: Gemma2Config(
+        **WIDE, num_key_value_heads=2, head_dim=32, query_pre_attn_scalar=32, sliding_window=5, rope_parameters=ROPE)),
+    "gpt2": (transformers.GPT2LMHeadModel, lambda: GPT2Config(
+        n_embd=256, n_layer=2, n_head=4, n_positions=64, vocab_size=96, bos_token_id=None, eos_token_id=None)),
+    "phi3": (transformers.Phi3ForCausalLM, lambda: Phi3Config(
+        **WIDE, num_key_value_heads=2, rope_parameters={**ROPE, "partial_rotary_factor": 0.5})),
+    "bert": (transformers.BertModel, lambda: BertConfig(**{**WIDE, "pad_token_id": 0})),
+    "t5": (transformers.T5ForConditionalGeneration, lambda: T5Config(**T5_SIZES, tie_word_embeddings=True)),
+    "t5, gated": (transformers.T5ForConditionalGeneration, lambda: T5Config(
+        **T5_SIZES, feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
+}
+QUANTIZED = (TYPES.Q8_0, TYPES.Q4_0, TYPES.Q4_1, TYPES.Q5_0, TYPES.Q5_1, TYPES.Q4_K, TYPES.Q5_K, TYPES.Q6_K)
+TEXTS = ["And God said, Let there be light", "it's 12345 tests,  two  spaces", "naïve cafés ✓ 日本語", "don't I'LL 3.14!", " a", ""]
+LINES = ["And God said, Let there be light: and there was light.", "It's the 12345th test of two words and 678 numbers, isn't it?",
+         "A naïve café is not there, and the light is."] * 20
+
+
+def llama3_factors(config):
+    """As llama.cpp's converter computes them."""
+    rope, half = config.rope_parameters, config.hidden_size // config.num_attention_heads // 2
+    factors = []
+    for i in range(half):
+        length = 2 * np.pi * rope["rope_theta"] ** (i / half)
+        low, high, original = rope["low_freq_factor"], rope["high_freq_factor"], rope["original_max_position_embeddings"]
+        if length < original / high:
+            factors.append(1.0)
+        elif length > original / low:
+            factors.append(rope["factor"])
+        else:
+            smooth = (original / length - low) / (high - low)
+            factors.append(1 / ((1 - smooth) / rope["factor"] + smooth))
+    return np.array(factors, dtype=np.float32)
+
+
+def extras(config):
+    rope = getattr(config, "rope_parameters", None) or {}
+    return [("rope_freqs.weight", llama3_factors(config))] if rope.get("rope_type") == "llama3" else []
+
+
+class ReadTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = os.path.join(self.folder, "model.gguf")
+
+    def outputs(self, model):
+        ids = torch.randint(1, 96, (1, 12), generator=torch.Generator().manual_seed(5))
+        words = ["--input_ids", json.dumps(ids.tolist())]
+        more = {}
+        if model.config.is_encoder_decoder:
+            more = {"decoder_input_ids": ids[:, :7]}
+            words += ["--decoder_input_ids", json.dumps(ids[:, :7].tolist())]
+        with torch.no_grad():
+            expected = model(input_ids=ids, **more)[0]
+            exact = copy.deepcopy(model).double()(input_ids=ids, **more)[0]
+        target = os.path.join(self.folder, "out.safetensors")
+        done = tzoo("forward", "--model", self.path, *words, "--output", target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = load_file(target)
+        return found.get("logits", found.get("last_hidden_state")), expected, exact
+
+    def check(self, name, kind):
+        cls, config = MODELS[name]
+        model = hf.random_model(cls, config(), 3)
+        set_numbers(model, write(self.path, model, kind, np.random.default_rng(3), extra=extras(model.config)))
+        found, expected, exact = self.outputs(model)
+        error, rounding = (((each - exact).abs().max() / exact.abs().max()).item() for each in (found, expected))
+        self.assertLess(error, 1e-6 + 6 * rounding)
+        if isinstance(model, transformers.BertModel):
+            return
+        prompt = [[5, 17, 60, 33]]
+        with torch.no_grad():
+            ids = model.generate(torch.tensor(prompt), max_new_tokens=12, do_sample=False, pad_token_id=0)[0].tolist()
+        ids = ids[1 if model.config.is_encoder_decoder else 4:]
+        done = tzoo("generate", "--model", self.path, "--input_ids", json.dumps(prompt), "--max_new_tokens", "12", "--temperature",
+                    "0", "--json", "--weights", "float32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["ids"], [ids])
+
+    def test_every_architecture(self):
+        for name in MODELS:
+            for kind in (TYPES.F32, TYPES.F16, TYPES.BF16):
+                with self.subTest(model=name, type=kind.name):
+                    self.check(name, kind)
+
+    def test_every_quantized_type(self):
+        for name in ("llama", "gpt2", "t5, gated"):
+            for kind in QUANTIZED:
+                with self.subTest(model=name, type=kind.name):
+                    self.check(name, kind)
+
+    def test_blocks_are_decoded_bit_for_bit(self):
+        """Every block of random bytes, but with scales that are numbers."""
+        cls, config = MODELS["qwen2"]
+        for kind in QUANTIZED:
+            model = hf.random_model(cls, config(), 1)
+            numbers = write(self.path, model, kind, np.random.default_rng(7))
+            target = os.path.join(self.folder, kind.name)
+            done = tzoo("export", "--model", self.path, "--format", "huggingface", "--output", target, "--verify")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stored = load_file(os.path.join(target, "model.safetensors"))
+            found = stored["model.layers.1.mlp.down_proj.weight"].numpy()
+            self.assertEqual(found.view(np.uint32).tolist(), numbers["blk.1.ffn_down.weight"].view(np.uint32).tolist(), kind)
+
+    def refused(self, *said, **changes):
+        cls, config = MODELS[changes.pop("model", "llama")]
+        write(self.path, hf.random_model(cls, config(), 1), **changes)
+        done = tzoo("inspect", self.path)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for text in (self.path, *said):
+            self.assertIn(text, done.stderr)
+
+    def test_unknown_keys_and_types_are_refused_by_name(self):
+        number = lambda key, value: lambda writer: writer.add_float32(key, value)  # noqa: E731
+        self.refused("llama.logit_scale", add=number("llama.logit_scale", 0.5))
+        self.refused("llama.attention.scale", add=number("llama.attention.scale", 0.5))
+        self.refused("llama.expert_count", "mixture", add=lambda writer: writer.add_expert_count(8))
+        self.refused("llama.attention.sliding_window", add=lambda writer: writer.add_sliding_window(16))
+        self.refused("llama.rope.scaling.type", "yarn", add=lambda writer: writer.add_rope_scaling_type(gguf.RopeScalingType.YARN))
+        self.refused("llama.vocab_size", add=lambda writer: writer.add_vocab_size(97))
+        self.refused("split.count", "llama-gguf-split", add=lambda writer: writer.add_uint16("split.count", 3))
+        self.refused("general.type", "adapter", add=lambda writer: writer.add_type("adapter"))
+        self.refused("blk.0.attn_sinks.weight", extra=[("blk.0.attn_sinks.weight", np.zeros(4, np.float32))])
+        self.refused("rope_freqs.weight", "Llama 3", extra=[("rope_freqs.weight", np.linspace(1, 3, 16, dtype=np.float32))])
+
+    def test_types_that_the_zoo_does_not_read(self):
+        writer = gguf.GGUFWriter(self.path, "llama")
+        writer.add_tensor("token_embd.weight", np.zeros((4, 84), np.uint8), raw_dtype=TYPES.Q2_K)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        done = tzoo("inspect", self.path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("tensor 'token_embd.weight' is Q2_K", done.stderr)
+
+
+def train(model, trainer, pre_tokenizer=None, normalizer=None):
+    tokenizer = tokenizers.Tokenizer(model)
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.train_from_iterator(LINES, trainer)
+    return tokenizer
+
+
+def byte_level(pattern):
+    """A byte-level BPE that cuts words by the pattern; none: GPT-2's."""
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
+    splits = [] if pattern is None else [pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<|end|>"], initial_alphabet=level.alphabet(), show_progress=False)
+    tokenizer = train(models.BPE(), trainer, pre_tokenizers.Sequence([*splits, level]))
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def sentencepiece_model(kind, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, prefix = os.path.join(folder, "text"), os.path.join(folder, "model")
+        pathlib.Path(corpus).write_text("\n".join(LINES), encoding="utf-8")
+        sentencepiece.SentencePieceTrainer.train(input=corpus, model_prefix=prefix, model_type=kind, minloglevel=2, **options)
+        return sentencepiece.SentencePieceProcessor(model_file=prefix + ".model"), pathlib.Path(prefix + ".model").read_bytes()
+
+
+QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
+class TokenizerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = os.path.join(self.folder, "tokens.gguf")
+
+    def write(self, model, tokens, types, **keys):
+        """A file with a tokenizer alone."""
+        writer = gguf.GGUFWriter(self.path, "llama")
+        writer.add_tokenizer_model(model)
+        writer.add_token_list(tokens)
+        writer.add_token_types(types)
+        for key, value in keys.items():
+            getattr(writer, "add_" + key)(value)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.close()
+
+    def encoded(self, *words):
+        done = tzoo_with_input("\n".join(TEXTS) + "\n", "tokenizer", "encode", "--model", self.path, "--json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def decoded(self, rows):
+        lines = "\n".join(json.dumps(row) for row in rows)
+        done = tzoo_with_input(lines + "\n", "tokenizer", "decode", "--model", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.split("\n")[:len(rows)]
+
+    def write_bpe(self, tokenizer, pre, **keys):
+        state = json.loads(tokenizer.to_str())["model"]
+        tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+        merges = [" ".join(merge) if isinstance(merge, list) else merge for merge in state["merges"]]
+        self.write("gpt2", tokens, [3] + [1] * (len(tokens) - 1), tokenizer_pre=pre, token_merges=merges, bos_token_id=0,
+                   eos_token_id=0, **keys)
+
+    def test_byte_level_bpe(self):
+        for pre, pattern in (("gpt-2", None), ("qwen2", QWEN2), ("llama-bpe", QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|"))):
+            tokenizer = byte_level(pattern)
+            self.write_bpe(tokenizer, pre, add_bos_token=False)
+            with self.subTest(pre=pre):
+                rows = [tokenizer.encode(text).ids for text in TEXTS]
+                self.assertEqual(self.encoded(), rows)
+                self.assertEqual(self.decoded(rows), TEXTS)
+        self.write_bpe(byte_level(None), "gpt-2", add_bos_token=True)
+        self.assertEqual(self.encoded()[-1], [0])
+
+    def test_an_unknown_way_to_cut_words_is_refused(self):
+        for pre, said in (("deepseek-llm", "'deepseek-llm'"), ("", "tokenizer.ggml.pre")):
+            self.write_bpe(byte_level(None), pre)
+            done = tzoo_with_input("a\n", "tokenizer", "encode", "--model", self.path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(said, done.stderr)
+
+    def write_pieces(self, model, processor, **keys):
+        count = processor.vocab_size()
+        kinds = [(processor.is_unknown, 2), (processor.is_control, 3), (processor.is_unused, 5), (processor.is_byte, 6)]
+        types = [next((number for test, number in kinds if test(i)), 1) for i in range(count)]
+        self.write(model, [processor.id_to_piece(i) for i in range(count)], types, token_scores=[processor.get_score(i) for i in range(count)], **keys)
+
+    def test_sentencepiece_bpe(self):
+        """With and without a space before the text; characters that it does not know are bytes."""
+        for prefix in (True, False):
+            processor, _ = sentencepiece_model("bpe", vocab_size=330, byte_fallback=True, normalization_rule_name="identity",
+                                               remove_extra_whitespaces=False, add_dummy_prefix=prefix)
+            self.write_pieces("llama", processor, add_space_prefix=prefix)
+            with self.subTest(prefix=prefix):
+                rows = [processor.encode(text, add_bos=True) for text in TEXTS]
+                self.assertEqual(self.encoded(), rows)
+                self.assertEqual(self.encoded("--no_special_tokens"), [row[1:] for row in rows])
+                self.assertEqual(self.decoded(rows), TEXTS)
+
+    def test_unigram_with_its_normalization(self):
+        processor, model = sentencepiece_model("unigram", vocab_size=90, pad_id=0, eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False)
+        state = sentencepiece_model_pb2.ModelProto.FromString(model)
+        charsmap = state.normalizer_spec.precompiled_charsmap
+        self.write_pieces("t5", processor, add_space_prefix=True, remove_extra_whitespaces=True, precompiled_charsmap=charsmap)
+        self.assertEqual(self.encoded(), [processor.encode(text, add_eos=True) for text in TEXTS])
+
+    def test_wordpiece(self):
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        tokenizer = train(models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(
+            vocab_size=150, special_tokens=special, show_progress=False), pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer())
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+        tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+        marked = [t if t in special else t[2:] if t.startswith("##") else "\u2581" + t for t in tokens]
+        self.write("bert", marked, [3] * 5 + [1] * (len(tokens) - 5), tokenizer_pre="bert", bos_token_id=2, sep_token_id=3,
+                   unk_token_id=1, pad_token_id=0, mask_token_id=4)
+        self.assertEqual(self.encoded(), [tokenizer.encode(text).ids for text in TEXTS])
+
+    def test_faults_are_refused_by_name(self):
+        cases = [
+            (dict(tokens=["a", "a"], types=[1, 1]), '"a" twice'),
+            (dict(tokens=["a", "b"], types=[1]), "token_type"),
+            (dict(tokens=["a", "b"], types=[1, 1], eos_token_id=7), "eos_token_id"),
+            (dict(tokens=["a", "b"], types=[1, 1], string_key=None), "tokenizer.ggml.suppress_tokens"),
+        ]
+        for keys, said in cases:
+            keys = dict(keys)
+            writer = gguf.GGUFWriter(self.path, "llama")
+            writer.add_tokenizer_model("llama")
+            writer.add_token_list(keys["tokens"])
+            writer.add_token_types(keys["types"])
+            writer.add_token_scores([0.0] * len(keys["tokens"]))
+            if "eos_token_id" in keys:
+                writer.add_eos_token_id(keys["eos_token_id"])
+            if "string_key" in keys:
+                writer.add_array("tokenizer.ggml.suppress_tokens", [1])
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.close()
+            done = tzoo_with_input("a\n", "tokenizer", "encode", "--model", self.path)
+            with self.subTest(said=said):
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn(said, done.stderr)
+
+
+def tzoo_with_input(text, *words):
+    return subprocess.run([os.environ["TZOO"], *words], input=text, capture_output=True, text=True, timeout=300)
+
+
+class WriteTest(unittest.TestCase):
+    """tzoo export --format gguf, read by the package."""
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.source, self.path = os.path.join(self.folder, "model"), os.path.join(self.folder, "model.gguf")
+
+    def save(self, name, **changes):
+        cls, config = MODELS[name]
+        config = config()
+        config.vocab_size = 400
+        for key, value in changes.items():
+            setattr(config, key, value)
+        model = hf.random_model(cls, config, 2)
+        model.save_pretrained(self.source)
+        transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(None), eos_token="<|end|>").save_pretrained(self.source)
+        return model
+
+    def export(self, weights="f32"):
+        return tzoo("export", "--model", self.source, "--format", "gguf", "--weights", weights, "--output", self.path)
+
+    def test_tensors_equal_those_of_llama_cpps_converter(self):
+        for name in ("llama", "llama, scaled", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "phi3"):
+            model = self.save(name)
+            for kind in (TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0):
+                done = self.export(kind.name.lower())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                theirs = os.path.join(self.folder, "theirs.gguf")
+                write(theirs, model, kind, extra=extras(model.config))
+                found, expected = ({t.name: t for t in gguf.GGUFReader(path).tensors} for path in (self.path, theirs))
+                with self.subTest(model=name, type=kind.name):
+                    self.assertEqual(sorted(found), sorted(expected))
+                    for tensor in expected.values():
+                        ours = found[tensor.name]
+                        self.assertEqual((ours.tensor_type, ours.shape.tolist()), (tensor.tensor_type, tensor.shape.tolist()))
+                        self.assertTrue(np.array_equal(ours.data.view(np.uint8), tensor.data.view(np.uint8)), tensor.name)
+
+    def test_there_and_back(self):
+        """The file gives the model that it was written from: ids, and the tokens of texts."""
+        for name in ("llama", "gemma2", "gpt2", "phi3"):
+            self.save(name)
+            self.assertEqual(self.export().returncode, 0)
+            words = ["generate", "--prompt", "And God", "--max_new_tokens", "12", "--temperature", "0", "--json", "--weights", "float32"]
+            before, after = (tzoo(*words, "--model", path) for path in (self.source, self.path))
+            with self.subTest(model=name):
+                self.assertEqual(after.returncode, 0, after.stderr)
+                self.assertEqual(json.loads(after.stdout)["ids"], json.loads(before.stdout)["ids"])
+
+    def test_what_gguf_cannot_say_is_refused_by_name(self):
+        for name, changes, said in (("llama", {"hidden_act": "gelu"}, "activation"), ("gemma2", {"query_pre_attn_scalar": 99}, "attention_scale")):
+            self.save(name, **changes)
+            done = self.export()
+            with self.subTest(said=said):
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(said, done.stderr)
+                self.assertFalse(os.path.exists(self.path))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -24,7 +24,8 @@ enum class Head {
   kTokenClassification,
   kQuestionAnswering,
   kNextSentence,
-  kPretraining,  // masked-lm and next-sentence (ALBERT: sentence order) together
+  kPretraining,     // masked-lm and next-sentence (ALBERT: sentence order) together
+  kReplacedTokens,  // whether each token is the original (ELECTRA)
 };
 
 /// "causal-lm", …: the names that flags use.

@@ -14,7 +14,7 @@ struct Component {
   const char* name;
 };
 // In the order in which tables show them. Of several that fit a parameter the first counts.
-constexpr std::array<Component, 35> kComponents{{
+constexpr std::array<Component, 40> kComponents{{
     {"embeddings.token.", "token embedding"},
     {"embeddings.position.", "position embedding"},
     {"decoder_embeddings.position.", "position embedding"},
@@ -24,6 +24,9 @@ constexpr std::array<Component, 35> kComponents{{
     {"stack.position_bias.", "relative positions"},
     {"stack.encoder.position_bias.", "relative positions"},
     {"stack.decoder.position_bias.", "relative positions"},
+    {"stack.blocks.attention.position_bias.", "relative positions"},
+    {"stack.encoder.blocks.attention.position_bias.", "relative positions"},
+    {"stack.decoder.blocks.attention.position_bias.", "relative positions"},
     {"stack.encoder.blocks.attention.", "encoder attention"},
     {"stack.encoder.blocks.feed_forward.", "encoder feed-forward"},
     {"stack.decoder.blocks.attention.", "decoder attention"},
@@ -42,6 +45,8 @@ constexpr std::array<Component, 35> kComponents{{
     {"prediction_bias", "masked-lm head"},
     {"decoder.", "masked-lm head"},
     {"next_sentence.", "next-sentence head"},
+    {"discriminator_dense.", "replaced-token head"},
+    {"discriminator.", "replaced-token head"},
     {"span.", "question-answering head"},
     {"sentence_dense.", "classifier"},
     {"sentence_classifier.", "classifier"},

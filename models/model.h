@@ -68,8 +68,9 @@ class TransformerStackImpl;
 /// A head as steps on the hidden states [B, T, C]: the tokens that it reads, a projection with an activation
 /// and a norm (each may be absent), and the projection to logits.
 struct HeadParts {
-  /// kFirst: x[:, 0]. kLast: the last token that is not pad_token_id. Both give [B, C].
-  enum class Tokens { kAll, kFirst, kLast };
+  /// kFirst: x[:, 0]. kLast: the last token that is not pad_token_id. kLastEnd: the last eos_token_id of the
+  /// decoder's ids. kMean: the mean of the tokens that the attention mask keeps. All but kAll give [B, C].
+  enum class Tokens { kAll, kFirst, kLast, kLastEnd, kMean };
   Tokens tokens = Tokens::kAll;
   std::shared_ptr<LinearImpl> dense;
   Activation activation = Activation::kTanh;  // of `dense`
@@ -78,6 +79,7 @@ struct HeadParts {
   double scale = 1.0;       // factor of what is projected
   double softcap = 0.0;     // c of logits c tanh(l / c); 0: none
   bool is_span = false;     // logits [B, T, 2] are those of an answer's start and end
+  bool is_flag = false;     // logits [B, T, 1] are given as [B, T]
 };
 
 /// Parts of a model, for engines that run its weights in their own way (packed inference, TorchScript).

@@ -12,11 +12,14 @@
 
 namespace zoo {
 
-// Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's, mT5 in T5's.
+// Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's, mT5 and UMT5 in
+// T5's.
 Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
-Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon();
-Family t5(), mt5(), bart(), mbart(), pegasus(), marian(), bert(), roberta(), xlm_roberta(), distilbert(),
-    albert();
+Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon(), gptj(), mpt(), gpt_bigcode();
+Family stablelm(), granite();
+Family t5(), mt5(), umt5(), bart(), mbart(), pegasus(), marian(), m2m_100();
+Family bert(), roberta(), xlm_roberta(), distilbert(), albert(), electra(), mpnet(), modernbert(),
+    nomic_bert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
 namespace {
@@ -29,23 +32,26 @@ const std::vector<std::string> kHeadNames{"base",
                                           "token-classification",
                                           "question-answering",
                                           "next-sentence",
-                                          "pretraining"};
+                                          "pretraining",
+                                          "replaced-tokens"};
 
 // Families of transformers that the zoo lacks, between spaces, after the one that is nearest to them.
 struct Relatives {
   std::string_view nearest, theirs;
 };
 constexpr Relatives kRelatives[]{
-    {"t5", " longt5 switch_transformers umt5 "},
+    {"t5", " longt5 switch_transformers "},
+    {"m2m_100", " nllb-moe seamless_m4t "},
     {"bart", " blenderbot-small led plbart "},
-    {"mbart", " blenderbot m2m_100 "},
+    {"mbart", " blenderbot "},
     {"pegasus", " bigbird_pegasus pegasus_x "},
-    {"bert", " convbert deberta deberta-v2 electra ernie mobilebert modernbert mpnet nomic_bert xlnet "},
+    {"bert", " convbert deberta deberta-v2 ernie mobilebert xlnet "},
     {"roberta", " camembert longformer "},
     {"xlm-roberta", " xlm xlm-roberta-xl "},
-    {"gpt2", " gpt_bigcode gpt_neo mpt "},
-    {"gpt_neox", " codegen gptj phi "},
-    {"llama", " cohere dbrx deepseek_v2 deepseek_v3 gpt_oss granite olmo stablelm "},
+    {"gpt2", " gpt_neo "},
+    {"gptj", " codegen phi "},
+    {"granite", " granitemoe granitemoeshared "},
+    {"llama", " cohere dbrx deepseek_v2 deepseek_v3 gpt_oss olmo "},
     {"mistral", " mixtral "},
     {"qwen2", " qwen2_moe "},
     {"qwen3", " qwen3_moe "},
@@ -75,17 +81,28 @@ const std::vector<Family>& families() {
       opt(),
       bloom(),
       falcon(),
+      gptj(),
+      mpt(),
+      gpt_bigcode(),
+      stablelm(),
+      granite(),
       t5(),
       mt5(),
+      umt5(),
       bart(),
       mbart(),
       pegasus(),
       marian(),
+      m2m_100(),
       bert(),
       roberta(),
       xlm_roberta(),
       distilbert(),
       albert(),
+      electra(),
+      mpnet(),
+      modernbert(),
+      nomic_bert(),
       tutorial_embeddings(),
       tutorial_ambiguous(),
       tutorial_disagreement(),

@@ -3,6 +3,7 @@
 #include "data/base/error.h"
 #include "tokenizer/files/classic_files.h"
 #include "tokenizer/files/gguf_tokenizer.h"
+#include "tokenizer/files/mapped_sentencepiece_files.h"
 #include "tokenizer/files/sentencepiece_families.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
@@ -18,10 +19,12 @@ struct Format {
 };
 
 // In the order of preference of transformers.
-constexpr std::array<Format, 5> kFormats = {{
+constexpr std::array<Format, 7> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_sentencepiece},
     {"tokenizer.model", read_sentencepiece},
+    {"source.spm", read_marian},
+    {"sentencepiece.bpe.model", read_m2m_100},
     {"vocab.txt", read_vocab_txt},
     {"vocab.json", read_vocab_json},
 }};
@@ -46,9 +49,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
   if (format == nullptr) {
-    throw Error(directory,
-                " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
-                "vocab.json with merges.txt");
+    throw Error(
+        directory,
+        " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
+        "vocab.json with merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model with vocab.json");
   }
   TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
   const TextLimits limits = settings.limits;

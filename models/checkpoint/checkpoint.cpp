@@ -194,7 +194,7 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
   config["dtype"] = dtype_name(options.dtype);
   // Without it, transformers would use GPT-2's own 50256, whatever the vocabulary.
   config["bos_token_id"] = nullptr;
-  config["eos_token_id"] = nullptr;
+  if (!config.contains("eos_token_id")) config["eos_token_id"] = nullptr;
   nlohmann::json generation = nlohmann::json::object();
   if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
 

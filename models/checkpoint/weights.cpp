@@ -55,6 +55,19 @@ at::Tensor by_head(const at::Tensor& tensor, const WeightName& name) {
   return at::cat(parts, 1).flatten(0, 1);
 }
 
+// Rows of each head, those of a pair side by side, to rows of first and second halves.
+at::Tensor halves_of_pairs(const at::Tensor& tensor, const WeightName& name) {
+  const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
+  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {name.pairs, 2}).transpose(1, 2);
+  return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
+}
+
+at::Tensor pairs_of_halves(const at::Tensor& tensor, const WeightName& name) {
+  const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
+  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {2, name.pairs}).transpose(1, 2);
+  return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
+}
+
 at::Tensor from_heads(const at::Tensor& tensor, const WeightName& name) {
   std::vector<std::int64_t> rows = name.rows;
   for (std::int64_t& count : rows) count /= name.groups;
@@ -179,7 +192,9 @@ at::Tensor read_weight(const WeightName& name, const Matcher& matcher, const Wei
   std::vector<at::Tensor> parts;
   for (const std::string& theirs : name.theirs) {
     at::Tensor part = files.tensor(matcher.stored(theirs));
-    parts.push_back(name.layout == WeightLayout::kTransposed ? part.t() : part);
+    if (name.layout == WeightLayout::kTransposed) part = part.t();
+    if (name.layout == WeightLayout::kRotaryPairs && parts.size() < 2) part = halves_of_pairs(part, name);
+    parts.push_back(part);
   }
   at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
   if (name.layout == WeightLayout::kByHead) weight = from_heads(weight, name);
@@ -241,6 +256,7 @@ NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, con
     const bool transposed = name.layout == WeightLayout::kTransposed;
     at::Tensor part = transposed ? parts[i].t() : parts[i];
     if (name.layout == WeightLayout::kByHead) part = by_head(part, name);
+    if (name.layout == WeightLayout::kRotaryPairs && i < 2) part = pairs_of_halves(part, name);
     tensors.emplace_back(with_prefix(table, name.theirs[i]), std::move(part));
   }
   return tensors;

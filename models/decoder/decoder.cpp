@@ -52,7 +52,7 @@ void DecoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
 
 DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : DecoderModel(config) {
   if (config.tie_word_embeddings) return;
-  lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
+  lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, config.lm_head_bias));
 }
 
 void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
@@ -63,8 +63,10 @@ void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& outp
                 inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
     targets = shift_left(inputs.labels);
   }
-  const VocabularyHead head{
-      .weight = output_weight(), .scale = config_.output_scale(), .softcap = config_.logits_softcap};
+  const VocabularyHead head{.weight = output_weight(),
+                            .bias = output_bias(),
+                            .scale = config_.output_scale(),
+                            .softcap = config_.logits_softcap};
   if (targets.defined() && inputs.loss_only) {
     output.loss = head.loss(hidden, targets, inputs.loss);
     return;
@@ -77,10 +79,16 @@ at::Tensor DecoderForCausalLm::output_weight() const {
   return lm_head ? lm_head->adapted_weight() : embeddings->token->weight;
 }
 
+at::Tensor DecoderForCausalLm::output_bias() const {
+  return lm_head ? lm_head->bias : at::Tensor();
+}
+
 ModelParts DecoderForCausalLm::parts() const {
   ModelParts parts = DecoderModel::parts();
-  parts.head = {
-      .weight = output_weight(), .scale = config_.output_scale(), .softcap = config_.logits_softcap};
+  parts.head = {.weight = output_weight(),
+                .bias = output_bias(),
+                .scale = config_.output_scale(),
+                .softcap = config_.logits_softcap};
   return parts;
 }
 

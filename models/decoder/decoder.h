@@ -40,6 +40,7 @@ class DecoderForCausalLm : public DecoderModel {
 
  private:
   at::Tensor output_weight() const;
+  at::Tensor output_bias() const;
 };
 
 /// Sequence classification: logits [B, num_labels] from the hidden state of the last token that is not

@@ -81,9 +81,11 @@ std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const S
     case Head::kSequenceClassification:
       return std::make_shared<SequenceClassifier>(config, style);
     case Head::kTokenClassification:
-      return std::make_shared<TokenClassifier>(config);
+      return std::make_shared<TokenClassifier>(config, style);
     case Head::kQuestionAnswering:
-      return std::make_shared<QuestionAnswering>(config);
+      return std::make_shared<QuestionAnswering>(config, style);
+    case Head::kReplacedTokens:
+      return std::make_shared<ReplacedTokens>(config);
     default:
       TORCH_CHECK(false, "an encoder has no ", name_of(head), " head");
   }

@@ -4,6 +4,15 @@
 
 namespace zoo::encoder {
 
+/// norm(f(W x)), the layer before a vocabulary's projection (Devlin et al., 2019, code): [*, C] to [*, E].
+struct Transform {
+  Linear dense{nullptr};
+  Norm norm{nullptr};
+  Activation activation = Activation::kGelu;
+
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
 /// Masked language modelling (Devlin et al., 2019, section 3.1): logits [B, T, V] = decoder(norm(f(W x))).
 /// The decoder is the word embedding with its own bias, or a projection if !config.tie_word_embeddings.
 /// labels [B, T].
@@ -11,8 +20,6 @@ class MaskedLm : public EncoderModel {
  public:
   MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler = false);
 
-  Linear prediction_dense{nullptr};
-  Norm prediction_norm{nullptr};
   Linear decoder{nullptr};  // empty when tied
   at::Tensor
       prediction_bias;  // [V], of the tied decoder; beside an untied one Style::keeps_spare_bias, or empty
@@ -22,16 +29,16 @@ class MaskedLm : public EncoderModel {
   HeadParts head_parts() const override;
 
  private:
-  Activation activation_;
+  Transform transform_;
 };
 
-/// Sequence classification: logits [B, num_labels] from the vector that `style` selects. labels as in
-/// sequence_loss().
+/// Sequence classification: logits [B, num_labels] from the vector that `style` and config.sentence_pooling
+/// select. labels as in sequence_loss().
 class SequenceClassifier : public EncoderModel {
  public:
   SequenceClassifier(const TransformerConfig& config, const Style& style);
 
-  Linear sentence_dense{nullptr};  // empty if the pooler replaces it
+  Linear sentence_dense{nullptr};  // empty if the pooler or the transform replaces it
   Linear sentence_classifier{nullptr};
 
  protected:
@@ -39,7 +46,10 @@ class SequenceClassifier : public EncoderModel {
   HeadParts head_parts() const override;
 
  private:
+  at::Tensor pooled(const ModelInputs& inputs, const at::Tensor& hidden) const;
+
   SentenceVector sentence_vector_;
+  Transform transform_;  // empty unless Style::transforms_all
 };
 
 /// Next sentence prediction (Devlin et al., 2019, section 3.1): logits [B, 2]; 0: the second segment follows
@@ -73,29 +83,49 @@ class Pretraining : public MaskedLm {
   double sentence_dropout_;
 };
 
-/// Token classification: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
-class TokenClassifier : public EncoderModel {
+/// Replaced token detection (Clark et al., 2020, section 2): logits [B, T], above 0 for tokens that seem
+/// replaced. labels [B, T], 1 for replaced tokens, 0 for others; what the attention mask hides counts
+/// nothing, and -100 is ignored.
+class ReplacedTokens : public EncoderModel {
  public:
-  explicit TokenClassifier(const TransformerConfig& config);
+  explicit ReplacedTokens(const TransformerConfig& config);
 
-  Linear token_classifier{nullptr};
+  Linear discriminator_dense{nullptr}, discriminator{nullptr};
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 };
 
+/// Token classification: logits [B, T, num_labels]. labels [B, T], -100 is ignored.
+class TokenClassifier : public EncoderModel {
+ public:
+  TokenClassifier(const TransformerConfig& config, const Style& style);
+
+  Linear token_classifier{nullptr};
+
+ protected:
+  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  HeadParts head_parts() const override;
+
+ private:
+  Transform transform_;  // empty unless Style::transforms_all
+};
+
 /// Question answering: start_logits and end_logits [B, T] of an answer. labels [B, 2], as in span_loss().
 class QuestionAnswering : public EncoderModel {
  public:
   /// Throws c10::Error unless config.num_labels is 2.
-  explicit QuestionAnswering(const TransformerConfig& config);
+  QuestionAnswering(const TransformerConfig& config, const Style& style);
 
   Linear span{nullptr};
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
+
+ private:
+  Transform transform_;  // empty unless Style::transforms_all
 };
 
 }  // namespace zoo::encoder

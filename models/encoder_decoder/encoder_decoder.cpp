@@ -1,7 +1,11 @@
 #include "models/encoder_decoder/encoder_decoder.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
+
+#include "models/ops/dropout.h"
 
 namespace zoo {
 
@@ -10,17 +14,31 @@ EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head h
   config.validate();
   TORCH_CHECK(config.shape == Shape::kEncoderDecoder,
               "an encoder-decoder was given the shape of another model");
-  TORCH_CHECK(head == Head::kSeq2SeqLm || head == Head::kBase, "an encoder-decoder has no ", name_of(head),
-              " head");
   embeddings = decoder_embeddings = register_module("embeddings", Embeddings(config));
   if (config.has_position_table() || config.embedding_norm)
     decoder_embeddings = register_module("decoder_embeddings", Embeddings(config, embeddings->token));
   stack = register_module("stack", EncoderDecoderStack(config));
-  if (head == Head::kSeq2SeqLm && !config.tie_word_embeddings) {
-    lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, /*with_bias=*/false));
+  const std::int64_t width = config.hidden_size;
+  switch (head) {
+    case Head::kBase:
+      break;
+    case Head::kSeq2SeqLm:
+      if (!config.tie_word_embeddings)
+        lm_head = register_module("lm_head", Linear(width, config.vocab_size, /*with_bias=*/false));
+      if (config.output_bias) output_bias = register_buffer("output_bias", at::zeros({1, config.vocab_size}));
+      break;
+    case Head::kSequenceClassification:
+      TORCH_CHECK(config.eos_token_id >= 0,
+                  "sequences are classified at their eos_token_id, which the configuration lacks");
+      sentence_dense = register_module("sentence_dense", Linear(width, width));
+      sentence_classifier = register_module("sentence_classifier", Linear(width, config.num_labels));
+      break;
+    case Head::kQuestionAnswering:
+      span = register_module("span", Linear(width, 2));
+      break;
+    default:
+      TORCH_CHECK(false, "an encoder-decoder has no ", name_of(head), " head");
   }
-  if (head == Head::kSeq2SeqLm && config.output_bias)
-    output_bias = register_buffer("output_bias", at::zeros({1, config.vocab_size}));
 }
 
 ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
@@ -50,17 +68,24 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   output.heads = std::move(result.encoder.heads);
   output.heads.insert(output.heads.end(), result.decoder.heads.begin(), result.decoder.heads.end());
   if (head_ == Head::kSeq2SeqLm) apply_head(inputs, output);
+  if (sentence_classifier) classify(inputs, output);
+  if (span) find_span(inputs, output);
   return output;
 }
 
 at::Tensor EncoderDecoderModel::decoder_ids(const ModelInputs& inputs) const {
-  if (inputs.decoder_input_ids.defined() || !inputs.labels.defined()) return inputs.decoder_input_ids;
+  if (inputs.decoder_input_ids.defined()) return inputs.decoder_input_ids;
+  if (sentence_classifier || span) return shifted_right(inputs.input_ids);
+  return inputs.labels.defined() ? shifted_right(inputs.labels) : at::Tensor();
+}
+
+at::Tensor EncoderDecoderModel::shifted_right(const at::Tensor& ids) const {
   const bool wraps = config_.shifted_labels == ShiftedLabels::kLastLabel;
-  TORCH_CHECK(
-      (wraps || config_.decoder_start_token_id >= 0) && config_.pad_token_id >= 0,
-      "labels are shifted right: decoder_start_token_id comes first and pad_token_id stands for ignored "
-      "labels, but the configuration lacks them; give decoder_input_ids");
-  const at::Tensor labels = inputs.labels.masked_fill(inputs.labels.eq(-100), config_.pad_token_id);
+  TORCH_CHECK((wraps || config_.decoder_start_token_id >= 0) && config_.pad_token_id >= 0,
+              "the decoder reads ids shifted right: decoder_start_token_id comes first and pad_token_id "
+              "stands for ignored "
+              "labels, but the configuration lacks them; give decoder_input_ids");
+  const at::Tensor labels = ids.masked_fill(ids.eq(-100), config_.pad_token_id);
   at::Tensor first = labels.new_full({labels.size(0), 1}, config_.decoder_start_token_id);
   if (wraps) {
     const at::Tensor last = labels.ne(config_.pad_token_id).sum(1, /*keepdim=*/true) - 1;
@@ -85,6 +110,31 @@ void EncoderDecoderModel::apply_head(const ModelInputs& inputs, ModelOutput& out
   if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
 }
 
+void EncoderDecoderModel::classify(const ModelInputs& inputs, ModelOutput& output) const {
+  const at::Tensor &ids = inputs.input_ids, &hidden = output.last_hidden_state;
+  TORCH_CHECK(hidden.size(1) == ids.size(1),
+              "sequences are classified at their own places: decoder_input_ids must be ", ids.sizes(),
+              " as input_ids");
+  const at::Tensor ends = ids.eq(config_.eos_token_id);
+  TORCH_CHECK(ends.any(1).all().item<bool>(), "each sequence that is classified must have an eos_token_id (",
+              config_.eos_token_id, ")");
+  const at::Tensor last = (at::arange(ids.size(1), ids.options()) * ends).argmax(-1);
+  const at::Tensor states =
+      hidden.gather(1, last.view({-1, 1, 1}).expand({-1, 1, hidden.size(2)})).squeeze(1);
+  const double rate = is_training() ? config_.classifier_dropout : 0.0;
+  const at::Tensor dense = at::tanh(sentence_dense->forward(ops::dropout(states, rate)));
+  output.logits = sentence_classifier->forward(ops::dropout(dense, rate));
+  if (inputs.labels.defined())
+    output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
+}
+
+void EncoderDecoderModel::find_span(const ModelInputs& inputs, ModelOutput& output) const {
+  const auto logits = span->forward(output.last_hidden_state).unbind(-1);
+  output.start_logits = logits[0];
+  output.end_logits = logits[1];
+  if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);
+}
+
 VocabularyHead EncoderDecoderModel::vocabulary_head() const {
   return {.weight = lm_head ? lm_head->adapted_weight() : embeddings->token->weight,
           .bias = output_bias.defined() ? output_bias.view(-1) : at::Tensor(),
@@ -96,6 +146,13 @@ ModelParts EncoderDecoderModel::parts() const {
                    .decoder_embeddings = decoder_embeddings.ptr(),
                    .encoder = stack->encoder.ptr(),
                    .decoder = stack->decoder.ptr()};
+  if (sentence_classifier)
+    parts.head = {.tokens = HeadParts::Tokens::kLastEnd,
+                  .dense = sentence_dense.ptr(),
+                  .weight = sentence_classifier->adapted_weight(),
+                  .bias = sentence_classifier->bias};
+  // A weight of all tokens' logits is a language model's.
+  if (span) parts.head = {.dense = span.ptr(), .activation = Activation::kIdentity, .is_span = true};
   if (head_ != Head::kSeq2SeqLm) return parts;
   const VocabularyHead head = vocabulary_head();
   parts.head = {.weight = head.weight, .bias = head.bias, .scale = head.scale};

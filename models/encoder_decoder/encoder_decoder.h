@@ -13,7 +13,10 @@ namespace zoo {
 ///   base         hidden states alone
 ///   seq2seq-lm   logits = (hidden * config.output_scale()) W^T, where W is the token embedding when
 ///                config.tie_word_embeddings, plus output_bias if config.output_bias
-/// The decoder's ids are given, or are the labels shifted right.
+///   sequence-classification, question-answering (Lewis et al., 2020, sections 3.1, 3.2): from the decoder's
+///   states, at the
+///                last config.eos_token_id of the ids, or each
+/// The decoder's ids are given, or are the labels shifted right; of the last two heads the encoder's ids.
 class EncoderDecoderModel : public Model {
  public:
   /// Throws c10::Error if the configuration is invalid or not an encoder-decoder's, and for another head.
@@ -26,13 +29,18 @@ class EncoderDecoderModel : public Model {
   Embeddings embeddings{nullptr};
   Embeddings decoder_embeddings{nullptr};  // `embeddings` itself if the stacks differ in nothing
   EncoderDecoderStack stack{nullptr};
-  Linear lm_head{nullptr};  // empty for tied and bare models
-  at::Tensor output_bias;   // [1, V]; undefined without one
+  Linear lm_head{nullptr};                                       // empty for tied models and other heads
+  Linear sentence_dense{nullptr}, sentence_classifier{nullptr};  // of sequence classification
+  Linear span{nullptr};                                          // of question answering
+  at::Tensor output_bias;                                        // [1, V]; undefined without one
 
  private:
   at::Tensor decoder_ids(const ModelInputs& inputs) const;
-  /// Fills logits and loss from output.last_hidden_state.
+  at::Tensor shifted_right(const at::Tensor& ids) const;
+  /// These fill logits and loss from output.last_hidden_state.
   void apply_head(const ModelInputs& inputs, ModelOutput& output) const;
+  void classify(const ModelInputs& inputs, ModelOutput& output) const;
+  void find_span(const ModelInputs& inputs, ModelOutput& output) const;
   VocabularyHead vocabulary_head() const;
 
   Head head_;

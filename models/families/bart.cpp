@@ -18,9 +18,9 @@ Family bart() {
   return {
       .model_type = "bart",
       .description = "BART (Lewis et al., 2020): encoder-decoder, post-LN, learned positions",
-      .heads = bart_heads("Bart"),
+      .heads = concatenated(bart_heads("Bart"), bart_classifiers("Bart")),
       .base = bart_base(),
-      .keys = {"BART", bart_keys()},
+      .keys = {"BART", concatenated(bart_keys(), bart_head_keys(3))},
       .presets = {{"bart-base", "BART base", bart_sized(bart_base(), 50265, 768, 6, 12, 3072)},
                   {"bart-large", "BART large", bart_sized(bart_base(), 50265, 1024, 12, 16, 4096)},
                   {"distilbart-cnn-12-6", "DistilBART, six layers in its decoder", distilbart()}},

@@ -129,9 +129,33 @@ std::vector<ConfigKey> bart_keys() {
       pad_token_key(),
       decoder_start_key(),
       expected_key("tie_word_embeddings", true),
-      expected_key("encoder_layerdrop", 0.0),
-      expected_key("decoder_layerdrop", 0.0),
+      optional_key("encoder_layerdrop", &C::layer_dropout),
+      optional_key("decoder_layerdrop", &C::decoder_layer_dropout),
   };
+}
+
+std::vector<ConfigKey> bart_head_keys(std::int64_t labels) {
+  ConfigKey names = label_keys();
+  names.read = [labels, read = names.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (!reader.has("id2label") && !reader.has("num_labels")) config.num_labels = labels;
+  };
+  names.write = [labels, write = names.write](const C& config, nlohmann::json& json) {
+    write(config, json);
+    if (config.num_labels != labels && !json.contains("id2label")) json["num_labels"] = config.num_labels;
+  };
+  const auto read_end = [](const ConfigReader& reader, C& config) {
+    // A list is of tokens that end a generated text.
+    const bool one = !reader.has("eos_token_id") || reader.at("eos_token_id").is_number();
+    config.eos_token_id = one && !reader.is_null("eos_token_id") ? reader.get_int("eos_token_id", 2) : -1;
+  };
+  const auto write_end = [](const C& config, nlohmann::json& json) {
+    json["eos_token_id"] = nullptr;
+    if (config.eos_token_id >= 0) json["eos_token_id"] = config.eos_token_id;
+  };
+  return {names,
+          {"eos_token_id", read_end, write_end},
+          optional_key("classifier_dropout", &C::classifier_dropout)};
 }
 
 WeightTable bart_weights(const TransformerConfig& config) {
@@ -142,13 +166,22 @@ WeightTable bart_weights(const TransformerConfig& config) {
   add_stack(table, "decoder", config.decoder_layers(), /*is_decoder=*/true);
   table.tied.emplace_back("lm_head.weight", "shared.weight");
   table.prefix = "model.";
-  table.unprefixed = table.of_heads = {"lm_head.", "final_logits_bias"};
+  add_weights_and_biases(table, {{"sentence_dense", {"classification_head.dense"}},
+                                 {"sentence_classifier", {"classification_head.out_proj"}},
+                                 {"span", {"qa_outputs"}}});
+  table.unprefixed =
+      table.of_heads = {"lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."};
   return table;
 }
 
 std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::string& generator) {
   return {{Head::kSeq2SeqLm, generator.empty() ? name + "ForConditionalGeneration" : generator},
           {Head::kBase, name + "Model"}};
+}
+
+std::vector<Family::HeadEntry> bart_classifiers(const std::string& name) {
+  return {{Head::kSequenceClassification, name + "ForSequenceClassification"},
+          {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
 }
 
 std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head) {

@@ -30,23 +30,9 @@ bool has_window(std::int64_t layer) {
 // transformers 5 keeps the two bases in rope_parameters, one object for each type of layer; 4 in
 // rope_theta and rope_local_base_freq.
 void read_ropes(const ConfigReader& reader, C& config) {
-  if (!reader.has("rope_parameters") || !reader.at("rope_parameters").contains("full_attention")) {
-    config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
-    return rope_key().read(reader, config);
-  }
-  const ConfigReader both(reader.at("rope_parameters"), reader.source() + ": rope_parameters");
-  const auto of_type = [&](const char* type, C& part) {
-    nlohmann::json wrapped{{"rope_parameters", both.at(type)}};
-    rope_key().read(ConfigReader(wrapped, both.source() + ": " + type), part);
-  };
-  of_type("full_attention", config);
-  if (!both.has("sliding_attention")) return;
-  C local = config;
-  local.rope_scaling = {};
-  of_type("sliding_attention", local);
-  if (local.rope_scaling.kind != RopeScalingKind::kNone)
-    both.refuse("sliding_attention", "expected a rope_type of default");
-  config.window_rope_theta = local.rope_theta;
+  if (read_ropes_by_layer(reader, config)) return;
+  config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
+  rope_key().read(reader, config);
 }
 
 void write_ropes(const C& config, nlohmann::json& json) {

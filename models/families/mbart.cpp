@@ -26,9 +26,9 @@ Family mbart() {
   return {
       .model_type = "mbart",
       .description = "mBART (Liu et al., 2020): multilingual BART, pre-LN",
-      .heads = bart_heads("MBart"),
+      .heads = concatenated(bart_heads("MBart"), bart_classifiers("MBart")),
       .base = base(),
-      .keys = {"mBART", bart_keys()},
+      .keys = {"mBART", concatenated(bart_keys(), bart_head_keys(2))},
       .presets = {{"mbart-large-cc25", "mBART of 25 languages", large(250027)},
                   {"mbart-large-50", "mBART of 50 languages", large(250054)}},
       .build = build_encoder_decoder,

@@ -18,17 +18,6 @@ C base() {
   return config;
 }
 
-// Positions are counted from it.
-ConfigKey required_pad_token_key() {
-  ConfigKey key = pad_token_key();
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
-    if (config.pad_token_id < 0)
-      reader.refuse("pad_token_id", "expected an id: positions are counted from it");
-  };
-  return key;
-}
-
 // RobertaConfig has two segments where a file does not say that there is one, as all published files do.
 ConfigKey segments_key() {
   const auto read = [](const ConfigReader& reader, C& config) {

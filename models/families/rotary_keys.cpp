@@ -100,6 +100,27 @@ ConfigKey rope_key() {
   return {"rope_theta", read_rope, write_rope, {&C::rope_theta}};
 }
 
+bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config) {
+  const char *key = "rope_parameters", *full = "full_attention", *local = "sliding_attention";
+  if (!reader.has(key) || !reader.at(key).is_object()) return false;
+  const ConfigReader both(reader.at(key), reader.source() + ": " + key);
+  const auto of_type = [&](const char* type, C part) {
+    const nlohmann::json wrapped{{key, both.at(type)}};
+    read_rope(ConfigReader(wrapped, both.source() + ": " + type), part);
+    return part;
+  };
+  if (!both.has(full) && !both.has(local)) return false;
+  if (both.has(full)) config = of_type(full, config);
+  if (!both.has(local)) return true;
+  C part = config;
+  part.rope_theta = config.window_rope_theta;
+  part.rope_scaling = {};
+  part = of_type(local, part);
+  if (part.rope_scaling.kind != RopeScalingKind::kNone) both.refuse(local, "expected a rope_type of default");
+  config.window_rope_theta = part.rope_theta;
+  return true;
+}
+
 ConfigKey partial_rotary_key(const std::string& name, double absent) {
   const auto read = [name, absent](const ConfigReader& reader, C& config) {
     double share = reader.get_double(name.c_str(), absent);

@@ -17,6 +17,10 @@ ConfigKey rope_key();
 /// The same for families whose heads rotate whole: another partial_rotary_factor than 1 is refused.
 std::vector<ConfigKey> rope_keys();
 
+/// Reads rope_parameters with an object for each type of layer, full_attention and sliding_attention, as
+/// transformers 5 writes them. False, and nothing read, if they are not there. The second has no scaling.
+bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config);
+
 /// The share of a head's dimensions that rotate, at the top under `name` or as partial_rotary_factor inside
 /// `rope_parameters`; `absent` without either.
 ConfigKey partial_rotary_key(const std::string& name, double absent);

@@ -41,6 +41,16 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
   return {.name = "layer_types", .read = read, .write = write, .by_layer = true};
 }
 
+ConfigKey required_pad_token_key() {
+  ConfigKey key = pad_token_key();
+  key.read = [read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (config.pad_token_id < 0)
+      reader.refuse("pad_token_id", "expected an id: positions are counted from it");
+  };
+  return key;
+}
+
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name) {
   return {{Head::kCausalLm, name + "ForCausalLM"},
           {Head::kBase, name + "Model"},

@@ -39,6 +39,9 @@ void add_decoder_heads(WeightTable& table, const TransformerConfig& config, cons
 /// Whether each of `count` layers has what `has` tells of the layer.
 std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has);
 
+/// pad_token_id, which must be an id: positions are counted from it.
+ConfigKey required_pad_token_key();
+
 /// NAMEForCausalLM, NAMEModel and NAMEForSequenceClassification.
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name);
 

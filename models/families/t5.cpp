@@ -2,7 +2,7 @@
 // before the sublayers, relative positions as a learned bias of the scores (one table a stack), no biases
 // elsewhere, and unscaled attention, whose factor is in the initial weights. Version 1.1 has a gated
 // feed-forward and an output projection of its own, whose input is not scaled. mT5 (Xue et al., 2021) is
-// version 1.1 in 101 languages.
+// version 1.1 in 101 languages; UMT5 (Chung et al., 2023) has a table of positions in each layer.
 
 #include <optional>
 
@@ -174,15 +174,16 @@ std::vector<WeightName> feed_forward(const std::string& ours, const std::string&
 }
 // clang-format on
 
-// The first block of a stack holds the positions of all.
+// The first block of a stack holds the positions of all, unless each has its own.
 void add_stack(const std::string& ours, const std::string& theirs, const C& config, WeightTable& table) {
   const std::string block = ours + "blocks.{}.", their_block = theirs + "block.{}.";
   std::vector<WeightName> names = self_attention(block, their_block);
   if (config.cross_attention) names = concatenated(names, cross_attention(block, their_block));
   const std::string last = their_block + (config.cross_attention ? "layer.2." : "layer.1.");
   names = concatenated(names, feed_forward(block, last, is_gated(config.activation)));
-  table.names.push_back({ours + "position_bias.weight",
-                         {theirs + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"}});
+  const std::string attention = "layer.0.SelfAttention.relative_attention_bias.weight";
+  table.names.push_back({ours + "position_bias.weight", {theirs + "block.0." + attention}});
+  names.push_back({block + "attention.position_bias.weight", {their_block + attention}});
   table.names = concatenated(table.names, expand_layers(names, config.num_layers));
   table.names.push_back({ours + "final_norm.weight", {theirs + "final_layer_norm.weight"}});
 }
@@ -254,6 +255,21 @@ C mt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::i
   return config;
 }
 
+C umt5_base() {
+  C config = mt5_base();
+  config.bucket_tables = BucketTables::kPerLayer;
+  config.logits_scale = 0.0;  // of transformers 5, whatever tie_word_embeddings says
+  return config;
+}
+
+C umt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = mt5_sized(hidden, layers, heads, inner);
+  config.vocab_size = 256384;
+  config.bucket_tables = BucketTables::kPerLayer;
+  config.logits_scale = 0.0;
+  return config;
+}
+
 C tiny() {
   C config = v1_1(sized(128, 3, 4, 256));
   config.head_dim = 32;
@@ -299,6 +315,24 @@ Family mt5() {
       .presets = {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
                   {"mt5-base", "mT5 base", mt5_sized(768, 12, 12, 2048)},
                   {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}},
+      .build = build,
+      .weight_table = weights,
+      .complete_config = complete_config,
+  };
+}
+
+Family umt5() {
+  return {
+      .model_type = "umt5",
+      .description = "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
+      .heads = {{Head::kSeq2SeqLm, "UMT5ForConditionalGeneration"},
+                {Head::kBase, "UMT5Model"},
+                {Head::kBase, "UMT5EncoderModel"}},
+      .base = umt5_base(),
+      .keys = keys("UMT5", optional_key("tie_word_embeddings", &C::tie_word_embeddings)),
+      .presets = {{"umt5-small", "UMT5 small", umt5_sized(512, 8, 6, 1024)},
+                  {"umt5-base", "UMT5 base", umt5_sized(768, 12, 12, 2048)},
+                  {"umt5-xxl", "UMT5 xxl", umt5_sized(4096, 24, 64, 10240)}},
       .build = build,
       .weight_table = weights,
       .complete_config = complete_config,

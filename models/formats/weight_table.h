@@ -14,6 +14,9 @@ enum class WeightLayout {
   /// Queries, keys and values of each key/value head together (GPT-NeoX, BLOOM, Falcon): `groups` groups,
   /// each with its share of our `rows`.
   kByHead,
+  /// Rotary positions turn neighbours (x[2i], x[2i + 1]) of a head where ours turn (x[i], x[i + P]): queries
+  /// and keys, the first two names, have their heads' rows in that order (GPT-J).
+  kRotaryPairs,
 };
 
 /// One line of a family's table: our parameter and the checkpoint tensors that hold it. "{}" stands for the
@@ -24,7 +27,8 @@ struct WeightName {
   WeightLayout layout = WeightLayout::kSame;
   /// Rows of each of several names; empty: all have the same number.
   std::vector<std::int64_t> rows = {};
-  std::int64_t groups = 0;  // of kByHead
+  std::int64_t groups = 0;  // of kByHead; of kRotaryPairs: number of heads
+  std::int64_t pairs = 0;   // P of kRotaryPairs
   bool optional = false;    // a file may lack it: the model then keeps its own numbers
 };
 

@@ -46,15 +46,23 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
     run.kernels.append(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
   }
   const bool causal = config_.shape == Shape::kDecoder;
+  // An encoder's window reaches as far to both sides.
+  const std::size_t reach = window ? size(config_.sliding_window) / 2 : 0;
+  const bool both_sides = window && !causal;
   kernels::Attention attention{.type = options_.cache,
                                .cache = cache,
                                .head_dim = head_dim,
                                .queries = queries,
                                .query_row = row,
                                .query_count = rows.count,
-                               .visible = causal ? rows.past + 1 : rows.count,
-                               .growth = causal ? std::size_t{1} : 0,
-                               .window = window && causal ? size(config_.sliding_window) : 0,
+                               .visible = causal       ? rows.past + 1
+                                          : both_sides ? reach + 1
+                                                       : rows.count,
+                               .growth = causal || both_sides ? std::size_t{1} : 0,
+                               .window = both_sides ? 2 * reach + 1
+                                         : window   ? size(config_.sliding_window)
+                                                    : 0,
+                               .limit = causal ? 0 : rows.count,
                                .scale = static_cast<float>(config_.score_scale()),
                                .softcap = static_cast<float>(config_.attention_softcap),
                                .result_row = heads * head_dim,
@@ -63,7 +71,9 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
       run.workspace.attended.as<float>() + rows.first_row * attention.result_row + head * group * head_dim;
   const std::size_t distances = 2 * positions_ - 1;
   const auto bias_of = [&](std::size_t query_head) {
-    return bias_.empty() ? nullptr : bias_.data() + query_head * distances + positions_ - 1 - rows.past;
+    return biases_.empty()
+               ? nullptr
+               : biases_[layer % biases_.size()].data() + query_head * distances + positions_ - 1 - rows.past;
   };
   if (rows.count == 1) {  // the heads of a group are the queries
     attention.query_row = attention.result_row = head_dim;

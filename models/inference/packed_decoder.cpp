@@ -83,7 +83,7 @@ bool can_pack(const Model& model) {
   using inference::PackedStack;
   const ModelParts parts = model.parts();
   if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
-  if (!inference::PackedEmbeddings::supports(*parts.embeddings, model.config())) return false;
+  if (!inference::PackedEmbeddings::supports(*parts.embeddings)) return false;
   return PackedStack::supports(*parts.decoder) && (!parts.encoder || PackedStack::supports(*parts.encoder));
 }
 

@@ -38,15 +38,15 @@ at::Tensor rows_of(const at::Tensor& table) {
 
 PackedEmbeddings::PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config)
     : token_(rows_of(embeddings.token->weight)),
-      position_offset_(config.position_offset),
+      first_position_(config.first_position()),
+      skipped_id_(config.position_count == PositionCount::kNotPadding ? config.pad_token_id : -1),
       scale_(static_cast<float>(config.token_scale())) {
   if (config.has_position_table()) position_ = rows_of(embeddings.position_table());
   if (embeddings.norm) norm_ = embeddings.norm.ptr();
 }
 
-bool PackedEmbeddings::supports(const EmbeddingsImpl& embeddings, const TransformerConfig& config) {
-  return !embeddings.token_type && !embeddings.projection &&
-         config.position_count != PositionCount::kNotPadding;
+bool PackedEmbeddings::supports(const EmbeddingsImpl& embeddings) {
+  return !embeddings.token_type && !embeddings.projection;
 }
 
 void PackedEmbeddings::embed(std::int64_t id, std::size_t position, float* x) const {
@@ -58,9 +58,9 @@ void PackedEmbeddings::embed(std::int64_t id, std::size_t position, float* x) co
     for (std::int64_t i = 0; i < width; ++i) x[i] *= scale_;
   }
   if (position_.defined()) {
-    const std::int64_t row = position_offset_ + static_cast<std::int64_t>(position);
+    const std::int64_t row = id == skipped_id_ ? id : first_position_ + static_cast<std::int64_t>(position);
     TORCH_CHECK(row < position_.size(0), "position ", position, " is outside the model's ",
-                position_.size(0) - position_offset_, " positions");
+                position_.size(0) - first_position_, " positions");
     read_row<true>(position_, row, x);
   }
   if (!norm_) return;

@@ -14,8 +14,13 @@ class PackedEmbeddings {
  public:
   PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config);
 
-  /// False for segments, a projection and positions that leave padding out.
-  static bool supports(const EmbeddingsImpl& embeddings, const TransformerConfig& config);
+  /// False for segments and a projection.
+  static bool supports(const EmbeddingsImpl& embeddings);
+
+  /// Position of the token after `id`, which has this position.
+  std::size_t next_position(std::int64_t id, std::size_t position) const {
+    return id == skipped_id_ ? position : position + 1;
+  }
 
   /// Writes the embedding [C] of a token at a position to x. Throws c10::Error if either has no row.
   void embed(std::int64_t id, std::size_t position, float* x) const;
@@ -23,7 +28,8 @@ class PackedEmbeddings {
  private:
   at::Tensor token_, position_;     // [V, C]; a row for each position, or undefined
   std::shared_ptr<NormImpl> norm_;  // null: none
-  std::int64_t position_offset_;
+  std::int64_t first_position_;     // row of position 0
+  std::int64_t skipped_id_;  // the padding that positions leave out, whose own position has its row; -1: none
   float scale_;
 };
 

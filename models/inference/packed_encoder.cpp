@@ -41,7 +41,7 @@ class PackedEncoder {
 
  private:
   // Indices of the kept positions among all [B T]. A gap inside a row changes the distances between its
-  // tokens: only learned positions, or none, allow one.
+  // tokens: only learned positions, or none, allow one, and no window.
   std::vector<std::int64_t> kept_places(const at::Tensor& mask, std::int64_t batch,
                                         std::int64_t length) const {
     std::vector<std::int64_t> kept;
@@ -50,7 +50,8 @@ class PackedEncoder {
       if (flags.defined() && !flags.const_data_ptr<bool>()[place]) continue;
       const bool gap = !kept.empty() && kept.back() / length == place / length && kept.back() + 1 != place;
       const PositionKind position = stack_.config().position;
-      TORCH_CHECK(!gap || position == PositionKind::kLearned || position == PositionKind::kNone,
+      const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
+      TORCH_CHECK(!gap || (absolute && stack_.config().sliding_window == 0),
                   "a mask that hides what stands between tokens changes their distances");
       kept.push_back(place);
     }

@@ -28,8 +28,11 @@ void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     pass.sequences.push_back({.first_row = row, .count = sources[i].size(), .slot = i, .source = i});
     memory_lengths_.push_back(sources[i].size());
-    for (std::size_t t = 0; t < sources[i].size(); ++t)
-      model_.encoder_embeddings_->embed(sources[i][t], t, pass.x + row++ * width);
+    std::size_t position = 0;
+    for (const std::int64_t id : sources[i]) {
+      model_.encoder_embeddings_->embed(id, position, pass.x + row++ * width);
+      position = model_.encoder_embeddings_->next_position(id, position);
+    }
   }
   model_.encoder_->run(pass, model_.workspace_);
   memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
@@ -84,9 +87,14 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     pass.x = x_.as<float>();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const SequenceRows& rows = pass.sequences[i];
-      for (std::size_t t = 0; t < rows.count; ++t)
-        model_.embeddings_.embed(tokens[pieces[i].row][pieces[i].first + t], rows.past + t,
-                                 pass.x + (rows.first_row + t) * width);
+      const TokenIds& read = tokens[pieces[i].row];
+      const std::size_t first = pieces[i].first;
+      std::size_t position = rows.past - first;
+      for (std::size_t t = 0; t < first + rows.count; ++t) {
+        if (t >= first)
+          model_.embeddings_.embed(read[t], position, pass.x + (rows.first_row + t - first) * width);
+        position = model_.embeddings_.next_position(read[t], position);
+      }
     }
     model_.stack_->run(pass, model_.workspace_);
     for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -18,6 +18,7 @@ constexpr std::string_view kFeatures[] = {
     "norm_placement = post", "norm_placement = sandwich", "norm_placement = branch_end",
     "sublayer_order = parallel", "sublayer_order = parallel_one_norm", "position = none",
     "position = sinusoidal", "position = t5_buckets", "position = rotary", "position = alibi",
+    "position = learned_and_t5_buckets", "bucket_tables", "first_attention_norm", "residual_scale", "lm_head_bias", "sentence_pooling",
     "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
     "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
     "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
@@ -25,18 +26,12 @@ constexpr std::string_view kFeatures[] = {
 };
 // clang-format on
 
-bool has_relative_bias(const TransformerConfig& config) {
-  return config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
-}
-
 }  // namespace
 
 std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   std::vector<std::string> features = missing_features(config, kFeatures);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
-  if (config.shape == Shape::kEncoder && config.sliding_window > 0)
-    features.push_back("sliding_window = " + std::to_string(config.sliding_window));
   return features;
 }
 
@@ -92,7 +87,11 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
                        block.feed_forward_end_norm);
   }
   final_norm_ = norm_of(stack.final_norm);
-  if (stack.position_bias) position_bias_ = stack.position_bias->weight.detach().to(at::kFloat);
+  const auto keep_table = [&](const Embedding& table) {
+    if (table) position_tables_.push_back(table->weight.detach().to(at::kFloat));
+  };
+  keep_table(stack.position_bias);
+  for (const auto& module : *stack.blocks) keep_table(module->as<BlockImpl>()->attention->position_bias);
 }
 
 CacheShape PackedStack::cache_shape(std::size_t slots, std::size_t capacity) const {
@@ -119,7 +118,7 @@ std::size_t PackedStack::bytes() const {
 void PackedStack::prepare_tables(std::size_t positions) {
   if (positions <= positions_) return;
   const bool rotary = config_.position == PositionKind::kRotary;
-  if (!rotary && !has_relative_bias(config_)) return;
+  if (!rotary && !config_.has_position_bias()) return;
   positions_ = 2 * positions;
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
@@ -133,13 +132,16 @@ void PackedStack::prepare_tables(std::size_t positions) {
   }
   const at::Tensor distances = at::arange(1 - count, count);
   if (config_.position == PositionKind::kAlibi) {
-    bias_ = floats_of(alibi_bias(distances, config_.num_heads));
+    biases_ = {floats_of(alibi_bias(distances, config_.num_heads))};
     return;
   }
   const BucketOptions options{.buckets = config_.relative_buckets,
                               .max_distance = config_.relative_max_distance,
                               .bidirectional = config_.shape == Shape::kEncoder};
-  bias_ = floats_of(at::embedding(position_bias_, t5_buckets(distances, options)).t());
+  const at::Tensor buckets = t5_buckets(distances, options);
+  biases_.clear();
+  for (const at::Tensor& table : position_tables_)
+    biases_.push_back(floats_of(at::embedding(table, buckets).t()));
 }
 
 void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
@@ -154,8 +156,8 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
   const Layer& layer = layers_.front();
-  if (config_.sublayer_order != SublayerOrder::kSequential || !layer.attention_norms.branch_end.empty() ||
-      !layer.feed_forward_norms.branch_end.empty())
+  if (config_.sublayer_order != SublayerOrder::kSequential || config_.residual_scale != 1 ||
+      !layer.attention_norms.branch_end.empty() || !layer.feed_forward_norms.branch_end.empty())
     workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   std::size_t positions = 0;
@@ -193,14 +195,15 @@ void PackedStack::layer(const Run& run, std::size_t index) const {
   const Layer& layer = layers_[index % layers_.size()];
   const bool parallel = config_.sublayer_order != SublayerOrder::kSequential;
   float *x = run.pass.x, *branch = run.workspace.branch.as<float>();
-  float* attended = parallel || !layer.attention_norms.branch_end.empty() ? branch : x;
+  const bool scaled = config_.residual_scale != 1;
+  float* attended = parallel || scaled || !layer.attention_norms.branch_end.empty() ? branch : x;
   attention(run, index, attended);
   if (!parallel) finish(run, layer.attention_norms, attended);
   if (config_.cross_attention) {
     cross_attention(run, index);
     finish(run, layer.cross_norms, x);
   }
-  float* fed = layer.feed_forward_norms.branch_end.empty() ? x : branch;
+  float* fed = scaled || !layer.feed_forward_norms.branch_end.empty() ? branch : x;
   const PackedLinear* next =
       index + 1 < size(config_.num_layers) ? &layers_[(index + 1) % layers_.size()].qkv : nullptr;
   feed_forward(run, layer, fed, next);
@@ -240,7 +243,8 @@ void PackedStack::add_branch(const Run& run, const PackedNorm& norm) const {
   auto* branch = run.workspace.branch.as<float>();
   if (!norm.empty()) normalize(run, branch, width, norm);
   const Team::Part part = run.team.part_of(run.pass.rows);
-  for (std::size_t i = part.first * width; i < part.last * width; ++i) run.pass.x[i] += branch[i];
+  const auto scale = static_cast<float>(config_.residual_scale);
+  for (std::size_t i = part.first * width; i < part.last * width; ++i) run.pass.x[i] += scale * branch[i];
   run.team.wait();
 }
 

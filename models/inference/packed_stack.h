@@ -128,9 +128,10 @@ class PackedStack {
   PackOptions options_;
   std::vector<Layer> layers_;  // one if all layers share it
   PackedNorm final_norm_;
-  at::Tensor position_bias_;   // T5's table
-  Angles angles_[2];           // of layers without and with a window
-  std::vector<float> bias_;    // [H, 2 positions - 1], by key position - query position
+  std::vector<at::Tensor> position_tables_;  // T5's: one, or one of each layer
+  Angles angles_[2];                         // of layers without and with a window
+  std::vector<std::vector<float>>
+      biases_;                 // [H, 2 positions - 1] of each table, by key position - query position
   std::size_t positions_ = 0;  // length of the tables
 };
 

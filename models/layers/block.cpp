@@ -2,9 +2,12 @@
 
 namespace zoo {
 
-BlockImpl::BlockImpl(const TransformerConfig& config)
-    : placement_(config.norm_placement), order_(config.sublayer_order) {
-  attention_norm = register_module("attention_norm", Norm(config));
+BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
+    : placement_(config.norm_placement),
+      order_(config.sublayer_order),
+      residual_scale_(config.residual_scale) {
+  if (layer > 0 || config.first_attention_norm)
+    attention_norm = register_module("attention_norm", Norm(config));
   attention = register_module("attention", SelfAttention(config));
   if (config.cross_attention) {
     cross_attention_norm = register_module("cross_attention_norm", Norm(config));
@@ -34,10 +37,19 @@ at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
       x = x + attention_norm(attention(x, context));
       return x + feed_forward_norm(feed_forward(x));
     default:
-      x = attention(attention_norm->branch(x), context, /*add_to=*/x);
-      if (cross_attention) x = cross_attention(cross_attention_norm->branch(x), cross, /*add_to=*/x);
-      return feed_forward(feed_forward_norm->branch(x), /*add_to=*/x);
+      return pre_norm(std::move(x), context, cross);
   }
+}
+
+at::Tensor BlockImpl::pre_norm(at::Tensor x, const SelfAttentionContext& context,
+                               const CrossAttentionContext& cross) {
+  if (residual_scale_ != 1.0) {
+    x = x + residual_scale_ * attention(attention_norm(x), context);
+    return x + residual_scale_ * feed_forward(feed_forward_norm(x));
+  }
+  x = attention(attention_norm ? attention_norm->branch(x) : x, context, /*add_to=*/x);
+  if (cross_attention) x = cross_attention(cross_attention_norm->branch(x), cross, /*add_to=*/x);
+  return feed_forward(feed_forward_norm->branch(x), /*add_to=*/x);
 }
 
 at::Tensor BlockImpl::parallel(const at::Tensor& x, const SelfAttentionContext& context) {

@@ -11,12 +11,13 @@ namespace zoo {
 /// config.sublayer_order says. x [B, T, C] to [B, T, C].
 class BlockImpl : public torch::nn::Module {
  public:
-  explicit BlockImpl(const TransformerConfig& config);
+  explicit BlockImpl(const TransformerConfig& config, std::int64_t layer = 0);
 
   at::Tensor forward(at::Tensor x, const SelfAttentionContext& context,
                      const CrossAttentionContext& cross = {});
 
-  Norm attention_norm{nullptr}, cross_attention_norm{nullptr};
+  Norm attention_norm{nullptr};  // empty in a first layer without config.first_attention_norm
+  Norm cross_attention_norm{nullptr};
   Norm feed_forward_norm{nullptr};                                   // empty with one norm for both
   Norm attention_end_norm{nullptr}, feed_forward_end_norm{nullptr};  // empty unless kSandwich
   SelfAttention attention{nullptr};
@@ -24,10 +25,12 @@ class BlockImpl : public torch::nn::Module {
   FeedForward feed_forward{nullptr};
 
  private:
+  at::Tensor pre_norm(at::Tensor x, const SelfAttentionContext& context, const CrossAttentionContext& cross);
   at::Tensor parallel(const at::Tensor& x, const SelfAttentionContext& context);
 
   NormPlacement placement_;
   SublayerOrder order_;
+  double residual_scale_;
 };
 TORCH_MODULE(Block);
 

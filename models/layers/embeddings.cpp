@@ -11,14 +11,15 @@ EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config, const Embedding&
     : token(shared), config_(config) {
   const std::int64_t width = config.embedding_width();
   const bool skips_padding = config.position_count == PositionCount::kNotPadding;
-  const std::int64_t rows = config.max_positions + config.position_offset;
+  const std::int64_t rows = config.max_length() + config.first_position();
   if (!token)
     token = register_module(
         "token", Embedding(config.vocab_size, width, config.trains_padding ? -1 : config.pad_token_id));
-  if (config.position == PositionKind::kLearned) {
+  if (config.has_learned_positions()) {
     position = register_module("position", Embedding(rows, width, skips_padding ? config.pad_token_id : -1));
   } else if (config.position == PositionKind::kSinusoidal) {
     sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(rows, width, config.sinusoid_order));
+    if (skips_padding) sinusoids_[config.pad_token_id].zero_();
   }
   if (config.type_vocab_size > 0) {
     token_type = register_module("token_type", Embedding(config.type_vocab_size, width));
@@ -54,13 +55,13 @@ at::Tensor EmbeddingsImpl::positions(const EmbeddingInputs& inputs) const {
   const auto rows = [&](const at::Tensor& ids) {
     return position ? position->forward(ids) : at::embedding(sinusoids_, ids);
   };
-  if (inputs.position_ids.defined()) return rows(inputs.position_ids + config_.position_offset);
+  if (inputs.position_ids.defined()) return rows(inputs.position_ids + config_.first_position());
   if (config_.position_count != PositionCount::kNotPadding) {
-    const std::int64_t first = config_.position_offset + inputs.past;
+    const std::int64_t first = config_.first_position() + inputs.past;
     return position_table().slice(0, first, first + inputs.ids.size(1));
   }
   const at::Tensor kept = inputs.ids.ne(config_.pad_token_id).to(at::kLong);
-  return rows(kept.cumsum(1) * kept + config_.pad_token_id);
+  return rows((kept.cumsum(1) + inputs.past) * kept + config_.pad_token_id);
 }
 
 void EmbeddingsImpl::check(const EmbeddingInputs& inputs) const {

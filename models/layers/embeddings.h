@@ -15,7 +15,7 @@ struct EmbeddingInputs {
 };
 
 /// Embeds ids [B, T] as a stack's input [B, T, C]: config.embedding_scale token[id], plus token_type[segment]
-/// and position[position_offset + p] if the configuration has those tables; then a norm
+/// and position[first_position() + p] if the configuration has those tables; then a norm
 /// (config.embedding_norm: Devlin et al., 2019, section 3), dropout, and for a factorised embedding a
 /// projection from E to C (Lan et al., 2020, section 3.1).
 class EmbeddingsImpl : public torch::nn::Module {
@@ -26,7 +26,7 @@ class EmbeddingsImpl : public torch::nn::Module {
   /// Throws c10::Error for wrong shapes, an id outside its table or a sequence that is too long.
   at::Tensor forward(const EmbeddingInputs& inputs) const;
 
-  /// [position_offset + max_positions, E], learned or sinusoidal; undefined without a table.
+  /// [first_position() + max_length(), E], learned or sinusoidal; undefined without a table.
   at::Tensor position_table() const;
 
   Embedding token{nullptr};

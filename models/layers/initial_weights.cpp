@@ -27,6 +27,12 @@ void draw_by_width(const std::string& name, const at::Tensor& weight, const Tran
     draw(weight.slice(0, queries), config.initializer_range / std::sqrt(width), generator);
 }
 
+// Of tables inside of a stack.
+double table_std(const TransformerConfig& config) {
+  const bool by_width = config.initial_weights == InitialWeights::kByWidth;
+  return config.initializer_range / (by_width ? std::sqrt(static_cast<double>(config.hidden_size)) : 1.0);
+}
+
 void initialize(BlockImpl& block, const TransformerConfig& config, const at::Generator& generator) {
   const double std = config.initializer_range;
   const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config.num_layers));
@@ -34,7 +40,7 @@ void initialize(BlockImpl& block, const TransformerConfig& config, const at::Gen
     const std::string& name = entry.key();
     const auto& part = entry.value();
     if (auto* norm = part->as<NormImpl>()) norm->reset();
-    if (auto* table = part->as<EmbeddingImpl>()) initialize(*table, std, generator);
+    if (auto* table = part->as<EmbeddingImpl>()) initialize(*table, table_std(config), generator);
     auto* linear = part->as<LinearImpl>();
     if (linear == nullptr) continue;
     if (config.initial_weights == InitialWeights::kByWidth) {
@@ -65,9 +71,7 @@ void initialize(torch::nn::Module& module, double std, const at::Generator& gene
 void initialize(TransformerStackImpl& stack, const TransformerConfig& config,
                 const at::Generator& generator) {
   const at::NoGradGuard no_grad;
-  const bool by_width = config.initial_weights == InitialWeights::kByWidth;
-  const double width = by_width ? std::sqrt(static_cast<double>(config.hidden_size)) : 1.0;
-  if (stack.position_bias) initialize(*stack.position_bias, config.initializer_range / width, generator);
+  if (stack.position_bias) initialize(*stack.position_bias, table_std(config), generator);
   for (const auto& block : *stack.blocks) initialize(*block->as<BlockImpl>(), config, generator);
   if (stack.final_norm) stack.final_norm->reset();
 }

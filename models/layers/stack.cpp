@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/rand.h>
 
 #include "models/layers/attention/relative_positions.h"
 #include "models/layers/recompute.h"
@@ -25,43 +26,61 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   check_supported(config);
   blocks = register_module("blocks", torch::nn::ModuleList());
   const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
-  for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config));
+  for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config, i));
   if (config.has_final_norm()) final_norm = register_module("final_norm", Norm(config));
-  if (config.position == PositionKind::kT5Buckets) {
+  if (config.has_t5_buckets() && config.bucket_tables == BucketTables::kOneForAll) {
     position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
   }
 }
 
+namespace {
+
+// [buckets, H] and buckets [T, S] to [1, H, T, S].
+at::Tensor bucket_bias(const Embedding& table, const at::Tensor& buckets) {
+  return table->forward(buckets).permute({2, 0, 1}).unsqueeze(0);
+}
+
+}  // namespace
+
 TransformerStackImpl::Positions TransformerStackImpl::positions(const StackInputs& inputs, std::int64_t past,
                                                                 bool window) const {
-  Positions positions{.mask = self_mask(inputs, past, window ? config_.sliding_window : 0)};
+  const at::Tensor& x = inputs.embeddings;
+  const MaskShape shape{.queries = x.size(1),
+                        .keys = past + x.size(1),
+                        .causal = config_.shape == Shape::kDecoder,
+                        .window = window ? config_.sliding_window : 0};
+  Positions positions{.mask = self_mask(inputs, shape)};
+  if (config_.has_t5_buckets() && !position_bias) positions.buckets = buckets(shape, x.device());
   if (config_.position == PositionKind::kRotary) positions.rotary = rotary_table(inputs, past, window);
   return positions;
 }
 
-AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, std::int64_t past,
-                                              std::int64_t window) const {
+AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, const MaskShape& shape) const {
   const at::Tensor& x = inputs.embeddings;
-  const bool causal = config_.shape == Shape::kDecoder;
   if (config_.attention != AttentionKind::kFull) {
-    AttentionMask mask{.causal = causal};
+    AttentionMask mask{.causal = shape.causal};
     if (inputs.attention_mask.defined()) mask.key_mask = inputs.attention_mask.to(x.device()).ne(0);
     return mask;
   }
-  const MaskShape shape{.queries = x.size(1), .keys = past + x.size(1), .causal = causal, .window = window};
   AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
-  if (config_.position == PositionKind::kT5Buckets) {
-    const at::Tensor buckets = t5_buckets(relative_distances(shape.queries, shape.keys, x.device()),
-                                          {.buckets = config_.relative_buckets,
-                                           .max_distance = config_.relative_max_distance,
-                                           .bidirectional = !causal});
-    return with_bias(std::move(mask), position_bias->forward(buckets).permute({2, 0, 1}).unsqueeze(0));
-  }
+  if (position_bias)
+    return with_bias(std::move(mask), bucket_bias(position_bias, buckets(shape, x.device())));
   if (config_.position == PositionKind::kAlibi) {
     const at::Tensor distances = relative_distances(shape.queries, shape.keys, x.device());
     return with_bias(std::move(mask), alibi_bias(distances, config_.num_heads).to(x.scalar_type()));
   }
   return mask;
+}
+
+at::Tensor TransformerStackImpl::buckets(const MaskShape& shape, const at::Device& device) const {
+  return t5_buckets(relative_distances(shape.queries, shape.keys, device),
+                    {.buckets = config_.relative_buckets,
+                     .max_distance = config_.relative_max_distance,
+                     .bidirectional = !shape.causal});
+}
+
+bool TransformerStackImpl::drops_layer() const {
+  return is_training() && config_.layer_dropout > 0 && at::rand({}).item<double>() < config_.layer_dropout;
 }
 
 RotaryTable TransformerStackImpl::rotary_table(const StackInputs& inputs, std::int64_t past,
@@ -129,10 +148,14 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
+    if (drops_layer()) continue;
     cross.layer = context.layer;
     const bool window = config_.has_window(context.layer);
     if (!known[window]) known[window] = positions(inputs, past, window);
     context.mask = known[window]->mask;
+    if (const at::Tensor& buckets = known[window]->buckets; buckets.defined())
+      context.mask =
+          with_bias(context.mask, bucket_bias(block(context.layer).attention->position_bias, buckets));
     context.rotary = config_.rotates(context.layer) ? &*known[window]->rotary : nullptr;
     if (recomputes) {
       x = run_recomputed(x, context, cross);

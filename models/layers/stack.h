@@ -31,8 +31,9 @@ struct StackOutput {
   std::vector<HeadRecord> heads;             // num_layers, of self-attention
 };
 
-/// num_layers blocks, and a final norm for pre-LN (kPre). In an encoder all positions see one another; in a
-/// decoder a position sees itself and earlier ones, and a memory if config.cross_attention.
+/// num_layers blocks, each left out of a training step with the probability layer_dropout, and a final norm
+/// for pre-LN (kPre). In an encoder all positions see one another; in a decoder a position sees itself and
+/// earlier ones, and a memory if config.cross_attention.
 class TransformerStackImpl : public torch::nn::Module {
  public:
   /// Throws c10::Error if the configuration is invalid or asks for something that the stack lacks.
@@ -50,17 +51,20 @@ class TransformerStackImpl : public torch::nn::Module {
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
-  Embedding position_bias{nullptr};  // [buckets, H], T5's position bias, shared by all blocks
+  Embedding position_bias{nullptr};  // [buckets, H], T5's position bias that all blocks share, or empty
 
  private:
   /// The part of self-attention's inputs that depends on positions: one for the layers with a window, one for
   /// the others.
   struct Positions {
-    AttentionMask mask;  // with the bias of relative positions
+    AttentionMask mask;  // with the bias of relative positions that all layers share
+    at::Tensor buckets;  // [T, S], of BucketTables::kPerLayer
     std::optional<RotaryTable> rotary;
   };
   Positions positions(const StackInputs& inputs, std::int64_t past, bool window) const;
-  AttentionMask self_mask(const StackInputs& inputs, std::int64_t past, std::int64_t window) const;
+  AttentionMask self_mask(const StackInputs& inputs, const MaskShape& shape) const;
+  at::Tensor buckets(const MaskShape& shape, const at::Device& device) const;
+  bool drops_layer() const;
   RotaryTable rotary_table(const StackInputs& inputs, std::int64_t past, bool window) const;
   void check_memory(const StackInputs& inputs) const;
   at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,

@@ -98,7 +98,7 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
         "positions, got ",
         scaling.low_frequency_factor, ", ", scaling.high_frequency_factor, " and ",
         scaling.original_max_positions);
-  } else if (c.position == PositionKind::kT5Buckets) {
+  } else if (c.has_t5_buckets()) {
     faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
                  "relative_buckets must be at least 4, got ", c.relative_buckets);
     // Half of a direction's buckets hold one distance each; the others share the distances up to the largest.
@@ -132,6 +132,14 @@ void check_block(const TransformerConfig& c, Faults& faults) {
   faults.check(c.sublayer_order == SublayerOrder::kSequential ||
                    (c.norm_placement == NormPlacement::kPre && c.shape != Shape::kEncoderDecoder),
                "parallel sublayers have their norms before them, and no cross-attention");
+  faults.check(c.residual_scale == 1 ||
+                   (c.norm_placement == NormPlacement::kPre && c.shape != Shape::kEncoderDecoder &&
+                    c.sublayer_order == SublayerOrder::kSequential),
+               "residual_scale is one of layers with norms before their sublayers, without cross-attention");
+  faults.check(
+      c.first_attention_norm || (c.norm_placement == NormPlacement::kPre && c.sharing == Sharing::kNone &&
+                                 c.residual_scale == 1 && c.sublayer_order == SublayerOrder::kSequential),
+      "a first layer without attention norm is one of layers with norms before their sublayers");
   faults.check(c.position_offset >= 0 && c.position_offset < kLargestSize,
                "position_offset must not be negative, got ", c.position_offset);
 }
@@ -141,8 +149,7 @@ void check_attention(const TransformerConfig& c, Faults& faults) {
   const std::string_view kind = name_of(c.attention);
   faults.check(c.sliding_window == 0 && c.attention_softcap == 0 && c.query_key_norm == QueryKeyNorm::kNone,
                kind, " attention has no sliding_window, attention_softcap or query_key_norm");
-  const bool biased = c.position == PositionKind::kShaw || c.position == PositionKind::kT5Buckets ||
-                      c.position == PositionKind::kAlibi;
+  const bool biased = c.position == PositionKind::kShaw || c.has_position_bias();
   faults.check(!biased, kind, " attention cannot have ", name_of(c.position),
                " positions, which say something of every pair");
   switch (c.attention) {
@@ -172,12 +179,15 @@ void check_rates(const TransformerConfig& c, Faults& faults) {
   rate("embedding_dropout", c.embedding_dropout);
   rate("activation_dropout", c.activation_dropout);
   rate("final_dropout", c.final_dropout);
+  rate("layer_dropout", c.layer_dropout);
+  rate("decoder_layer_dropout", c.decoder_layer_dropout);
   rate("classifier_dropout", c.classifier_dropout);
   rate("token_dropout", c.token_dropout);
   rate("answer_dropout", c.answer_dropout);
   faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
   faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
   faults.check(c.embedding_scale >= 0, "embedding_scale must not be negative, got ", c.embedding_scale);
+  faults.check(c.residual_scale > 0, "residual_scale must be positive, got ", c.residual_scale);
   faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
   faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
@@ -188,6 +198,7 @@ TransformerConfig TransformerConfig::encoder_part() const {
   TransformerConfig part = *this;
   part.shape = Shape::kEncoder;
   part.num_decoder_layers = 0;
+  part.decoder_layer_dropout = 0;
   part.cross_attention = false;
   return part;
 }
@@ -197,6 +208,8 @@ TransformerConfig TransformerConfig::decoder_part() const {
   part.shape = Shape::kDecoder;
   part.num_layers = decoder_layers();
   part.num_decoder_layers = 0;
+  part.layer_dropout = decoder_layer_dropout;
+  part.decoder_layer_dropout = 0;
   part.cross_attention = true;
   return part;
 }
@@ -286,16 +299,18 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
   // Names every member: a new field does not compile until it is added here and below.
   const auto& [shape, vocab_size, hidden_size, num_layers, num_decoder_layers, num_heads, num_kv_heads,
                head_dim, intermediate_size, max_positions, type_vocab_size, embedding_size, num_labels,
-               pad_token_id, label_names, problem_type, trains_padding, decoder_start_token_id,
-               shifted_labels, norm, norm_placement, sublayer_order, layer_norm_eps, position, position_count,
-               position_offset, sinusoid_order, rope_theta, rope_scaling, rotary_dim, window_rope_theta,
-               rotary_layers, relative_buckets, relative_max_distance, activation, attention,
-               attention_window, attention_projection, sliding_window, window_layers, query_key_norm,
-               attention_scale, attention_softcap, cross_attention, sharing, tie_word_embeddings,
-               embedding_scale, logits_scale, logits_softcap, output_bias, qkv_bias, attention_output_bias,
-               feed_forward_bias, norm_bias, embedding_norm, embedding_dropout, attention_dropout,
-               activation_dropout, dropout, final_dropout, classifier_dropout, token_dropout, answer_dropout,
-               initializer_range, initial_weights] = resolved;
+               pad_token_id, eos_token_id, label_names, problem_type, sentence_pooling, trains_padding,
+               decoder_start_token_id, shifted_labels, norm, norm_placement, first_attention_norm,
+               sublayer_order, layer_norm_eps, position, position_count, position_offset, sinusoid_order,
+               rope_theta, rope_scaling, rotary_dim, window_rope_theta, rotary_layers, relative_buckets,
+               relative_max_distance, bucket_tables, activation, attention, attention_window,
+               attention_projection, sliding_window, window_layers, query_key_norm, attention_scale,
+               attention_softcap, cross_attention, sharing, tie_word_embeddings, embedding_scale,
+               residual_scale, logits_scale, logits_softcap, output_bias, lm_head_bias, qkv_bias,
+               attention_output_bias, feed_forward_bias, norm_bias, embedding_norm, embedding_dropout,
+               attention_dropout, activation_dropout, dropout, final_dropout, layer_dropout,
+               decoder_layer_dropout, classifier_dropout, token_dropout, answer_dropout, initializer_range,
+               initial_weights] = resolved;
   return {
       {"shape", text_of(named(shape, {"encoder", "decoder", "encoder-decoder"}))},
       {"vocab_size", text_of(vocab_size)},
@@ -311,20 +326,23 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"embedding_size", text_of(embedding_size)},
       {"num_labels", text_of(num_labels)},
       {"pad_token_id", text_of(pad_token_id)},
+      {"eos_token_id", text_of(eos_token_id)},
       {"label_names", text_of(label_names)},
       {"problem_type",
        text_of(named(problem_type, {"by_labels", "regression", "single_label", "multi_label"}))},
+      {"sentence_pooling", text_of(named(sentence_pooling, {"first", "mean"}))},
       {"trains_padding", text_of(trains_padding)},
       {"decoder_start_token_id", text_of(decoder_start_token_id)},
       {"shifted_labels", text_of(named(shifted_labels, {"start_token", "last_label"}))},
       {"norm", text_of(name_of(norm))},
       {"norm_placement", text_of(named(norm_placement, {"pre", "post", "sandwich", "branch_end"}))},
+      {"first_attention_norm", text_of(first_attention_norm)},
       {"sublayer_order", text_of(named(sublayer_order, {"sequential", "parallel", "parallel_one_norm"}))},
       {"layer_norm_eps", text_of(layer_norm_eps)},
       {"position", text_of(name_of(position))},
       {"position_count", text_of(named(position_count, {"all", "not_padding", "not_masked"}))},
       {"position_offset", text_of(position_offset)},
-      {"sinusoid_order", text_of(named(sinusoid_order, {"interleaved", "halves"}))},
+      {"sinusoid_order", text_of(named(sinusoid_order, {"interleaved", "halves", "fairseq"}))},
       {"rope_theta", text_of(rope_theta)},
       {"rope_scaling", text_of(rope_scaling)},
       {"rotary_dim", text_of(rotary_dim)},
@@ -332,6 +350,7 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"rotary_layers", text_of(rotary_layers)},
       {"relative_buckets", text_of(relative_buckets)},
       {"relative_max_distance", text_of(relative_max_distance)},
+      {"bucket_tables", text_of(named(bucket_tables, {"one_for_all", "per_layer"}))},
       {"activation", text_of(name_of(activation))},
       {"attention", text_of(name_of(attention))},
       {"attention_window", text_of(attention_window)},
@@ -345,9 +364,11 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"sharing", text_of(named(sharing, {"none", "all_layers"}))},
       {"tie_word_embeddings", text_of(tie_word_embeddings)},
       {"embedding_scale", text_of(embedding_scale)},
+      {"residual_scale", text_of(residual_scale)},
       {"logits_scale", text_of(logits_scale)},
       {"logits_softcap", text_of(logits_softcap)},
       {"output_bias", text_of(output_bias)},
+      {"lm_head_bias", text_of(lm_head_bias)},
       {"qkv_bias", text_of(qkv_bias)},
       {"attention_output_bias", text_of(attention_output_bias)},
       {"feed_forward_bias", text_of(feed_forward_bias)},
@@ -358,6 +379,8 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"activation_dropout", text_of(activation_dropout)},
       {"dropout", text_of(dropout)},
       {"final_dropout", text_of(final_dropout)},
+      {"layer_dropout", text_of(layer_dropout)},
+      {"decoder_layer_dropout", text_of(decoder_layer_dropout)},
       {"classifier_dropout", text_of(classifier_dropout)},
       {"token_dropout", text_of(token_dropout)},
       {"answer_dropout", text_of(answer_dropout)},
@@ -367,7 +390,8 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
 }
 
 std::string_view name_of(PositionKind position) {
-  return named(position, {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi"});
+  return named(position, {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi",
+                          "learned_and_t5_buckets"});
 }
 
 std::string_view name_of(NormKind norm) {

@@ -31,7 +31,21 @@ enum class QueryKeyNorm { kNone, kPerHead, kWhole };
 
 /// kSinusoidal: Vaswani et al. (2017). kLearned: a table. kShaw: Shaw et al. (2018). kT5Buckets: Raffel et
 /// al. (2020). kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
-enum class PositionKind { kNone, kSinusoidal, kLearned, kShaw, kT5Buckets, kRotary, kAlibi };
+/// kLearnedAndT5Buckets: a table beside T5's buckets (MPNet: Song et al., 2020).
+enum class PositionKind {
+  kNone,
+  kSinusoidal,
+  kLearned,
+  kShaw,
+  kT5Buckets,
+  kRotary,
+  kAlibi,
+  kLearnedAndT5Buckets
+};
+
+/// Tables of T5's position bias. kOneForAll: the layers of a stack share one (T5). kPerLayer: each layer has
+/// its own (UMT5: Chung et al., 2023).
+enum class BucketTables { kOneForAll, kPerLayer };
 
 /// Scaling of rotary frequencies for contexts longer than in training. kLinear divides all frequencies by the
 /// factor (Chen et al., 2023). kLlama3 divides only the low ones, with a smooth transition (Dubey et al.,
@@ -74,11 +88,16 @@ enum class PositionCount { kAll, kNotPadding, kNotMasked };
 
 /// Order of a sinusoidal table's columns. kInterleaved: sine and cosine of each frequency side by side
 /// (Vaswani et al., 2017). kHalves: all sines, then all cosines (Marian: Junczys-Dowmunt et al., 2018).
-enum class SinusoidOrder { kInterleaved, kHalves };
+/// kFairseq: the same, with frequencies whose last is 1 / 10000 (fairseq: Ott et al., 2019).
+enum class SinusoidOrder { kInterleaved, kHalves, kFairseq };
 
 /// First token of a decoder whose ids are the labels shifted right. kStartToken: decoder_start_token_id.
 /// kLastLabel: each row's last label that is not padding, a language's id (mBART: Liu et al., 2020).
 enum class ShiftedLabels { kStartToken, kLastLabel };
+
+/// Hidden states from which an encoder's classifier reads a sequence. kFirst: that of its first token. kMean:
+/// the mean of those that the attention mask keeps.
+enum class SentencePooling { kFirst, kMean };
 
 /// Type of a sequence classifier's labels; it selects the loss. kByLabels: one label means regression,
 /// integers mean classes, rows of numbers mean multi-label.
@@ -101,19 +120,23 @@ struct TransformerConfig {
   std::int64_t embedding_size = 0;       // E of a factorised embedding (ALBERT); 0: hidden_size
   std::int64_t num_labels = 2;           // of classification heads
   std::int64_t pad_token_id = -1;        // -1: none
+  std::int64_t eos_token_id = -1;        // whose last one an encoder-decoder's classifier reads; -1: none
   std::vector<std::string> label_names;  // num_labels names, or empty
   ProblemType problem_type = ProblemType::kByLabels;
+  SentencePooling sentence_pooling = SentencePooling::kFirst;
   bool trains_padding = true;                // trains the embedding of pad_token_id
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder's decoder; -1: none
   ShiftedLabels shifted_labels = ShiftedLabels::kStartToken;
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
+  bool first_attention_norm =
+      true;  // false: the first layer's attention reads its input as it is (ModernBERT)
   SublayerOrder sublayer_order = SublayerOrder::kSequential;
   double layer_norm_eps = 1e-5;
   PositionKind position = PositionKind::kLearned;
   PositionCount position_count = PositionCount::kAll;
-  std::int64_t position_offset = 0;  // unused rows before the first position of a learned table
+  std::int64_t position_offset = 0;  // unused rows before the first position of a table
   SinusoidOrder sinusoid_order = SinusoidOrder::kInterleaved;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
@@ -122,6 +145,7 @@ struct TransformerConfig {
   std::vector<bool> rotary_layers;  // whether each layer rotates (NoPE: Kazemnejad et al., 2023); empty: all
   std::int64_t relative_buckets = 32;        // of T5's position bias
   std::int64_t relative_max_distance = 128;  // T5: from it on, one bucket; Shaw: distances are clipped to it
+  BucketTables bucket_tables = BucketTables::kOneForAll;
   Activation activation = Activation::kGeluTanh;
   AttentionKind attention = AttentionKind::kFull;
   std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
@@ -138,9 +162,11 @@ struct TransformerConfig {
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
   double embedding_scale = 1.0;  // factor of the token embedding; 0: sqrt(C)
+  double residual_scale = 1.0;   // factor of a sublayer's output before the residual sum (Granite)
   double logits_scale = 1.0;  // factor of the hidden state before the output projection; 0: 1 / sqrt(C) (T5)
   double logits_softcap = 0.0;  // c of logits c tanh(l / c); 0: none
   bool output_bias = false;     // a buffer beside the output projection, a bias of the logits (BART)
+  bool lm_head_bias = false;    // a decoder's untied output projection has a bias (GPT-J)
 
   bool qkv_bias = true;               // of the query, key and value projections
   bool attention_output_bias = true;  // of the attention output projection
@@ -149,13 +175,15 @@ struct TransformerConfig {
   bool embedding_norm = false;        // normalises the sum of embeddings (BERT)
 
   double embedding_dropout = 0.0;
-  double attention_dropout = 0.0;   // on the attention weights
-  double activation_dropout = 0.0;  // inside the feed-forward network
-  double dropout = 0.0;             // on a sublayer's output, before the residual sum
-  double final_dropout = 0.0;       // after the final norm
-  double classifier_dropout = 0.0;  // before the projection of a sequence classification head
-  double token_dropout = 0.0;       // the same for token classification
-  double answer_dropout = 0.0;      // the same for question answering
+  double attention_dropout = 0.0;      // on the attention weights
+  double activation_dropout = 0.0;     // inside the feed-forward network
+  double dropout = 0.0;                // on a sublayer's output, before the residual sum
+  double final_dropout = 0.0;          // after the final norm
+  double layer_dropout = 0.0;          // probability of leaving a layer out (LayerDrop: Fan et al., 2020)
+  double decoder_layer_dropout = 0.0;  // the same in an encoder-decoder's decoder
+  double classifier_dropout = 0.0;     // before the projection of a sequence classification head
+  double token_dropout = 0.0;          // the same for token classification
+  double answer_dropout = 0.0;         // the same for question answering
   double initializer_range = 0.02;
   InitialWeights initial_weights = InitialWeights::kScaledResiduals;
 
@@ -175,9 +203,15 @@ struct TransformerConfig {
     return embedding_scale != 0 ? embedding_scale : std::sqrt(static_cast<double>(hidden_size));
   }
   /// True if positions come from a table, which limits sequences to max_length() tokens.
-  bool has_position_table() const {
-    return position == PositionKind::kLearned || position == PositionKind::kSinusoidal;
+  bool has_position_table() const { return has_learned_positions() || position == PositionKind::kSinusoidal; }
+  bool has_learned_positions() const {
+    return position == PositionKind::kLearned || position == PositionKind::kLearnedAndT5Buckets;
   }
+  bool has_t5_buckets() const {
+    return position == PositionKind::kT5Buckets || position == PositionKind::kLearnedAndT5Buckets;
+  }
+  /// True if the scores get a bias for each pair of positions.
+  bool has_position_bias() const { return has_t5_buckets() || position == PositionKind::kAlibi; }
 
   bool has_window(std::int64_t layer) const {
     return sliding_window > 0 && (window_layers.empty() || window_layers[static_cast<std::size_t>(layer)]);
@@ -196,9 +230,14 @@ struct TransformerConfig {
   TransformerConfig encoder_part() const;
   TransformerConfig decoder_part() const;
 
-  /// Maximum sequence length. RoBERTa does not use the first pad_token_id + 1 positions.
+  /// Row of position 0 in a table of positions.
+  std::int64_t first_position() const {
+    return position_count == PositionCount::kNotPadding ? pad_token_id + 1 : position_offset;
+  }
+  /// Maximum sequence length. RoBERTa's max_positions counts the rows before its first position too.
   std::int64_t max_length() const {
-    return position_count == PositionCount::kNotPadding ? max_positions - pad_token_id - 1 : max_positions;
+    const bool counts_rows = position_count == PositionCount::kNotPadding && has_learned_positions();
+    return counts_rows ? max_positions - first_position() : max_positions;
   }
   /// Width E of the embedding tables.
   std::int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }

@@ -119,6 +119,8 @@ ScriptPart self_attention_part(const SelfAttentionImpl& attention, const Transfo
     part.children.push_back({"query_norm", norm_part(*attention.query_norm, config)});
     part.children.push_back({"key_norm", norm_part(*attention.key_norm, config)});
   }
+  if (attention.position_bias)
+    part.children.push_back({"position_bias", embedding_part(*attention.position_bias)});
   part.source = with_heads(kSelfAttention, config);
   return part;
 }

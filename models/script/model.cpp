@@ -43,13 +43,13 @@ constexpr std::string_view kAllPositions = "x = x + torch.slice($table, 0, past 
 
 constexpr std::string_view kGivenPositions =
     R"(if position_ids is not None:
-        x = x + self.position.forward(position_ids + $offset)
+        x = x + torch.embedding($table, position_ids + $offset)
     else:
         $all)";
 
 constexpr std::string_view kPositionsAfterPadding =
     R"(kept = torch.ne(ids, $pad).to($long)
-    x = x + self.position.forward(torch.cumsum(kept, 1) * kept + $pad))";
+    x = x + torch.embedding($table, (torch.cumsum(kept, 1) + past) * kept + $pad))";
 
 // kGiven: the token table is an argument of forward().
 enum class TokenTable { kOwn, kGiven };
@@ -69,19 +69,20 @@ ScriptPart embeddings_part(const EmbeddingsImpl& embeddings, const TransformerCo
     } else {
       part.buffers.emplace_back("sinusoids", embeddings.position_table());
     }
-    const std::string offset = std::to_string(config.position_offset);
-    const std::string all = fill(
-        kAllPositions, {{"table", learned ? "self.position.weight" : "self.sinusoids"}, {"offset", offset}});
+    const std::string offset = std::to_string(config.first_position());
+    const std::string table_of_positions = learned ? "self.position.weight" : "self.sinusoids";
+    const std::string all = fill(kAllPositions, {{"table", table_of_positions}, {"offset", offset}});
     switch (config.position_count) {
       case PositionCount::kAll:
         positions = all;
         break;
       case PositionCount::kNotPadding:
-        positions =
-            fill(kPositionsAfterPadding, {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
+        positions = fill(kPositionsAfterPadding, {{"table", table_of_positions},
+                                                  {"pad", std::to_string(config.pad_token_id)},
+                                                  {"long", kLongCode}});
         break;
       case PositionCount::kNotMasked:
-        positions = fill(kGivenPositions, {{"offset", offset}, {"all", all}});
+        positions = fill(kGivenPositions, {{"table", table_of_positions}, {"offset", offset}, {"all", all}});
         break;
     }
   }
@@ -112,8 +113,17 @@ constexpr std::string_view kSelectLast = R"($last
     index = last.unsqueeze(1).unsqueeze(2).expand([-1, 1, x.size(2)])
     x = torch.gather(x, 1, index).squeeze(1))";
 
+constexpr std::string_view kMeanOfKept =
+    R"(if attention_mask is not None:
+        kept = torch.ne(attention_mask.to(x.device), 0).unsqueeze(-1)
+        x = torch.masked_fill(x, torch.logical_not(kept), 0.0)
+        x = torch.sum(x, 1) / torch.clamp(torch.sum(kept, 1), 1)
+    else:
+        x = torch.mean(x, [1]))";
+
 std::string select_source(HeadParts::Tokens tokens, const TransformerConfig& config) {
   if (tokens == HeadParts::Tokens::kAll) return "pass";
+  if (tokens == HeadParts::Tokens::kMean) return std::string(kMeanOfKept);
   if (tokens == HeadParts::Tokens::kFirst) return "x = torch.select(x, 1, 0)";
   const std::string last = fill(config.pad_token_id >= 0 ? kLastToken : kOnlyRow,
                                 {{"pad", std::to_string(config.pad_token_id)}, {"long", kLongCode}});
@@ -143,6 +153,7 @@ std::string add_steps(ScriptPart& part, const HeadParts& head, const std::string
     part.children.push_back({name + "output", linear_part(head.weight, head.bias)});
     step("x = self." + name + "output.forward(x)");
   }
+  if (head.is_flag) step("x = torch.squeeze(x, -1)");
   if (head.softcap > 0) step("x = torch.tanh(x / " + literal(head.softcap) + ") * " + literal(head.softcap));
   return text;
 }
@@ -265,7 +276,8 @@ constexpr std::string_view kFeatures[] = {
     "norm = rms_norm_plus_one", "norm_placement = post", "norm_placement = sandwich",
     "norm_placement = branch_end", "sublayer_order = parallel", "sublayer_order = parallel_one_norm",
     "position = none", "position = sinusoidal", "position = t5_buckets", "position = rotary",
-    "position = alibi", "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim",
+    "position = alibi", "position = learned_and_t5_buckets", "bucket_tables", "first_attention_norm",
+    "residual_scale", "lm_head_bias", "sentence_pooling", "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim",
     "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
     "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",
     "embedding_scale", "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
@@ -276,7 +288,10 @@ constexpr std::string_view kFeatures[] = {
 
 std::vector<std::string> missing(const Model& model) {
   if (!model.parts().embeddings) return {"parts"};
-  return missing_features(model.config(), kFeatures);
+  std::vector<std::string> features = missing_features(model.config(), kFeatures);
+  if (model.parts().head.tokens == HeadParts::Tokens::kLastEnd)
+    features.emplace_back("the classifier of an encoder-decoder");
+  return features;
 }
 
 ScriptPart model_part(const Model& model) {

@@ -21,10 +21,10 @@ constexpr std::string_view kMemoryArguments =
     ", read: List[Tensor], memory_bias: Optional[Tensor], memory_hidden_rows: Optional[Tensor]";
 
 constexpr std::string_view kPreNorm = R"(
-    a = self.attention.forward(self.attention_norm.forward(x), bias, hidden_rows, causal, rotary, cache, past)
-    x = x + a
+    a = self.attention.forward($normed, bias, hidden_rows, causal, rotary, cache, past)
+    x = x + a$scale
     $cross
-    return x + self.feed_forward.forward(self.feed_forward_norm.forward(x))
+    return x + self.feed_forward.forward(self.feed_forward_norm.forward(x))$scale
 )";
 
 constexpr std::string_view kPreNormCross =
@@ -87,6 +87,11 @@ def bias_of(self, visible: Tensor, hidden: Tensor, length: int, x: Tensor) -> Te
     return scores.expand([-1, -1, length, -1])
 
 $rotary_tables
+def with_positions(self, bias: Optional[Tensor], scores: Tensor) -> Tensor:
+    if bias is not None:
+        return bias + scores
+    return scores
+
 def distances(self, length: int, past: int, x: Tensor) -> Tensor:
     keys = torch.arange(past + length, device=x.device)
     return keys - torch.arange(past, past + length, device=x.device).unsqueeze(1)
@@ -147,22 +152,18 @@ constexpr std::string_view kLlama3Scaling =
     kept = torch.clamp((turns - $low) / ($high - $low), 0.0, 1.0)
     frequencies = frequencies / $factor * (1.0 - kept) + frequencies * kept)";
 
-constexpr std::string_view kPositionBias =
-    R"(positions = self.position_scores(self.distances(length, past, x), x)
-    if bias$kind is not None:
-        bias$kind = bias$kind + positions
-    else:
-        bias$kind = positions)";
+// For the tables that all layers share; a layer's own is added where the layer is called.
+constexpr std::string_view kPositionBias = "bias$kind = self.with_positions(bias$kind, $scores)";
 
 // Mirrors t5_buckets().
 constexpr std::string_view kT5Scores = R"(
-def position_scores(self, distances: Tensor, x: Tensor) -> Tensor:
+def position_scores(self, distances: Tensor, table: Tensor) -> Tensor:
     lengths = $lengths
     far = torch.clamp(torch.log(lengths.to($float) / $exact_width) / $ranges * $far_width, 0.0).to($long) + $exact
     buckets = torch.where(lengths < $exact, lengths, torch.clamp(far, 0, $last))
     if $bidirectional:
         buckets = buckets + torch.gt(distances, 0).to($long) * $count
-    return torch.permute(torch.embedding(self.position_bias.weight, buckets), [2, 0, 1]).unsqueeze(0)
+    return torch.permute(torch.embedding(table, buckets), [2, 0, 1]).unsqueeze(0)
 )";
 
 constexpr std::string_view kAlibiScores = R"(
@@ -253,7 +254,7 @@ std::string block_name(std::int64_t i, const TransformerConfig& config) {
 // Methods that only some stacks have.
 std::string more_methods(const TransformerConfig& config) {
   std::string source;
-  if (config.position == PositionKind::kT5Buckets) source += t5_scores(config);
+  if (config.has_t5_buckets()) source += t5_scores(config);
   if (config.position == PositionKind::kAlibi) source += alibi_scores(config);
   if (!config.cross_attention) return source;
   source += kReadMemory;
@@ -276,12 +277,26 @@ std::string reach_of(const TransformerConfig& config, bool window) {
                                                         : config.sliding_window / 2);
 }
 
+bool has_own_bias(const TransformerConfig& config) {
+  return config.has_t5_buckets() && config.bucket_tables == BucketTables::kPerLayer;
+}
+
+// Scores of T5's buckets from a table, or of ALiBi.
+std::string scores_source(const TransformerConfig& config, const std::string& table) {
+  const std::string given = config.has_t5_buckets() ? table : "x";
+  return "self.position_scores(self.distances(length, past, x), " + given + ")";
+}
+
 std::string layer_line(const TransformerConfig& config, std::int64_t i) {
   const std::string layer = std::to_string(i), kind = kind_of(config.has_window(i));
+  const std::string block = "getattr(self.blocks, \"" + block_name(i, config) + "\")";
+  std::string bias = "bias" + kind;
+  if (has_own_bias(config))
+    bias = "self.with_positions(" + bias + ", " +
+           scores_source(config, block + ".attention.position_bias.weight") + ")";
   const std::string rotary = config.rotates(i) ? "rotary" + kind : "none";
-  return "    x = getattr(self.blocks, \"" + block_name(i, config) + "\").forward(x, bias" + kind +
-         ", hidden_rows" + kind + ", causal" + kind + ", " + rotary +
-         ", none if len(caches) == 0 else caches[" + layer + "], past" +
+  return "    x = " + block + ".forward(x, " + bias + ", hidden_rows" + kind + ", causal" + kind + ", " +
+         rotary + ", none if len(caches) == 0 else caches[" + layer + "], past" +
          (config.cross_attention ? ", read[" + layer + "], memory_bias, memory_hidden_rows" : "") + ")\n";
 }
 
@@ -289,7 +304,8 @@ std::string stack_source(const TransformerConfig& config) {
   std::string rotary_tables, masks;
   std::array<bool, 2> has{};  // layers without and with a window
   for (const auto i : c10::irange(config.num_layers)) has[config.has_window(i)] = true;
-  const bool biased = config.position == PositionKind::kT5Buckets || config.position == PositionKind::kAlibi;
+  const bool biased = config.has_position_bias();
+  const std::string scores = scores_source(config, "self.position_bias.weight");
   const bool cross = config.cross_attention;
   for (const bool window : {false, true}) {
     if (!has[window]) continue;
@@ -298,7 +314,9 @@ std::string stack_source(const TransformerConfig& config) {
     masks += fill(kMask, {{"kind", kind},
                           {"reach", reach_of(config, window)},
                           {"causal", config.shape == Shape::kDecoder ? "True" : "False"},
-                          {"position_bias", biased ? fill(kPositionBias, {{"kind", kind}}) : "pass"}});
+                          {"position_bias", biased && !has_own_bias(config)
+                                                ? fill(kPositionBias, {{"kind", kind}, {"scores", scores}})
+                                                : "pass"}});
   }
   std::string source = fill(kStack, {{"bool", kBoolCode},
                                      {"causal", config.shape == Shape::kDecoder ? "True" : "False"},
@@ -315,13 +333,15 @@ std::string stack_source(const TransformerConfig& config) {
   return source + (config.has_final_norm() ? "    return self.final_norm.forward(x)\n" : "    return x\n");
 }
 
-std::string block_source(const TransformerConfig& config) {
+std::string block_source(const BlockImpl& block, const TransformerConfig& config) {
   if (config.sublayer_order != SublayerOrder::kSequential) {
     const bool one_norm = config.sublayer_order == SublayerOrder::kParallelOneNorm;
     return fill(kParallel, {{"fed", one_norm ? "normed" : "self.feed_forward_norm.forward(x)"}});
   }
   const auto with_cross = [&](std::string_view text, std::string_view cross) {
-    return fill(text, {{"cross", config.cross_attention ? std::string(cross) : "pass"}});
+    return fill(text, {{"cross", config.cross_attention ? std::string(cross) : "pass"},
+                       {"normed", block.attention_norm ? "self.attention_norm.forward(x)" : "x"},
+                       {"scale", config.residual_scale == 1 ? "" : " * " + literal(config.residual_scale)}});
   };
   switch (config.norm_placement) {
     case NormPlacement::kPre:
@@ -340,13 +360,13 @@ std::string block_source(const TransformerConfig& config) {
 ScriptPart block_part(const BlockImpl& block, const TransformerConfig& config) {
   const bool cross = config.cross_attention;
   ScriptPart part;
-  part.class_name = cross ? "BlockWithMemory" : "Block";
-  part.children = {{"attention_norm", norm_part(*block.attention_norm, config)},
-                   {"attention", self_attention_part(*block.attention, config)},
+  part.class_name = cross ? "BlockWithMemory" : block.attention_norm ? "Block" : "FirstBlock";
+  part.children = {{"attention", self_attention_part(*block.attention, config)},
                    {"feed_forward", feed_forward_part(*block.feed_forward, config)}};
   const auto add_norm = [&](const std::string& name, const Norm& norm) {
     if (norm) part.children.push_back({name, norm_part(*norm, config)});
   };
+  add_norm("attention_norm", block.attention_norm);
   add_norm("feed_forward_norm", block.feed_forward_norm);
   add_norm("attention_end_norm", block.attention_end_norm);
   add_norm("feed_forward_end_norm", block.feed_forward_end_norm);
@@ -354,8 +374,8 @@ ScriptPart block_part(const BlockImpl& block, const TransformerConfig& config) {
     add_norm("cross_attention_norm", block.cross_attention_norm);
     part.children.push_back({"cross_attention", cross_attention_part(*block.cross_attention, config)});
   }
-  part.source =
-      fill(kBlockHead, {{"memory", cross ? std::string(kMemoryArguments) : ""}}) + block_source(config);
+  part.source = fill(kBlockHead, {{"memory", cross ? std::string(kMemoryArguments) : ""}}) +
+                block_source(block, config);
   return part;
 }
 

@@ -56,6 +56,15 @@ FAMILIES = {
                 "sequential": {"parallel_attn": False, "multi_query": False}}),
     "opt": ("OPT", hub.OPTConfig, {"ffn_dim": 12},
             {"post-norm": {"do_layer_norm_before": False, "enable_bias": False, "pad_token_id": 1}}),
+    "gptj": ("GPTJ", hub.GPTJConfig, {"rotary_dim": 2, "n_inner": 12}, {"whole": {"rotary_dim": 4, "n_inner": None}}),
+    "mpt": ("Mpt", hub.MptConfig, {"hidden_size": 12, "num_attention_heads": 3},
+            {"scaled": {"attn_config": {"softmax_scale": 0.7}, "tie_word_embeddings": False}}),
+    "gpt_bigcode": ("GPTBigCode", hub.GPTBigCodeConfig, {"n_inner": 12}, {"multi-head": {"multi_query": False}}),
+    "stablelm": ("StableLm", hub.StableLmConfig, {**GROUPED, "partial_rotary_factor": 0.5, "use_qkv_bias": True},
+                 {"parallel": {"use_parallel_residual": True, "use_qkv_bias": False}}),
+    "granite": ("Granite", hub.GraniteConfig,
+                {**GROUPED, "embedding_multiplier": 1.5, "logits_scaling": 2.0, "residual_multiplier": 0.7,
+                 "attention_multiplier": 0.3}, {"tied": {"tie_word_embeddings": True, "attention_bias": True}}),
 }
 
 
@@ -64,7 +73,8 @@ def cases(name, more):
     text = "Gemma3Text" if name == "Gemma3" else name
     yield "causal-lm", "causal-lm", name + "ForCausalLM", {}
     yield "base", "base", text + "Model", {}
-    yield "sequence-classification", "sequence-classification", text + "ForSequenceClassification", CLASSIFIER
+    if hasattr(hub, text + "ForSequenceClassification"):
+        yield "sequence-classification", "sequence-classification", text + "ForSequenceClassification", CLASSIFIER
     for case, changes in more.items():
         yield case, "causal-lm", name + "ForCausalLM", changes
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the folders of golden/ of mT5, BART and its relatives: tiny random checkpoints, and what transformers computes from
+"""Makes the folders of golden/ of mT5, UMT5, BART and its relatives: tiny random checkpoints, and what transformers computes from
 them.
 
 Run by hand, with the Python of third_party/interop, when a fixture has to change:
@@ -28,6 +28,8 @@ FAMILIES = {
     "mbart": ("MBart", "MBartForConditionalGeneration", {"scale_embedding": True}),
     "pegasus": ("Pegasus", "PegasusForConditionalGeneration", {"scale_embedding": True, "activation_function": "relu"}),
     "mt5": ("MT5", "MT5ForConditionalGeneration", {}),
+    "umt5": ("UMT5", "UMT5ForConditionalGeneration", {}),
+    "m2m_100": ("M2M100", "M2M100ForConditionalGeneration", {}),
     "marian": ("Marian", "MarianMTModel", {"scale_embedding": True, "activation_function": "swish"}),
 }
 
@@ -35,8 +37,12 @@ FAMILIES = {
 def main():
     for family in sys.argv[1:] or FAMILIES:
         name, generator, changes = FAMILIES[family]
-        config = getattr(hub, name + "Config")(**(T5 if family == "mt5" else SMALL), **changes)
-        for seed, (head, cls) in enumerate((("seq2seq-lm", generator), ("base", name + "Model")), 1):
+        config = getattr(hub, name + "Config")(**(T5 if family in ("mt5", "umt5") else SMALL), **changes)
+        heads = {"seq2seq-lm": generator, "base": name + "Model"}
+        if family in ("bart", "mbart"):
+            heads |= {"sequence-classification": name + "ForSequenceClassification",
+                      "question-answering": name + "ForQuestionAnswering"}
+        for seed, (head, cls) in enumerate(heads.items(), 1):
             model = hf.random_model(getattr(hub, cls), config, seed)
             hf.write_case(FOLDER / family / head, model, head, seed, model)
 

@@ -13,10 +13,18 @@ from test_t5 import soften
 # model_type: (configuration, base model, model that generates)
 FAMILIES = {
     "mt5": (transformers.MT5Config, transformers.MT5Model, transformers.MT5ForConditionalGeneration),
+    "umt5": (transformers.UMT5Config, transformers.UMT5Model, transformers.UMT5ForConditionalGeneration),
+    "m2m_100": (transformers.M2M100Config, transformers.M2M100Model, transformers.M2M100ForConditionalGeneration),
     "bart": (transformers.BartConfig, transformers.BartModel, transformers.BartForConditionalGeneration),
     "mbart": (transformers.MBartConfig, transformers.MBartModel, transformers.MBartForConditionalGeneration),
     "pegasus": (transformers.PegasusConfig, transformers.PegasusModel, transformers.PegasusForConditionalGeneration),
     "marian": (transformers.MarianConfig, transformers.MarianModel, transformers.MarianMTModel),
+}
+CLASSIFIERS = {
+    "bart": {"sequence-classification": transformers.BartForSequenceClassification,
+             "question-answering": transformers.BartForQuestionAnswering},
+    "mbart": {"sequence-classification": transformers.MBartForSequenceClassification,
+              "question-answering": transformers.MBartForQuestionAnswering},
 }
 # MarianMTModel leaves them out of its files, MarianModel does not.
 SINUSOIDS = {"marian": ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")}
@@ -33,7 +41,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
 
     @classmethod
     def config(cls, draw, vocabulary, layers, decoder_layers, heads, head_dim, inner, scaled, **more):
-        if cls.CONFIG is transformers.MT5Config:
+        if cls.CONFIG in (transformers.MT5Config, transformers.UMT5Config):
             more.pop("max_position_embeddings")
             return cls.CONFIG(
                 vocab_size=vocabulary, d_model=heads * head_dim, d_kv=head_dim + 1, d_ff=inner, num_layers=layers,
@@ -54,7 +62,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
 
     def random_model(self, seed):
         head, model, inputs = super().random_model(seed)
-        return head, soften(model) if model.config.model_type == "mt5" else model, inputs
+        return head, soften(model) if model.config.model_type in ("mt5", "umt5") else model, inputs
 
     def generator(self, seed):
         # No decoder deeper than the encoder: the cache that transformers 5.23 makes for generate has too few layers then.
@@ -62,7 +70,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
                              pad_token_id=0, decoder_start_token_id=[0, 3][seed % 2])
         for attempt in range(100):  # until its greedy ids vary
             model = hf.random_model(self.HEADS["seq2seq-lm"], config, seed + 100 * attempt)
-            if config.model_type == "mt5":
+            if config.model_type in ("mt5", "umt5"):
                 soften(model)
             decoder = model.get_decoder()
             with torch.no_grad():  # a tied model is apt to repeat its tokens
@@ -76,7 +84,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
 def test_of(model_type):
     config, base, generator = FAMILIES[model_type]
     return type(model_type + "_test", (EncoderDecoderParity, unittest.TestCase),
-                dict(CONFIG=config, HEADS={"seq2seq-lm": generator, "base": base}, COMPUTED=SINUSOIDS.get(model_type, ())))
+                dict(CONFIG=config, HEADS={"seq2seq-lm": generator, "base": base, **CLASSIFIERS.get(model_type, {})}, COMPUTED=SINUSOIDS.get(model_type, ())))
 
 
 def load_tests(loader, tests, pattern):

@@ -202,6 +202,18 @@ class HeadsTest(ExportTest):
     def test_albert(self):
         self.check_family("Albert", **self.ENCODER, embedding_size=12)
 
+    def test_electra(self):
+        self.check_family("Electra", **self.ENCODER, embedding_size=12)
+        self.check(transformers.ElectraForPreTraining, "replaced-tokens", transformers.ElectraConfig(**self.ENCODER))
+
+    def test_mpnet(self):
+        self.check_family("MPNet", **self.ENCODER)
+
+    def test_modernbert(self):
+        for pooling in ("cls", "mean"):
+            self.check_family("ModernBert", **self.ENCODER, local_attention=8, classifier_pooling=pooling, pad_token_id=5,
+                              norm_bias=pooling == "mean")
+
     def test_distilbert(self):
         self.check_family("DistilBert", n_layers=2, n_heads=4, dim=32, hidden_dim=40, vocab_size=VOCABULARY,
                           max_position_embeddings=44)

@@ -108,8 +108,9 @@ TEST_CASE("an unknown name is answered with the nearest one and all there are") 
 }
 
 TEST_CASE("heads are named as they are called") {
-  for (const char* name : {"base", "masked-lm", "causal-lm", "seq2seq-lm", "sequence-classification",
-                           "token-classification", "question-answering", "next-sentence", "pretraining"}) {
+  for (const char* name :
+       {"base", "masked-lm", "causal-lm", "seq2seq-lm", "sequence-classification", "token-classification",
+        "question-answering", "next-sentence", "pretraining", "replaced-tokens"}) {
     CHECK(name_of(head_named(name)) == name);
   }
   CHECK(head_named("question-answering") == Head::kQuestionAnswering);

@@ -54,11 +54,12 @@ inline TransformerConfig small_encoder_config() {
   return config;
 }
 
-/// Small encoder-decoders of each kind, with the names of their families: T5's, and of the BART kind one with
-/// learned positions and one with sinusoids.
+/// Small encoder-decoders of each kind, with the names of their families: T5's with shared and with own
+/// tables of positions, and of the BART kind with learned positions, sinusoids, and sinusoids that skip
+/// padding.
 inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_decoders() {
   std::vector<std::pair<std::string, TransformerConfig>> forms;
-  for (const char* family : {"t5", "bart", "pegasus"}) {
+  for (const char* family : {"t5", "umt5", "bart", "pegasus", "m2m_100"}) {
     TransformerConfig config = find_family(family).base;
     config.vocab_size = 17;
     config.hidden_size = 12;
@@ -73,6 +74,8 @@ inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_deco
     } else {
       config.embedding_scale = 0;
     }
+    // Whether positions skip it depends on what is cached: the tests' tokens do without it.
+    if (config.position_count == PositionCount::kNotPadding) config.pad_token_id = 10;
     forms.emplace_back(family, config);
   }
   return forms;
@@ -83,7 +86,7 @@ inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_deco
 inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   base.position = PositionKind::kRotary;
   base.tie_word_embeddings = false;  // a tied model is apt to repeat its tokens
-  std::vector<TransformerConfig> forms(7, base);
+  std::vector<TransformerConfig> forms(8, base);
   forms[0].sliding_window = 3;
   forms[0].query_key_norm = QueryKeyNorm::kPerHead;
   forms[1].norm_placement = NormPlacement::kSandwich;
@@ -108,6 +111,28 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[6].position = PositionKind::kLearned;
   forms[6].position_count = PositionCount::kNotMasked;
   forms[6].position_offset = 2;
+  forms[7].residual_scale = 0.3;
+  forms[7].lm_head_bias = true;
+  return forms;
+}
+
+/// Small encoders with what only some families have, and the names of these.
+inline std::vector<std::pair<std::string, TransformerConfig>> small_encoders() {
+  std::vector<std::pair<std::string, TransformerConfig>> forms;
+  for (const char* family : {"bert", "electra", "mpnet", "modernbert"}) {
+    TransformerConfig config = find_family(family).base;
+    config.vocab_size = 17;
+    config.hidden_size = 12;
+    config.num_layers = 4;
+    config.num_heads = 2;
+    config.intermediate_size = 20;
+    config.max_positions = 28;
+    config.pad_token_id = 1;
+    if (config.sliding_window > 0) config.sliding_window = 6;
+    if (family == std::string("electra")) config.embedding_size = 10;
+    find_family(family).keys.set_layers(config);
+    forms.emplace_back(family, config);
+  }
   return forms;
 }
 

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
 CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
-          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon")
-ENCODER_DECODERS = ("t5", "mt5", "bart", "mbart", "pegasus", "marian")
+          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon", "gptj", "mpt", "gpt_bigcode", "stablelm", "granite")
+ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")
 SENTENCE_HEADS = ("sequence-classification", "next-sentence")
@@ -50,10 +50,12 @@ def is_encoder_decoder(model):
 
 def longest_input(model):
     config = model.config
-    if config.model_type in ("t5", "mt5", "bloom"):  # which have no limit
+    if config.model_type in ("t5", "mt5", "umt5", "bloom", "mpt"):  # which have no limit
         return 40
     if config.model_type in ("roberta", "xlm-roberta"):  # counts from behind the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
+    if config.model_type == "mpnet":  # which has its padding at 1
+        return config.max_position_embeddings - 2
     return config.max_position_embeddings
 
 
@@ -88,6 +90,8 @@ def labels_of(model, head, ids, mask):
         if problem == "regression" or (problem is None and labels == 1):
             return torch.randn(batch) if labels == 1 else torch.randn(batch, labels)
         return torch.randint(labels, (batch,))
+    if head == "replaced-tokens":
+        return torch.randint(2, ids.shape)
     classes = config.num_labels if head == "token-classification" else config.vocab_size
     labels = torch.randint(classes, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
     labels = labels.masked_fill(mask == 0, -100)
@@ -112,8 +116,12 @@ def random_inputs(model, head, length, left, right):
     """What `tzoo forward` takes, from torch's generator."""
     ids, mask = padded_ids(model, length, left, right)
     inputs = {"input_ids": ids, "attention_mask": mask}
-    if is_encoder_decoder(model):
+    if is_encoder_decoder(model) and head in ("base", "seq2seq-lm"):
         return {**inputs, **decoder_inputs(model, head, len(ids))}
+    if is_encoder_decoder(model) and head in SENTENCE_HEADS:  # which are classified at their last end token
+        end = model.config.eos_token_id
+        ids[ids == end] = (end + 2) % model.config.vocab_size
+        ids[:, length // 2] = end
     types = getattr(model.config, "type_vocab_size", 0)
     if types:
         inputs["token_type_ids"] = torch.randint(types, ids.shape)
@@ -133,6 +141,28 @@ def call(model, head, inputs, **options):
     if model.config.model_type == "albert" and "next_sentence_label" in inputs:
         inputs["sentence_order_label"] = inputs.pop("next_sentence_label")
     return model(**inputs, return_dict=True, **options)
+
+
+# Of Nomic BERT's weights, whose files keep older names: (transformers', theirs).
+NOMIC_NAMES = (("embeddings.LayerNorm.", "emb_ln."), (".layers.", ".encoder.layers."), ("self_attn.o_proj", "attn.out_proj"),
+               ("up_proj", "fc11"), ("gate_proj", "fc12"), ("down_proj", "fc2"), ("post_attention_layernorm", "norm1"),
+               ("post_mlp_layernorm", "norm2"))
+
+
+def with_nomic_names(tensors):
+    """Gradients by the names of files, in which queries, keys and values are one weight."""
+    renamed = {}
+    for name, tensor in tensors.items():
+        if "self_attn.k_proj" in name or "self_attn.v_proj" in name:
+            continue
+        if "self_attn.q_proj" in name:
+            tensor = torch.cat([tensors[name.replace("q_proj", part + "_proj")] for part in "qkv"])
+            name = name.replace("self_attn.q_proj", "attn.Wqkv")
+        if name.startswith("grad."):
+            for ours, theirs in NOMIC_NAMES:
+                name = name.replace(ours, theirs)
+        renamed[name] = tensor
+    return renamed
 
 
 def expected_tensors(model, head, inputs):
@@ -158,6 +188,8 @@ def expected_tensors(model, head, inputs):
                 name = name.replace("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight")
             # A weight that nothing reads has none: the bias beside an untied output projection.
             tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+    if model.config.model_type == "nomic_bert":
+        tensors = with_nomic_names(tensors)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 
@@ -179,12 +211,14 @@ def exact_tensors(model, head, inputs):
 def without_hidden_rows(model, name, tensor, mask):
     """A query whose keys are all hidden (left padding under a causal mask, or padding that fills its window) has no
     defined answer: transformers spreads its attention evenly, the zoo gives zeros."""
-    kind = name.split(".")[0]
-    if not is_causal(model) or kind in ("loss", "grad") or tensor.dim() < 3:
+    kind, both_sides = name.split(".")[0], model.config.model_type == "modernbert"
+    if not (is_causal(model) or both_sides) or kind in ("loss", "grad") or tensor.dim() < 3:
         return tensor
-    kept = mask.cumsum(-1)
-    window = getattr(model.config, "sliding_window", None) or mask.size(-1)
-    seen = kept > torch.nn.functional.pad(kept, (window, 0))[:, :mask.size(-1)]
+    length = mask.size(-1)
+    window = getattr(model.config, "sliding_window", None)
+    distance = torch.arange(length)[:, None] - torch.arange(length)  # from a key to a query
+    near = distance.abs() <= window if both_sides else (distance >= 0) & (distance < (window or length))
+    seen = (near & mask.bool()[:, None]).any(-1)
     return tensor * (seen[:, None, :, None] if kind == "attentions" else seen[:, :, None])
 
 

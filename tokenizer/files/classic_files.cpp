@@ -44,20 +44,6 @@ TokenId require_token(const TokenRegistry& registry, const std::string& token, c
   return *id;
 }
 
-std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
-  const json root = read_json(path);
-  std::vector<VocabularyEntry> vocabulary;
-  for (const auto& [text, id] : root.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000) {
-      throw Error(path, ": ", json(text).dump(), " is ", id.is_structured() ? id.type_name() : id.dump(),
-                  ": expected an id");
-    }
-    vocabulary.push_back({text, id.get<TokenId>()});
-  }
-  if (vocabulary.empty()) throw Error(path, ": is empty: expected tokens with their ids");
-  return vocabulary;
-}
-
 MergePairs read_merges_txt(const fs::path& path) {
   MergePairs merges;
   const std::string text = read_text_file(path);
@@ -73,6 +59,20 @@ MergePairs read_merges_txt(const fs::path& path) {
 }
 
 }  // namespace
+
+std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
+  const json root = read_json(path);
+  std::vector<VocabularyEntry> vocabulary;
+  for (const auto& [text, id] : root.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000) {
+      throw Error(path, ": ", json(text).dump(), " is ", id.is_structured() ? id.type_name() : id.dump(),
+                  ": expected an id");
+    }
+    vocabulary.push_back({text, id.get<TokenId>()});
+  }
+  if (vocabulary.empty()) throw Error(path, ": is empty: expected tokens with their ids");
+  return vocabulary;
+}
 
 std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSettings settings) {
   settings.use_class("BertTokenizer");

@@ -17,4 +17,7 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path, Tok
 /// vocab.json with merges.txt: GPT-2 or RoBERTa.
 std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path, TokenizerSettings settings);
 
+/// The tokens of a vocab.json and their ids.
+std::vector<VocabularyEntry> read_vocabulary_object(const std::filesystem::path& path);
+
 }  // namespace zoo

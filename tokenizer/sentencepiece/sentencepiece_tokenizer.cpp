@@ -71,11 +71,26 @@ std::int64_t SentencePieceTokenizer::vocab_size() const {
   return processor_->GetPieceSize();
 }
 
-TokenIds SentencePieceTokenizer::encode(std::string_view text) const {
+namespace {
+
+void require_text(std::string_view text) {
   require_utf8(text, "the text");
-  if (text.size() > kMaxTextSize) {
+  if (text.size() > kMaxTextSize)
     throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());
-  }
+}
+
+}  // namespace
+
+std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
+  require_text(text);
+  std::vector<std::string> pieces;
+  const auto status = processor_->Encode(text, &pieces);
+  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  return pieces;
+}
+
+TokenIds SentencePieceTokenizer::encode(std::string_view text) const {
+  require_text(text);
   std::vector<int> ids;
   if (unigram_ != nullptr) {
     unigram_->encode(text, ids);

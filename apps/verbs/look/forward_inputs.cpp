@@ -137,6 +137,8 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
     }
     case Head::kTokenClassification:
       return beside_ids(config.num_labels);
+    case Head::kReplacedTokens:
+      return beside_ids(2);
     default:
       return beside_ids(config.vocab_size);
   }
@@ -146,7 +148,10 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
   const TransformerConfig& config = loaded.model->config();
   const bool decodes = config.shape == Shape::kEncoderDecoder;
   if (!texts.decoder_input_ids) {
-    const bool shifted = texts.labels && loaded.head != Head::kBase;
+    // Those of a head that classifies or answers are the encoder's.
+    const bool shifted = loaded.head == Head::kSequenceClassification ||
+                         loaded.head == Head::kQuestionAnswering ||
+                         (texts.labels && loaded.head != Head::kBase);
     if (decodes && !shifted) throw Error("--decoder_input_ids: an encoder-decoder needs them, or --labels");
     return;
   }

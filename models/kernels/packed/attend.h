@@ -10,11 +10,12 @@ struct Scores {
 
 // End of the positions that a query sees.
 ZOO_INLINE std::size_t visible_to(const Attention& a, std::size_t query) {
-  return a.visible + query * a.growth;
+  const std::size_t end = a.visible + query * a.growth;
+  return a.limit > 0 && end > a.limit ? a.limit : end;
 }
 
 ZOO_INLINE std::size_t first_visible(const Attention& a, std::size_t query) {
-  const std::size_t end = visible_to(a, query);
+  const std::size_t end = a.visible + query * a.growth;
   return a.window > 0 && end > a.window ? end - a.window : 0;
 }
 

@@ -86,6 +86,7 @@ struct Attention {
   std::size_t visible;     // query 0 sees the positions before this
   std::size_t growth = 0;  // each further query sees this many more
   std::size_t window = 0;  // only the last `window` of them; 0: all
+  std::size_t limit = 0;  // number of positions, beyond which no query sees, whatever its growth; 0: no limit
   float scale = 1;
   float softcap = 0;            // c of scores c tanh(s / c), before the bias; 0: none
   const float* bias = nullptr;  // query i adds bias[i * bias_row + position] to its scores

@@ -48,6 +48,8 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
     key_projection = register_module("key_projection", projection());
     value_projection = register_module("value_projection", projection());
   }
+  if (config.has_t5_buckets() && config.bucket_tables == BucketTables::kPerLayer)
+    position_bias = register_module("position_bias", Embedding(config.relative_buckets, num_heads_));
   if (config.position == PositionKind::kShaw) {
     const std::int64_t distances = 2 * config.relative_max_distance + 1;
     relative_keys = register_module("relative_keys", Embedding(distances, head_dim_));

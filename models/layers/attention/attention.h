@@ -40,6 +40,8 @@ class SelfAttentionImpl : public torch::nn::Module {
   Norm query_norm{nullptr}, key_norm{nullptr};                 // empty unless config.query_key_norm
   Linear key_projection{nullptr}, value_projection{nullptr};   // [projection, max_positions]; only kLinformer
   Embedding relative_keys{nullptr}, relative_values{nullptr};  // [2 k + 1, D]; empty unless kShaw
+  Embedding position_bias{
+      nullptr};  // [buckets, H], which the stack adds to the mask; only BucketTables::kPerLayer
 
  private:
   AttentionOptions options_for(const SelfAttentionContext& context, const at::Tensor& q,

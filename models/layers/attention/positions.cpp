@@ -59,11 +59,18 @@ at::Tensor scale_frequencies(const at::Tensor& frequencies, double base, const R
 
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
   TORCH_CHECK(hidden_size % 2 == 0, "sinusoidal positions need an even hidden_size, got ", hidden_size);
-  const bool halves = order == SinusoidOrder::kHalves;
-  const auto dtype = halves ? at::kDouble : at::kFloat;  // as the tables of each kind were made
+  TORCH_CHECK(order != SinusoidOrder::kFairseq || hidden_size > 2,
+              "fairseq's sinusoidal positions need a hidden_size above 2, got ", hidden_size);
+  // Each kind of table has the rounding of the code that it comes from.
+  const auto dtype = order == SinusoidOrder::kHalves ? at::kDouble : at::kFloat;
   const at::Tensor position = at::arange(positions, dtype).unsqueeze(1);
-  const at::Tensor angles = position * inverse_frequencies(hidden_size, 10000.0, at::kCPU, dtype);
-  if (halves) return at::cat({angles.sin(), angles.cos()}, 1).to(at::kFloat);
+  const std::int64_t half = hidden_size / 2;
+  const at::Tensor frequencies =
+      order == SinusoidOrder::kFairseq
+          ? (at::arange(half, at::kFloat) * -(std::log(10000.0) / static_cast<double>(half - 1))).exp()
+          : inverse_frequencies(hidden_size, 10000.0, at::kCPU, dtype);
+  const at::Tensor angles = position * frequencies;
+  if (order != SinusoidOrder::kInterleaved) return at::cat({angles.sin(), angles.cos()}, 1).to(at::kFloat);
   at::Tensor table = at::empty({positions, hidden_size});
   table.slice(1, 0, hidden_size, 2).copy_(angles.sin());
   table.slice(1, 1, hidden_size, 2).copy_(angles.cos());

@@ -8,7 +8,8 @@ namespace zoo {
 
 /// Sinusoidal positional encoding (Vaswani et al., 2017, section 3.5), [positions, hidden_size]:
 /// PE[p, 2i] = sin(p / 10000^(2i / hidden_size)), PE[p, 2i + 1] = cos of the same; for kHalves, PE[p, i] and
-/// PE[p, hidden_size / 2 + i]. Throws c10::Error for an odd hidden_size.
+/// PE[p, hidden_size / 2 + i]; for kFairseq there, of p / 10000^(i / (hidden_size / 2 - 1)). Throws
+/// c10::Error for an odd hidden_size.
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size,
                                 SinusoidOrder order = SinusoidOrder::kInterleaved);
 

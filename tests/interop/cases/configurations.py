@@ -10,6 +10,7 @@ from test_decoders import test_of as decoder_test
 from test_distilbert import DistilBertTest
 from test_encoder_decoders import FAMILIES as ENCODER_DECODERS
 from test_encoder_decoders import test_of as encoder_decoder_test
+from test_encoders import FAMILIES as ENCODERS
 from test_gpt2 import Gpt2Test
 from test_llama import LlamaTest
 from test_roberta import RobertaTest
@@ -20,7 +21,7 @@ from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 from forward_parity import difference, flags_of, hf
 
 FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTest, T5Test, *map(decoder_test, DECODERS),
-            *map(encoder_decoder_test, ENCODER_DECODERS)]
+            *map(encoder_decoder_test, ENCODER_DECODERS), *ENCODERS.values()]
 # Keys that the check of all families calls by another's name.
 SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range",
                 "init_std": "initializer_range"}
@@ -30,6 +31,7 @@ WORDS = {
     "problem_type": ["regression", "single_label_classification", "multi_label_classification"],
     "summary_type": ["last", "first", "mean"],
     "layer_types": [["full_attention", "sliding_attention"], ["sliding_attention"] * 2],
+    "classifier_pooling": ["cls", "mean"],
 }
 ROPES = [
     {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}, {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},

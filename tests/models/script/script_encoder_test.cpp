@@ -52,6 +52,20 @@ TEST_CASE("a TorchScript file of an encoder computes what each of its heads comp
   }
 }
 
+TEST_CASE("a TorchScript file of ELECTRA, MPNet and ModernBERT computes what each head computes") {
+  for (auto& [name, small] : small_encoders()) {
+    for (const auto& entry : find_family(name).heads) {
+      CAPTURE(name, entry.architecture);
+      TransformerConfig config = small;
+      if (name == "modernbert" && entry.head == Head::kSequenceClassification)
+        config.sentence_pooling = SentencePooling::kMean;
+      const auto model = make(config, name, entry.head);
+      Exported exported(*model, {}, name, entry.head);
+      CHECK(verify_torchscript(exported.path(), *model).largest_error() <= 1e-5);
+    }
+  }
+}
+
 TEST_CASE("a TorchScript file of an encoder takes token types behind the mask") {
   const TransformerConfig config = encoder_config("bert");
   const auto model = make(config, "bert", Head::kTokenClassification);

@@ -1,0 +1,109 @@
+// GPTBigCode (Ben Allal et al., 2023), SantaCoder's and StarCoder's: GPT-2 whose heads share one key and
+// value.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/shared.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config;
+  config.activation = Activation::kGeluTanh;
+  config.num_kv_heads = 1;
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0.1;
+  return config;
+}
+
+ConfigKey multi_query_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    config.num_kv_heads = reader.get_bool("multi_query", true) ? 1 : 0;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["multi_query"] = config.kv_heads() == 1;
+  };
+  return {"multi_query", read, write};
+}
+
+ConfigKeys keys() {
+  return {"GPTBigCode",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("n_embd", &C::hidden_size),
+              required_key("n_layer", &C::num_layers),
+              required_key("n_head", &C::num_heads),
+              multi_query_key(),
+              required_key("n_positions", &C::max_positions),
+              optional_key("n_inner", &C::intermediate_size),
+              activation_key("activation_function"),
+              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+              optional_key("initializer_range", &C::initializer_range),
+              optional_key("embd_pdrop", &C::embedding_dropout),
+              optional_key("attn_pdrop", &C::attention_dropout),
+              optional_key("resid_pdrop", &C::dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              pad_token_key(),
+              label_keys(),
+              expected_key("scale_attn_weights", true),
+              expected_key("add_cross_attention", false),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",    {"wte.weight"}},
+      {"embeddings.position.weight", {"wpe.weight"}},
+      {"score.weight",               {"score.weight"}},
+  };
+  add_weights_and_biases(table, {
+      {"stack.blocks.{}.attention_norm",    {"h.{}.ln_1"}},
+      {"stack.blocks.{}.attention.qkv",     {"h.{}.attn.c_attn"}, WeightLayout::kByHead,
+       query_key_value_rows(config), config.kv_heads()},
+      {"stack.blocks.{}.attention.out",     {"h.{}.attn.c_proj"}},
+      {"stack.blocks.{}.feed_forward_norm", {"h.{}.ln_2"}},
+      {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.c_fc"}},
+      {"stack.blocks.{}.feed_forward.down", {"h.{}.mlp.c_proj"}},
+      {"stack.final_norm",                  {"ln_f"}},
+  });
+  // clang-format on
+  add_decoder_heads(table, config, "transformer.", "wte");
+  // The causal mask, a buffer before transformers 4.31.
+  table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+  return table;
+}
+
+C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+        std::int64_t positions) {
+  C config = base();
+  config.vocab_size = vocabulary;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.max_positions = positions;
+  return config;
+}
+
+}  // namespace
+
+Family gpt_bigcode() {
+  return {
+      .model_type = "gpt_bigcode",
+      .description = "GPTBigCode (Ben Allal et al., 2023): GPT-2 with one key and value for all heads",
+      .heads = decoder_heads("GPTBigCode"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"starcoder", "StarCoder", sized(49152, 6144, 40, 48, 8192)},
+                  {"starcoderbase-1b", "StarCoderBase 1B", sized(49152, 2048, 24, 16, 8192)},
+                  {"gpt_bigcode-santacoder", "SantaCoder", sized(49280, 2048, 24, 16, 2048)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

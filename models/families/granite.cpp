@@ -1,0 +1,86 @@
+// Granite (IBM, 2024): a Llama whose embeddings, scores, sublayers and logits are multiplied by constants
+// that the configuration names.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/llama_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.attention_scale = 1.0;
+  return config;
+}
+
+// The logits are divided by it.
+ConfigKey logits_scaling_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    const double divisor = reader.get_double("logits_scaling", 1.0);
+    if (!(divisor > 0)) reader.refuse("logits_scaling", "expected a positive number");
+    config.logits_scale = 1.0 / divisor;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["logits_scaling"] = 1.0 / config.output_scale();
+  };
+  return {"logits_scaling", read, write};
+}
+
+// 0 stands for other factors in our fields.
+ConfigKey positive_key(const std::string& name, double C::*field) {
+  ConfigKey key = optional_key(name, field);
+  key.read = [name, field, read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    if (!(config.*field > 0)) reader.refuse(name.c_str(), "expected a positive number");
+  };
+  return key;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+        double residual) {
+  C config = base();
+  config.vocab_size = 49155;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.num_kv_heads = kv_heads;
+  config.intermediate_size = 8192;
+  config.max_positions = 131072;
+  config.rope_theta = 5e6;
+  config.layer_norm_eps = 1e-5;
+  config.tie_word_embeddings = true;
+  config.embedding_scale = 12;
+  config.residual_scale = residual;
+  config.attention_scale = 0.015625;
+  config.logits_scale = 1.0 / 8;
+  return config;
+}
+
+}  // namespace
+
+Family granite() {
+  return {
+      .model_type = "granite",
+      .description =
+          "Granite (IBM, 2024): Llama with multipliers of embeddings, scores, sublayers and logits",
+      .heads = {{Head::kCausalLm, "GraniteForCausalLM"}, {Head::kBase, "GraniteModel"}},
+      .base = base(),
+      .keys = {"Granite",
+               concatenated(
+                   {llama_keys(),
+                    rope_keys(),
+                    {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
+                     positive_key("embedding_multiplier", &C::embedding_scale),
+                     positive_key("attention_multiplier", &C::attention_scale),
+                     positive_key("residual_multiplier", &C::residual_scale), logits_scaling_key()}})},
+      .presets = {{"granite-3.0-2b", "Granite 3.0 2B", sized(2048, 40, 32, 8, 0.22)}},
+      .build = build_decoder,
+      .weight_table = llama_weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,116 @@
+// MPNet (Song et al., 2020): RoBERTa's encoder without segments, with T5's buckets of relative positions
+// beside its learned positions. The padding's id is always 1: positions are counted from it.
+
+#include "models/encoder/encoder.h"
+#include "models/families/bert_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = bert_base();
+  config.position = PositionKind::kLearnedAndT5Buckets;
+  config.position_count = PositionCount::kNotPadding;
+  config.type_vocab_size = 0;
+  config.pad_token_id = 1;
+  config.max_positions = 512;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"MPNet",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("hidden_size", &C::hidden_size),
+              required_key("num_hidden_layers", &C::num_layers),
+              required_key("num_attention_heads", &C::num_heads),
+              required_key("intermediate_size", &C::intermediate_size),
+              optional_key("max_position_embeddings", &C::max_positions),
+              // Transformers makes a table of so many rows, but counts 32 buckets.
+              expected_key("relative_attention_num_buckets", 32),
+              activation_key("hidden_act"),
+              optional_key("layer_norm_eps", &C::layer_norm_eps),
+              optional_key("initializer_range", &C::initializer_range),
+              optional_key("hidden_dropout_prob",
+                           {&C::dropout, &C::embedding_dropout, &C::classifier_dropout, &C::token_dropout}),
+              optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              expected_key("pad_token_id", 1),
+              label_keys(),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  const std::string layer = "encoder.layer.{}.";
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",    {"embeddings.word_embeddings.weight"}},
+      {"embeddings.position.weight", {"embeddings.position_embeddings.weight"}},
+      {"stack.position_bias.weight", {"encoder.relative_attention_bias.weight"}},
+  };
+  add_weights_and_biases(table, {
+      {"embeddings.norm",                    {"embeddings.LayerNorm"}},
+      {"stack.blocks.{}.attention.qkv",      {layer + "attention.attn.q", layer + "attention.attn.k",
+                                              layer + "attention.attn.v"}},
+      {"stack.blocks.{}.attention.out",      {layer + "attention.attn.o"}},
+      {"stack.blocks.{}.attention_norm",     {layer + "attention.LayerNorm"}},
+      {"stack.blocks.{}.feed_forward.up",    {layer + "intermediate.dense"}},
+      {"stack.blocks.{}.feed_forward.down",  {layer + "output.dense"}},
+      {"stack.blocks.{}.feed_forward_norm",  {layer + "output.LayerNorm"}},
+      {"pooler.dense",                       {"pooler.dense"}},
+      {"prediction_dense",                   {"lm_head.dense"}},
+      {"prediction_norm",                    {"lm_head.layer_norm"}},
+      {"sentence_dense",                     {"classifier.dense"}},
+      {"sentence_classifier",                {"classifier.out_proj"}},
+      {"token_classifier",                   {"classifier"}},
+      {"span",                               {"qa_outputs"}},
+  });
+  // clang-format on
+  add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
+  table.prefix = "mpnet.";
+  table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
+  table.ignored = {"embeddings.position_ids"};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  return encoder::build(
+      config, head,
+      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
+}
+
+C published() {
+  C config = base();
+  config.vocab_size = 30527;
+  config.hidden_size = 768;
+  config.num_layers = config.num_heads = 12;
+  config.max_positions = 514;
+  config.layer_norm_eps = 1e-5;
+  return config;
+}
+
+}  // namespace
+
+Family mpnet() {
+  return {
+      .model_type = "mpnet",
+      .description = "MPNet (Song et al., 2020): RoBERTa with bucketed relative positions",
+      .heads = {{Head::kBase, "MPNetModel"},
+                {Head::kMaskedLm, "MPNetForMaskedLM"},
+                {Head::kSequenceClassification, "MPNetForSequenceClassification"},
+                {Head::kTokenClassification, "MPNetForTokenClassification"},
+                {Head::kQuestionAnswering, "MPNetForQuestionAnswering"}},
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"mpnet-base", "MPNet base", published()},
+                  {"all-mpnet-base-v2", "MPNet for sentence embeddings", published()}},
+      .build = build,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

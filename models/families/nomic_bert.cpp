@@ -1,0 +1,110 @@
+// Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and a gated feed-forward, without biases in
+// its layers.
+
+#include "models/encoder/encoder.h"
+#include "models/families/bert_kind.h"
+#include "models/families/rotary_keys.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = bert_base();
+  config.position = PositionKind::kRotary;
+  config.rope_theta = 1000.0;
+  config.activation = Activation::kSwiGlu;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = false;
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0.0;
+  config.classifier_dropout = config.token_dropout = 0.0;
+  config.max_positions = 2048;
+  return config;
+}
+
+ConfigKeys keys() {
+  return {"Nomic BERT",
+          concatenated({{
+                            required_key("vocab_size", &C::vocab_size),
+                            required_key("hidden_size", &C::hidden_size),
+                            required_key("num_hidden_layers", &C::num_layers),
+                            required_key("num_attention_heads", &C::num_heads),
+                            optional_key("head_dim", &C::head_dim),
+                            required_key("intermediate_size", &C::intermediate_size),
+                            optional_key("max_position_embeddings", &C::max_positions),
+                            optional_key("type_vocab_size", &C::type_vocab_size),
+                            activation_key("hidden_act", ActivationUse::kGate),
+                            optional_key("layer_norm_eps", &C::layer_norm_eps),
+                            optional_key("initializer_range", &C::initializer_range),
+                            optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
+                            optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+                            classifier_dropout_key(),
+                            optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                            pad_token_key(),
+                            label_keys(),
+                        },
+                        rope_keys()})};
+}
+
+WeightTable weights(const C& config) {
+  const std::string layer = "encoder.layers.{}.";
+  WeightTable table;
+  // clang-format off
+  table.names = {
+      {"embeddings.token.weight",                  {"embeddings.word_embeddings.weight"}},
+      {"embeddings.token_type.weight",             {"embeddings.token_type_embeddings.weight"}},
+      {"stack.blocks.{}.attention.qkv.weight",     {layer + "attn.Wqkv.weight"}},
+      {"stack.blocks.{}.attention.out.weight",     {layer + "attn.out_proj.weight"}},
+      {"stack.blocks.{}.feed_forward.up.weight",   {layer + "mlp.fc12.weight", layer + "mlp.fc11.weight"}},
+      {"stack.blocks.{}.feed_forward.down.weight", {layer + "mlp.fc2.weight"}},
+  };
+  add_weights_and_biases(table, {
+      {"embeddings.norm",                          {"emb_ln"}},
+      {"stack.blocks.{}.attention_norm",           {layer + "norm1"}},
+      {"stack.blocks.{}.feed_forward_norm",        {layer + "norm2"}},
+      {"pooler.dense",                             {"pooler.dense"}},
+      {"prediction_dense",                         {"cls.predictions.transform.dense"}},
+      {"prediction_norm",                          {"cls.predictions.transform.layer_norm"}},
+      {"sentence_classifier",                      {"classifier"}},
+      {"token_classifier",                         {"classifier"}},
+  });
+  // clang-format on
+  add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
+  table.prefix = "nomic_bert.";
+  table.unprefixed = {"cls.", "classifier."};
+  table.of_heads = {"pooler.", "cls.", "classifier."};
+  return table;
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  return encoder::build(config, head, {.has_pooler = false});
+}
+
+C published() {
+  C config = base();
+  config.vocab_size = 30528;
+  config.hidden_size = 768;
+  config.num_layers = config.num_heads = 12;
+  config.intermediate_size = 3072;
+  return config;
+}
+
+}  // namespace
+
+Family nomic_bert() {
+  return {
+      .model_type = "nomic_bert",
+      .description = "Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and SwiGLU",
+      .heads = {{Head::kBase, "NomicBertModel"},
+                {Head::kMaskedLm, "NomicBertForMaskedLM"},
+                {Head::kSequenceClassification, "NomicBertForSequenceClassification"},
+                {Head::kTokenClassification, "NomicBertForTokenClassification"}},
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts", published()}},
+      .build = build,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

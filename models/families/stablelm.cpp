@@ -1,0 +1,103 @@
+// StableLM (Tow et al., 2023; Bellagente et al., 2024): a Llama with LayerNorm, whose heads rotate in part.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/llama_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.norm = NormKind::kLayerNorm;
+  config.norm_bias = true;
+  config.layer_norm_eps = 1e-5;
+  config.max_positions = 4096;
+  return config;
+}
+
+ConfigKey order_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    const bool parallel = reader.get_bool("use_parallel_residual", false);
+    config.sublayer_order = parallel ? SublayerOrder::kParallelOneNorm : SublayerOrder::kSequential;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["use_parallel_residual"] = config.sublayer_order == SublayerOrder::kParallelOneNorm;
+  };
+  return {"use_parallel_residual", read, write};
+}
+
+ConfigKeys keys() {
+  return {"StableLM",
+          {
+              required_key("vocab_size", &C::vocab_size),
+              required_key("hidden_size", &C::hidden_size),
+              required_key("num_hidden_layers", &C::num_layers),
+              required_key("num_attention_heads", &C::num_heads),
+              required_key("num_key_value_heads", &C::num_kv_heads),
+              required_key("intermediate_size", &C::intermediate_size),
+              optional_key("max_position_embeddings", &C::max_positions),
+              activation_key("hidden_act", ActivationUse::kGate),
+              optional_key("layer_norm_eps", &C::layer_norm_eps),
+              optional_key("initializer_range", &C::initializer_range),
+              rope_key(),
+              partial_rotary_key("partial_rotary_factor", 0.25),
+              optional_key("use_qkv_bias", &C::qkv_bias),
+              // Each head's norm has weights of its own.
+              expected_key("qk_layernorm", false),
+              order_key(),
+              // It acts on the feed-forward's output, but not on the attention's.
+              expected_key("hidden_dropout", 0.0),
+              optional_key("attention_dropout", &C::attention_dropout),
+              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              pad_token_key(),
+              label_keys(),
+          }};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table = llama_weights(config);
+  table.names.insert(table.names.end(),
+                     {{"stack.blocks.{}.attention_norm.bias", {"layers.{}.input_layernorm.bias"}},
+                      {"stack.blocks.{}.feed_forward_norm.bias", {"layers.{}.post_attention_layernorm.bias"}},
+                      {"stack.final_norm.bias", {"norm.bias"}}});
+  return table;
+}
+
+C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = vocabulary;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = config.num_kv_heads = 32;
+  config.intermediate_size = inner;
+  config.rotary_dim = hidden / 32 / 4;
+  return config;
+}
+
+C stablelm_2() {
+  C config = sized(100352, 2048, 24, 5632);
+  config.qkv_bias = true;
+  return config;
+}
+
+}  // namespace
+
+Family stablelm() {
+  return {
+      .model_type = "stablelm",
+      .description = "StableLM (Bellagente et al., 2024): Llama with LayerNorm and heads that rotate in part",
+      .heads = decoder_heads("StableLm"),
+      .base = base(),
+      .keys = keys(),
+      .presets = {{"stablelm-3b-4e1t", "StableLM 3B", sized(50304, 2560, 32, 6912)},
+                  {"stablelm-2-1_6b", "StableLM 2 1.6B", stablelm_2()}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,124 @@
+#include "tokenizer/sentencepiece/mapped_sentencepiece.h"
+
+#include <algorithm>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::string_view kSpace = "\u2581";
+
+// The pieces' text, as the library joins them: without the space that begins it.
+std::string joined_pieces(std::string text) {
+  for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
+    text.replace(at, kSpace.size(), " ");
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n\r\f\v");
+  if (first == text.npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\n\r\f\v") - first + 1);
+}
+
+}  // namespace
+
+MappedSentencePiece::MappedSentencePiece(SentencePieceTokenizer model, MappedVocabulary vocabulary,
+                                         std::map<std::string, std::string> files, const std::string& what)
+    : model_(std::move(model)), vocabulary_(std::move(vocabulary)), files_(std::move(files)) {
+  const auto require = [&](const std::string& token) {
+    const auto found = vocabulary_.ids.find(token);
+    if (found == vocabulary_.ids.end()) throw Error(what, ": has no token ", token);
+    return found->second;
+  };
+  unk_id_ = require(vocabulary_.roles.at(SpecialToken::unk));
+  TokenId last = 0;
+  for (const auto& [text, id] : vocabulary_.ids) last = std::max(last, id);
+  texts_.resize(static_cast<std::size_t>(last) + 1);
+  is_special_.resize(texts_.size());
+  for (const auto& [text, id] : vocabulary_.ids) texts_[static_cast<std::size_t>(id)] = text;
+  for (const std::string& token : vocabulary_.special)
+    is_special_[static_cast<std::size_t>(require(token))] = true;
+  using Piece = EncodingTemplate::Piece;
+  TokenIds before, after;
+  for (const std::string& token : vocabulary_.before) before.push_back(require(token));
+  for (const std::string& token : vocabulary_.after) after.push_back(require(token));
+  const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
+  const Piece begin{Piece::Kind::special, 0, before}, end{Piece::Kind::special, 0, after};
+  template_ = {{begin, first, end}, {begin, first, second, end}};
+}
+
+const std::string* MappedSentencePiece::special_at(std::string_view text) const {
+  const std::string* longest = nullptr;
+  for (const std::string& token : vocabulary_.special)
+    if (text.starts_with(token) && (longest == nullptr || token.size() > longest->size())) longest = &token;
+  return longest;
+}
+
+TokenId MappedSentencePiece::id_of(const std::string& token) const {
+  const auto found = vocabulary_.ids.find(token);
+  return found == vocabulary_.ids.end() ? unk_id_ : found->second;
+}
+
+void MappedSentencePiece::encode_part(std::string_view text, TokenIds& ids) const {
+  if (vocabulary_.reads_codes && text.starts_with(">>") && text.find("<<") != text.npos) {
+    const std::size_t end = text.find("<<") + 2;
+    ids.push_back(id_of(std::string(text.substr(0, end))));
+    text.remove_prefix(end);
+  }
+  for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
+}
+
+TokenIds MappedSentencePiece::encode(std::string_view text) const {
+  require_utf8(text, "the text");
+  TokenIds ids;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string* special = special_at(text.substr(at));
+    if (special == nullptr) {
+      ++at;
+      continue;
+    }
+    if (at > begin) encode_part(text.substr(begin, at - begin), ids);
+    ids.push_back(id_of(*special));
+    begin = at += special->size();
+  }
+  if (begin < text.size()) encode_part(text.substr(begin), ids);
+  return ids;
+}
+
+std::string MappedSentencePiece::decode(std::span<const TokenId> ids, bool skips_special) const {
+  std::string text, pieces;
+  for (const TokenId id : ids) {
+    require_id(id, vocab_size());
+    const auto place = static_cast<std::size_t>(id);
+    if (!is_special_[place]) {
+      pieces += texts_[place];
+    } else if (!skips_special) {
+      // Marian's class puts a space after each.
+      text += joined_pieces(pieces) + texts_[place] + (vocabulary_.reads_codes ? " " : "");
+      pieces.clear();
+    }
+  }
+  return trimmed(text + joined_pieces(pieces));
+}
+
+std::string MappedSentencePiece::token_text(TokenId id) const {
+  require_id(id, vocab_size());
+  return texts_[static_cast<std::size_t>(id)];
+}
+
+std::optional<TokenId> MappedSentencePiece::special_id(SpecialToken role) const {
+  const auto found = vocabulary_.roles.find(role);
+  if (found == vocabulary_.roles.end() || !vocabulary_.ids.contains(found->second)) return std::nullopt;
+  return vocabulary_.ids.at(found->second);
+}
+
+void MappedSentencePiece::save(const std::filesystem::path& directory) const {
+  for (const auto& [name, content] : files_) write_file(directory / name, content);
+}
+
+}  // namespace zoo

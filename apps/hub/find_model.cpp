@@ -17,8 +17,8 @@ constexpr std::array kPickles{".bin", ".pt", ".pth", ".ckpt"};
 void refuse_weights(const fs::path& file) {
   const std::string extension = file.extension().string();
   if (extension == ".safetensors" || file.filename() == "config.json")
-    throw Error("--model: give the directory, ", file.has_parent_path() ? file.parent_path() : fs::path("."),
-                ", which has config.json, weights and tokenizer, not one of its files");
+    throw Error(file, " is a part of a model; give the directory, ",
+                file.has_parent_path() ? file.parent_path() : fs::path("."));
   if (std::ranges::find(kPickles, extension) != kPickles.end())
     throw Error("--model: ", file,
                 " is a Python pickle; the zoo reads safetensors, which save_pretrained() of ",

@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/export_huggingface.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
@@ -36,7 +37,12 @@ struct ExportFlags {
 bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
-  flags.add("model", values.model, "checkpoint directory, or GGUF file").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   flags.choice(
       "format", values.format, {"torchscript", "huggingface", "gguf"},
       "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "

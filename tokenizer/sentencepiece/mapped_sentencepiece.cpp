@@ -9,10 +9,9 @@
 namespace zoo {
 namespace {
 
-constexpr std::string_view kSpace = "\u2581";
-
 // The pieces' text, as the library joins them: without the space that begins it.
 std::string joined_pieces(std::string text) {
+  constexpr std::string_view kSpace = "\u2581";
   for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
     text.replace(at, kSpace.size(), " ");
   return text.starts_with(' ') ? text.substr(1) : text;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -14,7 +15,12 @@ using nlohmann::json;
 
 void add_input(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   flags
       .add("prompt", values.prompt,
            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "

@@ -8,6 +8,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/hub/find_model.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
 #include "apps/verbs/look/attention_weights.h"
@@ -37,7 +38,12 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
       .placeholder("TEXT")
       .required();

@@ -6,6 +6,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
 #include "apps/verbs/verbs.h"
@@ -229,8 +230,12 @@ int run_inspect(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
               "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
-  flags.positional("dir", directory, "checkpoint directory, GGUF file, or directory of a training run")
+  flags
+      .positional("dir", directory,
+                  "checkpoint directory, GGUF file, directory of a training run, or name of a model that "
+                  "tzoo pull has downloaded")
       .placeholder("DIR")
+      .read_as(find_model)
       .required();
   flags.group("Output");
   flags.add("tensors", tensors, "list every tensor with its type and shape");

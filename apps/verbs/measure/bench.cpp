@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/hub/find_model.h"
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/measure.h"
 #include "apps/verbs/packed_weights.h"
@@ -185,7 +186,12 @@ int bench_load(const BenchFlags& flags) {
 }
 
 void declare(Flags& flags, BenchFlags& values) {
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
       .at_least(1);
   values.weights.add_to(flags);

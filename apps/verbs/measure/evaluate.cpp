@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
+#include "apps/hub/find_model.h"
 #include "apps/training/metrics/bleu.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/records/run_directory.h"
@@ -72,7 +73,12 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
       "F1, exact match, BLEU). Without --dataset it takes the validation set of the run that the model "
       "belongs to, and the flags that the run was evaluated with.");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   declare_data(flags, values.data);
   flags.group("Evaluation");
   flags.add("batch_size", values.batch_size, "examples per batch").at_least(1);

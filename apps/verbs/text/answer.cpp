@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/text/answer_spans.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/text_spans.h"
@@ -32,7 +33,12 @@ struct AnswerFlags {
 bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   Flags flags(arguments.command,
               "Finds the answer to a question in a text, with a question-answering model.");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   flags.add("question", values.question, "the question").placeholder("TEXT").required();
   flags
       .add("context", values.context,

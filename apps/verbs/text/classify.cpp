@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/text_spans.h"
@@ -33,7 +34,12 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   Flags flags(arguments.command,
               "Labels texts with a sequence-classification model, or words with a token-classification "
               "model. Prints one JSON object per text.");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   add_text_flags(flags, values.text);
   flags.choice(
       "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},

@@ -7,6 +7,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
@@ -39,7 +40,12 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
       "Turns texts into vectors with an encoder or a Sentence-Transformers directory. Prints one object "
       "{\"text\", \"embedding\"} per line.");
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   add_text_flags(flags, values.text);
   flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit")
       .at_least(3);

@@ -5,6 +5,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
@@ -29,7 +30,12 @@ struct FillMaskFlags {
 bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
   Flags flags(arguments.command,
               "Predicts the words at the mask tokens of a text with a masked language model.");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", values.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   add_text_flags(flags, values.text);
   flags.add("top_k", values.top_k, "number of predictions per mask").at_least(1);
   flags.add("json", values.json, "print one JSON object per text instead of a table");

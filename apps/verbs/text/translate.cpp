@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
@@ -33,7 +34,12 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       "says (number of beams, penalties, …), else by greedy decoding.");
   flags.group("Input");
   GenerateFlags& generation = values.generation;
-  flags.add("model", generation.model, "checkpoint directory").placeholder("DIR").required();
+  flags
+      .add("model", generation.model,
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .placeholder("DIR")
+      .read_as(find_model)
+      .required();
   add_text_flags(flags, values.text);
   flags
       .add("prefix", values.prefix,

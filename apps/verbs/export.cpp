@@ -36,7 +36,7 @@ struct ExportFlags {
 bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
-  flags.add("model", values.model, "checkpoint directory, or GGUF file").placeholder("DIR").required();
+  flags.add("model", values.model, "checkpoint directory or GGUF file").placeholder("DIR").required();
   flags.choice(
       "format", values.format, {"torchscript", "huggingface", "gguf"},
       "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "

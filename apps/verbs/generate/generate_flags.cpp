@@ -14,7 +14,7 @@ using nlohmann::json;
 
 void add_input(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("model", values.model, "checkpoint directory or GGUF file").placeholder("DIR").required();
   flags
       .add("prompt", values.prompt,
            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "

@@ -37,7 +37,7 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
   flags.group("Input");
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("model", values.model, "checkpoint directory or GGUF file").placeholder("DIR").required();
   flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
       .placeholder("TEXT")
       .required();

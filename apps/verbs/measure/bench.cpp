@@ -185,7 +185,7 @@ int bench_load(const BenchFlags& flags) {
 }
 
 void declare(Flags& flags, BenchFlags& values) {
-  flags.add("model", values.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("model", values.model, "checkpoint directory or GGUF file").placeholder("DIR").required();
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
       .at_least(1);
   values.weights.add_to(flags);

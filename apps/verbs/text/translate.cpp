@@ -33,7 +33,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       "says (number of beams, penalties, …), else by greedy decoding.");
   flags.group("Input");
   GenerateFlags& generation = values.generation;
-  flags.add("model", generation.model, "checkpoint directory").placeholder("DIR").required();
+  flags.add("model", generation.model, "checkpoint directory or GGUF file").placeholder("DIR").required();
   add_text_flags(flags, values.text);
   flags
       .add("prefix", values.prefix,

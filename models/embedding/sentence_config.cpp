@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/gguf_file.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
 #include "tokenizer/files/json_section.h"
@@ -122,6 +123,16 @@ void read_prompts(const fs::path& directory, SentenceConfig& config) {
   config.default_prompt = config.prompts.at(name);
 }
 
+// A GGUF file says how its model pools.
+std::string pooling_of(const GgufFile& file) {
+  const std::string key = file.text("general.architecture") + ".pooling_type";
+  const json type = file.metadata().value(key, json(1));
+  if (type == 0 || type == 1) return "mean";
+  if (type == 2) return "cls";
+  if (type == 3) return "lasttoken";
+  throw Error(file.path(), ": '", key, "' is ", type.dump(), "; expected 0 to 3: none, mean, cls or last");
+}
+
 }  // namespace
 
 SentenceConfig SentenceConfig::read(const fs::path& directory) {
@@ -129,6 +140,7 @@ SentenceConfig SentenceConfig::read(const fs::path& directory) {
   read_modules(directory, config);
   if (config.modules.empty()) {
     config.transformer = directory;
+    if (GgufFile::is_one(directory)) config.pooling = pooling_of(GgufFile(directory));
     return config;
   }
   read_transformer(config);

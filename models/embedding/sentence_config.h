@@ -18,7 +18,8 @@ struct SentenceConfig {
     std::filesystem::path directory;
   };
 
-  std::filesystem::path transformer;      // directory of the model and its tokenizer
+  std::filesystem::path transformer;      // directory of the model and its tokenizer, or a GGUF file
+  std::string pooling = "mean";           // of a model alone
   std::vector<Module> modules;            // in the order in which they run; empty without modules.json
   std::optional<std::size_t> max_length;  // "max_seq_length"
   bool lowercase = false;                 // "do_lower_case"

@@ -304,8 +304,8 @@ SentenceModules load_sentence_modules(const SentenceConfig& config, const Senten
   }
   const bool alone = config.modules.empty();
   if (alone) {
-    const std::vector<PoolingMode> mean{PoolingMode::kMean};
-    modules.push_back(std::make_unique<Pooling>(options.pooling.empty() ? mean : options.pooling, true));
+    const std::vector<PoolingMode> own{*pooling_named(config.pooling)};
+    modules.push_back(std::make_unique<Pooling>(options.pooling.empty() ? own : options.pooling, true));
   }
   if (options.normalize.value_or(alone)) modules.push_back(std::make_unique<Normalize>(Features()));
   return modules;

@@ -173,10 +173,9 @@ void complete_decoder(const GgufFile& file, const std::string& name, Architectur
   }
 }
 
-void complete_bert(const GgufFile& file, ArchitectureKeys& keys, json& config) {
+void complete_bert(const GgufFile& file, json& config) {
   const auto* types = find_tensor(file, "token_types.weight");
   config["type_vocab_size"] = types == nullptr ? 0 : types->shape.front();
-  keys.number("pooling_type", false);
 }
 
 // T5 1.0 has no gate and scales the input of its projection, which is the embedding.
@@ -288,10 +287,11 @@ json config_of(const GgufFile& file) {
   read_vocabulary(file, keys, config);
   if (keys.number("block_count", true) > file.tensors().size())
     keys.expect("block_count", nullptr, "more layers than the file has tensors");
-  if (name == "bert") complete_bert(file, keys, config);
+  if (name == "bert") complete_bert(file, config);
   if (name == "t5") complete_t5(architecture, keys, config);
   if (config.contains("rms_norm_eps")) complete_decoder(file, name, keys, config);
   expect_plain(keys, config, name != "bert");
+  keys.number("pooling_type", false);  // SentenceConfig reads it
   keys.refuse_others();
   return config;
 }

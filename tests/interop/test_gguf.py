@@ -140,6 +140,38 @@ class ReadTest(unittest.TestCase):
             found = stored["model.layers.1.mlp.down_proj.weight"].numpy()
             self.assertEqual(found.view(np.uint32).tolist(), numbers["blk.1.ffn_down.weight"].view(np.uint32).tolist(), kind)
 
+    def test_a_file_says_how_its_model_pools(self):
+        letters = [chr(ord("a") + i) for i in range(26)]
+        tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *("\u2581" + c for c in letters), *letters]
+        tokens += [f"\u2581{i}" for i in range(96 - len(tokens))]
+
+        def add(kind):
+            def keys(writer):
+                writer.add_pooling_type(kind)
+                writer.add_tokenizer_model("bert")
+                writer.add_token_list(tokens)
+                writer.add_token_types([3] * 5 + [1] * 91)
+                for name, number in (("bos", 2), ("sep", 3), ("unk", 1), ("pad", 0), ("mask", 4)):
+                    getattr(writer, f"add_{name}_token_id")(number)
+            return keys
+
+        cls, config = MODELS["bert"]
+        model = hf.random_model(cls, config(), 4)
+        ids = [2, *(5 + ord(c) - ord("a") if i == 0 else 31 + ord(c) - ord("a") for i, c in enumerate("hello")), 3]
+        with torch.no_grad():
+            hidden = model(input_ids=torch.tensor([ids]))[0][0]
+        for kind, row in ((gguf.PoolingType.MEAN, hidden.mean(0)), (gguf.PoolingType.CLS, hidden[0]), (gguf.PoolingType.LAST, hidden[-1])):
+            write(self.path, model, add=add(kind))
+            done = tzoo("embed", "--model", self.path, "--text", "hello")
+            with self.subTest(kind=kind):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = torch.tensor(json.loads(done.stdout)["embedding"])
+                self.assertLess((found - row / row.norm()).abs().max().item(), 2e-6)
+        write(self.path, model, add=add(gguf.PoolingType.RANK))
+        done = tzoo("embed", "--model", self.path, "--text", "hello")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("bert.pooling_type", done.stderr)
+
     def refused(self, *said, **changes):
         cls, config = MODELS[changes.pop("model", "llama")]
         write(self.path, hf.random_model(cls, config(), 1), **changes)

@@ -6,8 +6,14 @@
 namespace zoo {
 namespace {
 
+TransformerConfig base() {
+  TransformerConfig config = bart_base();
+  config.eos_token_id = 2;
+  return config;
+}
+
 TransformerConfig distilbart() {
-  TransformerConfig config = bart_sized(bart_base(), 50264, 1024, 12, 16, 4096);
+  TransformerConfig config = bart_sized(base(), 50264, 1024, 12, 16, 4096);
   config.num_decoder_layers = 6;
   return config;
 }
@@ -19,10 +25,10 @@ Family bart() {
       .model_type = "bart",
       .description = "BART (Lewis et al., 2020): encoder-decoder, post-LN, learned positions",
       .heads = concatenated(bart_heads("Bart"), bart_classifiers("Bart")),
-      .base = bart_base(),
+      .base = base(),
       .keys = {"BART", concatenated(bart_keys(), bart_head_keys(3))},
-      .presets = {{"bart-base", "BART base", bart_sized(bart_base(), 50265, 768, 6, 12, 3072)},
-                  {"bart-large", "BART large", bart_sized(bart_base(), 50265, 1024, 12, 16, 4096)},
+      .presets = {{"bart-base", "BART base", bart_sized(base(), 50265, 768, 6, 12, 3072)},
+                  {"bart-large", "BART large", bart_sized(base(), 50265, 1024, 12, 16, 4096)},
                   {"distilbart-cnn-12-6", "DistilBART, six layers in its decoder", distilbart()}},
       .build = build_encoder_decoder,
       .weight_table = bart_weights,

@@ -1,6 +1,8 @@
 // GPT-J (Wang and Komatsuzaki, 2021): attention and feed-forward side by side after one norm, rotary
 // positions of a part of each head, in pairs of neighbours, and an output projection with a bias.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/shared.h"
 
@@ -17,8 +19,15 @@ C base() {
   config.qkv_bias = config.attention_output_bias = false;
   config.tie_word_embeddings = false;
   config.lm_head_bias = true;
-  config.rotary_dim = 64;
   return config;
+}
+
+ConfigKey rotary_dim_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    config.rotary_dim = reader.get_int("rotary_dim", 64);
+  };
+  const auto write = [](const C& config, nlohmann::json& json) { json["rotary_dim"] = config.rotary_size(); };
+  return {"rotary_dim", read, write};
 }
 
 ConfigKeys keys() {
@@ -30,7 +39,7 @@ ConfigKeys keys() {
               required_key("n_head", &C::num_heads),
               optional_key("n_positions", &C::max_positions),
               optional_key("n_inner", &C::intermediate_size),
-              optional_key("rotary_dim", &C::rotary_dim),
+              rotary_dim_key(),
               activation_key("activation_function"),
               optional_key("layer_norm_epsilon", &C::layer_norm_eps),
               optional_key("initializer_range", &C::initializer_range),
@@ -79,6 +88,7 @@ C published() {
   config.num_layers = 28;
   config.num_heads = 16;
   config.max_positions = 2048;
+  config.rotary_dim = 64;
   return config;
 }
 

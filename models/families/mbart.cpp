@@ -10,6 +10,7 @@ TransformerConfig base() {
   TransformerConfig config = bart_base();
   config.norm_placement = NormPlacement::kPre;
   config.decoder_start_token_id = -1;
+  config.eos_token_id = 2;
   config.shifted_labels = ShiftedLabels::kLastLabel;
   return config;
 }

@@ -56,9 +56,12 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
 
     @classmethod
     def random_config(cls, draw, head):
-        return cls.config(draw, draw.randint(6, 90), draw.choice([1, 2, 3]), draw.choice([1, 2, 3]), draw.choice([1, 2, 4]),
-                          draw.choice([4, 6, 8]), draw.choice([7, 16, 33]), draw.random() < 0.5, max_position_embeddings=31,
-                          pad_token_id=draw.choice([0, 1, 3]), decoder_start_token_id=draw.choice([0, 2, 4]))
+        config = cls.config(draw, draw.randint(6, 90), draw.choice([1, 2, 3]), draw.choice([1, 2, 3]), draw.choice([1, 2, 4]),
+                            draw.choice([4, 6, 8]), draw.choice([7, 16, 33]), draw.random() < 0.5, max_position_embeddings=31,
+                            pad_token_id=draw.choice([0, 1, 3]), decoder_start_token_id=draw.choice([0, 2, 4]))
+        if head == "sequence-classification":
+            config.eos_token_id = 5
+        return config
 
     def random_model(self, seed):
         head, model, inputs = super().random_model(seed)

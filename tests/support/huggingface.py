@@ -120,7 +120,7 @@ def random_inputs(model, head, length, left, right):
         return {**inputs, **decoder_inputs(model, head, len(ids))}
     if is_encoder_decoder(model) and head in SENTENCE_HEADS:  # which are classified at their last end token
         end = model.config.eos_token_id
-        ids[ids == end] = (end + 2) % model.config.vocab_size
+        ids[ids == end] = next(i for i in range(model.config.vocab_size) if i not in (end, model.config.pad_token_id))
         ids[:, length // 2] = end
     types = getattr(model.config, "type_vocab_size", 0)
     if types:

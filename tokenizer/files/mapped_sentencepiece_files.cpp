@@ -21,13 +21,18 @@ constexpr std::string_view kLanguages[] = {
     "pa", "pl", "ps", "pt",  "ro", "ru",  "sd", "si", "sk", "sl", "so", "sq", "sr",  "ss", "su", "sv", "sw",
     "ta", "th", "tl", "tn",  "tr", "uk",  "ur", "uz", "vi", "wo", "xh", "yi", "yo",  "zh", "zu"};
 
-// Roles of the class that no file names; all are special.
+// Sets the roles, of which the class has defaults, and the special tokens: those of roles, and what files
+// name.
 void set_roles(const TokenizerSettings& settings, const std::map<SpecialToken, std::string>& defaults,
                MappedVocabulary& vocabulary) {
   vocabulary.roles = defaults;
   for (const auto& [role, token] : settings.roles) vocabulary.roles[role] = token.content;
   for (const auto& [role, token] : vocabulary.roles)
     if (vocabulary.ids.contains(token)) vocabulary.special.push_back(token);
+  for (const AddedToken& token : settings.additional_special_tokens)
+    if (vocabulary.ids.contains(token.content)) vocabulary.special.push_back(token.content);
+  for (const auto& [id, token] : settings.added_tokens_decoder)
+    if (token.special && vocabulary.ids.contains(token.content)) vocabulary.special.push_back(token.content);
 }
 
 std::unique_ptr<Tokenizer> mapped(const fs::path& path, const TokenizerSettings& settings,
@@ -67,7 +72,6 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
   for (std::size_t i = 0; i < std::size(kLanguages); ++i) {
     const std::string token = "__" + std::string(kLanguages[i]) + "__";
     vocabulary.ids[token] = count + static_cast<TokenId>(i);
-    vocabulary.special.push_back(token);
   }
   set_roles(settings,
             {{SpecialToken::bos, "<s>"},

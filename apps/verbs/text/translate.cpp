@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 struct TranslateFlags {
   GenerateFlags generation{.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
   TextFlags text;
-  std::string prefix;
+  std::string prefix, source_lang, target_lang;
   std::int64_t batch_size = 16;
   bool json = false;
 };
@@ -45,7 +45,16 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .add("prefix", values.prefix,
            "task put before each text, such as T5's \"translate English to German: \"")
       .placeholder("TEXT");
+  flags
+      .add("source_lang", values.source_lang,
+           "language of the texts, for M2M-100, NLLB and mBART: en, eng_Latn, en_XX; none: the tokenizer's")
+      .placeholder("LANG");
   flags.group("Output");
+  flags
+      .add("target_lang", values.target_lang,
+           "language of the translations: the first token that is written, or Marian's >>LANG<< before the "
+           "text")
+      .placeholder("LANG");
   flags
       .add("max_new_tokens", generation.options.max_new_tokens,
            "most tokens to generate per text; an end token stops earlier")
@@ -61,6 +70,8 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   flags.add_compute(generation.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
+  flags.example(
+      "tzoo translate --model nllb-200 --source_lang eng_Latn --target_lang fra_Latn --text \"Good day.\"");
   if (!flags.parse(arguments)) return false;
   apply_generation_config(generation, [&](std::string_view name) { return flags.given(name); });
   generation.options.beams.num_return_sequences = 1;
@@ -71,10 +82,60 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   return true;
 }
 
-TokenIds prompt_of(const TextModel& model, const std::string& text) {
-  TokenIds ids = model.tokenizer->encode(text, {.with_offsets = false}).ids;
-  if (ids.empty()) throw Error("there is nothing to translate in an empty text");
-  return ids;
+std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string& text) {
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
+    if (tokenizer.token_text(id) == text) return id;
+  return std::nullopt;
+}
+
+// The token of a language: its name, or as M2M-100 writes it.
+TokenId language_token(const Tokenizer& tokenizer, const char* flag, const std::string& language) {
+  for (const std::string& text : {language, "__" + language + "__"})
+    if (const auto id = find_token(tokenizer, text)) return *id;
+  throw Error(flag, ": the tokenizer has no token of a language '", language, "'");
+}
+
+// Tokens of the languages that the flags name.
+struct Languages {
+  std::optional<TokenId> source, target;
+  std::optional<TokenId> code;  // of the target, before the text (Marian)
+};
+
+Languages languages_of(const TranslateFlags& flags, const Tokenizer& tokenizer) {
+  Languages languages;
+  if (!flags.source_lang.empty())
+    languages.source = language_token(tokenizer, "--source_lang", flags.source_lang);
+  if (flags.target_lang.empty()) return languages;
+  languages.code = find_token(tokenizer, ">>" + flags.target_lang + "<<");
+  if (!languages.code) languages.target = language_token(tokenizer, "--target_lang", flags.target_lang);
+  return languages;
+}
+
+bool has_role(const Tokenizer& tokenizer, TokenId id) {
+  using enum SpecialToken;
+  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
+    if (tokenizer.special_id(role) == id) return true;
+  return false;
+}
+
+// Replaces the language among the special tokens around a text: the one without another role.
+void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language) {
+  bool found = false;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.texts[i] >= 0 || has_role(tokenizer, encoding.ids[i])) continue;
+    encoding.ids[i] = language;
+    found = true;
+  }
+  if (!found) throw Error("--source_lang: this tokenizer puts no language beside a text");
+}
+
+TokenIds prompt_of(const TextModel& model, const std::string& text, const Languages& languages) {
+  Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
+  if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");
+  if (languages.source) set_source(encoding, *model.tokenizer, *languages.source);
+  TokenIds prompt = encoding.ids;
+  if (languages.code) prompt.insert(prompt.begin(), *languages.code);
+  return prompt;
 }
 
 std::string text_of(const TextModel& model, const TokenIds& ids) {
@@ -101,11 +162,13 @@ int run_translate(const Arguments& arguments) {
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
   options.eos_token_ids = defaults.eos_token_ids;
   options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
+  const Languages languages = languages_of(flags, *model.tokenizer);
+  if (languages.target) options.history.forced_bos_token_id = *languages.target;
   TextInput input(flags.text);
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
     std::vector<TokenIds> prompts;
-    for (const std::string& text : texts) prompts.push_back(prompt_of(model, flags.prefix + text));
+    for (const std::string& text : texts) prompts.push_back(prompt_of(model, flags.prefix + text, languages));
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!flags.json) {

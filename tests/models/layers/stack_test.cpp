@@ -50,6 +50,19 @@ TEST_CASE(
   CHECK(at::equal(block(x, SelfAttentionContext{}), expected));
 }
 
+TEST_CASE("training leaves layers out at their rate, and nothing else does") {
+  TransformerConfig config = test::small_config();
+  config.layer_dropout = 0.999999;
+  at::manual_seed(1);
+  TransformerStack stack(config);
+  randomize(*stack);
+  const at::Tensor x = at::randn({1, 4, 12});
+  const at::Tensor whole = stack->forward({.embeddings = x}).hidden;
+  CHECK(largest_difference(whole, stack->final_norm(x)) > 1e-3);
+  stack->train();
+  CHECK(largest_difference(stack->forward({.embeddings = x}).hidden, stack->final_norm(x)) == 0);
+}
+
 TEST_CASE("a stack ends in a norm only if its norms stand before the sublayers") {
   TransformerConfig config = test::small_config();
   CHECK(TransformerStack(config)->final_norm);

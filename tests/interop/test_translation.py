@@ -1,0 +1,140 @@
+"""tzoo translate and the tokenizers of Marian and M2M-100 beside transformers: freshly trained sentencepiece models,
+random weights."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import sentencepiece
+import torch
+import transformers
+from forward_parity import hf
+from test_encoder_decoders import last_norm
+from test_tokenizers import CORPUS, LINES
+
+# The classes cut special tokens out of what the library never sees; "\0" ends a line of the library's own files.
+TEXTS = [line for line in LINES[:1500] if "\0" not in line and line.strip()]
+CODES = [">>fra<<", ">>deu<<"]
+
+
+def tzoo(*words, stdin=""):
+    done = subprocess.run([os.environ["TZOO"], *words], input=stdin.encode(), capture_output=True, timeout=600)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def train(path, model_type, lines):
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_prefix=str(path), vocab_size=700, model_type=model_type, minloglevel=2,
+        character_coverage=0.99, pad_id=-1)
+    return sentencepiece.SentencePieceProcessor(model_file=str(path) + ".model")
+
+
+class TranslationTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        root = pathlib.Path(cls.folder.name)
+        cls.marian, cls.m2m = root / "marian", root / "m2m"
+        cls.marian.mkdir()
+        cls.m2m.mkdir()
+        source = train(root / "source", "unigram", CORPUS[:1500])
+        target = train(root / "target", "unigram", CORPUS[1500:3000])
+        bpe = train(root / "bpe", "bpe", CORPUS[:1500])
+        pieces = sorted({processor.id_to_piece(i) for processor in (source, target) for i in range(3, 700)})
+        vocabulary = ["</s>", "<unk>", *pieces, *CODES, "<pad>"]
+        (cls.marian / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(vocabulary)}))
+        (root / "source.model").rename(cls.marian / "source.spm")
+        (root / "target.model").rename(cls.marian / "target.spm")
+        names = ["<s>", "<pad>", "</s>", "<unk>", *(bpe.id_to_piece(i) for i in range(3, 700))]
+        (cls.m2m / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(names)}))
+        (root / "bpe.model").rename(cls.m2m / "sentencepiece.bpe.model")
+        for folder, name, tokens in ((cls.marian, "Marian", len(vocabulary)), (cls.m2m, "M2M100", len(names) + 108)):
+            torch.manual_seed(3)
+            cls.save_model(folder, name, tokens)
+        cls.named = root / "named"  # whose files name the languages, as the published do
+        shutil.copytree(cls.m2m, cls.named)
+        plain = transformers.M2M100Tokenizer.from_pretrained(cls.m2m, src_lang="en")
+        languages = list(plain.lang_code_to_token.values())
+        (cls.named / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": languages}))
+        cls.tokenizers = {cls.marian: transformers.MarianTokenizer.from_pretrained(cls.marian),
+                          cls.m2m: plain,
+                          cls.named: transformers.M2M100Tokenizer.from_pretrained(cls.named, src_lang="en")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @staticmethod
+    def save_model(folder, name, tokens):
+        sizes = dict(vocab_size=tokens, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+                     decoder_attention_heads=2, encoder_ffn_dim=20, decoder_ffn_dim=20, max_position_embeddings=4096)
+        if name == "Marian":
+            ids = dict(pad_token_id=tokens - 1, decoder_start_token_id=tokens - 1, eos_token_id=0, forced_eos_token_id=None)
+            model = hf.random_model(transformers.MarianMTModel, transformers.MarianConfig(**sizes, **ids), 4)
+        else:
+            model = hf.random_model(transformers.M2M100ForConditionalGeneration, transformers.M2M100Config(**sizes), 4)
+        with torch.no_grad():
+            model.get_input_embeddings().weight.mul_(4)  # a tied model is apt to repeat its tokens
+            torch.nn.init.normal_(last_norm(model.get_decoder()).weight)
+        model.generation_config.max_length = None
+        model.generation_config.num_beams = 1
+        model.save_pretrained(folder)
+
+    def test_ids(self):
+        for folder, tokenizer in self.tokenizers.items():
+            texts = [*TEXTS, *(f"{code} {text}" for code in (*CODES, ">>xyz<<", "__fr__") for text in TEXTS[30:60])]
+            with self.subTest(folder=folder.name):
+                code, out, error = tzoo("tokenizer", "encode", "--model", str(folder), "--special_tokens", "--json",
+                                        stdin="\n".join(texts) + "\n")
+                self.assertEqual(code, 0, error)
+                for text, line in zip(texts, out.split("\n")[:-1], strict=True):
+                    self.assertEqual(json.loads(line), tokenizer(text)["input_ids"], repr(text))
+
+    def test_texts(self):
+        for folder, tokenizer in self.tokenizers.items():
+            rows = [tokenizer(text)["input_ids"] for text in TEXTS[:300]]
+            for words, skips in ((["--keep_special_tokens"], False), ([], True)):
+                with self.subTest(folder=folder.name, skips=skips):
+                    code, out, error = tzoo("tokenizer", "decode", "--model", str(folder), *words,
+                                            stdin="".join(json.dumps(row) + "\n" for row in rows))
+                    self.assertEqual(code, 0, error)
+                    expected = [tokenizer.decode(row, skip_special_tokens=skips) for row in rows]
+                    self.assertEqual(out, "".join(text + "\n" for text in expected))
+
+    def translate(self, folder, tokenizer, texts, words, **options):
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+        code, out, error = tzoo("translate", "--model", str(folder), "--input", "-", "--json", "--max_new_tokens", "9",
+                                *words, stdin="\n".join(texts))
+        self.assertEqual(code, 0, error)
+        seen = set()
+        for text, line in zip(texts, out.split("\n")[:-1], strict=True):
+            ids = model.generate(**tokenizer(text, return_tensors="pt"), max_new_tokens=9, do_sample=False, **options)
+            self.assertEqual(json.loads(line)["ids"], ids[0, 1:].tolist(), text)
+            seen.update(json.loads(line)["ids"])
+        self.assertGreater(len(seen), 3)
+
+    def test_languages(self):
+        tokenizer = transformers.M2M100Tokenizer.from_pretrained(self.m2m, src_lang="de")
+        self.translate(self.m2m, tokenizer, TEXTS[20:50], ["--source_lang", "de", "--target_lang", "fr"],
+                       forced_bos_token_id=tokenizer.get_lang_id("fr"))
+
+    def test_codes(self):
+        texts = [text.strip() for text in TEXTS[20:50]]
+        tokenizer = self.tokenizers[self.marian]
+        self.translate(self.marian, lambda text, **more: tokenizer(CODES[0] + text, **more), texts, ["--target_lang", "fra"])
+
+    def test_faults(self):
+        for folder, words, needed in ((self.m2m, ["--source_lang", "xx"], "--source_lang"),
+                                      (self.m2m, ["--target_lang", "xx"], "--target_lang"),
+                                      (self.marian, ["--source_lang", ">>fra<<"], "--source_lang")):
+            code, _, error = tzoo("translate", "--model", str(folder), "--text", "a", *words)
+            self.assertEqual(code, 1)
+            self.assertIn(needed, error)
+
+
+if __name__ == "__main__":
+    unittest.main()

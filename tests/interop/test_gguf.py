@@ -370,7 +370,7 @@ class WriteTest(unittest.TestCase):
     def save(self, name, **changes):
         cls, config = MODELS[name]
         config = config()
-        config.vocab_size = 400
+        config.vocab_size, config.eos_token_id = 400, 0  # the end of the tokenizer below
         for key, value in changes.items():
             setattr(config, key, value)
         model = hf.random_model(cls, config, 2)

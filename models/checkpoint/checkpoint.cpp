@@ -9,7 +9,7 @@
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
 #include "models/formats/config_reader.h"
-#include "models/formats/gguf_architecture.h"
+#include "models/formats/gguf_tensors.h"
 #include "models/layers/parameter.h"
 #include "models/registry.h"
 

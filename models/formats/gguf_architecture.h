@@ -1,14 +1,13 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/base/gguf_file.h"
-#include "models/formats/tensor_file.h"
 
 namespace zoo {
 
@@ -55,31 +54,5 @@ std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const
 /// `heads` is the number of the query's or key's heads.
 at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
 at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
-
-/// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
-/// A tensor that the architecture does not have keeps its name.
-class GgufTensors : public TensorFile {
- public:
-  explicit GgufTensors(const GgufFile& file);
-
-  const std::vector<std::string>& names() const override { return names_; }
-  bool contains(const std::string& name) const override { return sources_.count(name) != 0; }
-  const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
-  at::Tensor tensor(const std::string& name) const override;
-  const std::filesystem::path& path() const override { return file_.path(); }
-
- private:
-  struct Source {
-    TensorEntry entry;
-    const GgufFile::Tensor* tensor;
-    GgufLayout layout;
-  };
-  const Source& source(const std::string& name) const;
-
-  GgufFile file_;
-  std::int64_t heads_, kv_heads_;
-  std::vector<std::string> names_;
-  std::map<std::string, Source> sources_;
-};
 
 }  // namespace zoo

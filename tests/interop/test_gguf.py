@@ -51,7 +51,10 @@ MODELS = {
 QUANTIZED = (TYPES.Q8_0, TYPES.Q4_0, TYPES.Q4_1, TYPES.Q5_0, TYPES.Q5_1, TYPES.Q4_K, TYPES.Q5_K, TYPES.Q6_K)
 TEXTS = ["And God said, Let there be light", "it's 12345 tests,  two  spaces", "naïve cafés ✓ 日本語", "don't I'LL 3.14!", " a", ""]
 LINES = ["And God said, Let there be light: and there was light.", "It's the 12345th test of two words and 678 numbers, isn't it?",
-         "A naïve café is not there, and the light is."] * 20
+         "A naïve café is not there, and the light is.", "In the beginning God created the heaven and the earth.",
+         "And the earth was without form, and void; and darkness was upon the face of the deep.",
+         "And the Spirit of God moved upon the face of the waters, which he had divided from the dry land.",
+         "Don't let them say that I'LL test 3.14 spaces; let the others tell whether lighter texts exist."] * 20
 
 
 def llama3_factors(config):
@@ -298,7 +301,7 @@ class TokenizerTest(unittest.TestCase):
     def test_sentencepiece_bpe(self):
         """With and without a space before the text; characters that it does not know are bytes."""
         for prefix in (True, False):
-            processor, _ = sentencepiece_model("bpe", vocab_size=330, byte_fallback=True, normalization_rule_name="identity",
+            processor, _ = sentencepiece_model("bpe", vocab_size=420, byte_fallback=True, normalization_rule_name="identity",
                                                remove_extra_whitespaces=False, add_dummy_prefix=prefix)
             self.write_pieces("llama", processor, add_space_prefix=prefix)
             with self.subTest(prefix=prefix):
@@ -367,7 +370,7 @@ class WriteTest(unittest.TestCase):
     def save(self, name, **changes):
         cls, config = MODELS[name]
         config = config()
-        config.vocab_size = 400
+        config.vocab_size, config.eos_token_id = 400, 0  # the end of the tokenizer below
         for key, value in changes.items():
             setattr(config, key, value)
         model = hf.random_model(cls, config, 2)

@@ -123,6 +123,7 @@ bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config) 
 
 ConfigKey partial_rotary_key(const std::string& name, double absent) {
   const auto read = [name, absent](const ConfigReader& reader, C& config) {
+    if (config.num_heads <= 0) reader.refuse("num_attention_heads", "expected a positive number");
     double share = reader.get_double(name.c_str(), absent);
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       if (!reader.has(key)) continue;

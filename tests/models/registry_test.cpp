@@ -126,6 +126,7 @@ TEST_CASE("a family's layers follow their number") {
   // Every sixth layer sees all; every second; every fourth has no positions.
   CHECK(layers("gemma3_text", 7).window_layers ==
         std::vector<bool>{true, true, true, true, true, false, true});
+  CHECK(layers("modernbert", 4).window_layers == std::vector<bool>{false, true, true, false});
   CHECK(layers("gemma2", 3).window_layers == std::vector<bool>{true, false, true});
   CHECK(layers("smollm3", 5).rotary_layers == std::vector<bool>{true, true, true, false, true});
   CHECK(layers("llama", 5).window_layers.empty());

@@ -167,7 +167,8 @@ TEST_CASE("config.json: a key that is missing, of another type or out of range i
              Contains("config.json") && Contains("(12)") && Contains("num_heads (5)"));
   CHECK_THAT(fault_with("n_layer", -1), Contains("num_layers must be positive, got -1"));
   CHECK_THAT(fault_with("attn_pdrop", 1.5), Contains("attention_dropout must be in [0, 1), got 1.5"));
-  CHECK_THAT(fault_with("vocab_size", 18446744073709551615ULL), Contains("vocab_size") && Contains("got 18446744073709551615"));
+  CHECK_THAT(fault_with("vocab_size", 18446744073709551615ULL),
+             Contains("vocab_size") && Contains("got 18446744073709551615"));
   CHECK_THAT(fault_with("n_layer", 4000000000LL), Contains("num_layers") && Contains("4000000000"));
   CHECK_THAT(fault_with("n_embd", 4611686018427387904LL),
              Contains("hidden_size") && Contains("4611686018427387904"));

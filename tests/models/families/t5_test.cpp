@@ -275,10 +275,11 @@ TEST_CASE(
   for (std::size_t row = 0; row < prompts.size(); ++row) {
     TokenIds target{0};
     for (int i = 0; i < 9; ++i) {
-      const at::Tensor logits = model
-                                    ->forward({.input_ids = at::tensor(prompts[row], at::kLong).unsqueeze(0),
-                                               .decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0)})
-                                    .logits;
+      const at::Tensor logits =
+          model
+              ->forward({.input_ids = at::tensor(prompts[row], at::kLong).unsqueeze(0),
+                         .decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0)})
+              .logits;
       target.push_back(logits[0][-1].argmax().item<TokenId>());
       different.insert(target.back());
     }

@@ -76,7 +76,8 @@ Ids uncached(Model& model, Ids context, std::int64_t new_tokens) {
   for (std::int64_t i = 0; i < new_tokens; ++i) {
     if (static_cast<std::int64_t>(context.size()) > limit)
       context.erase(context.begin(), context.end() - limit / 2);
-    const at::Tensor output = model.forward({.input_ids = at::tensor(context, at::kLong).unsqueeze(0)}).logits;
+    const at::Tensor output =
+        model.forward({.input_ids = at::tensor(context, at::kLong).unsqueeze(0)}).logits;
     ids.push_back(output[0][-1].argmax().item<std::int64_t>());
     context.push_back(ids.back());
   }
@@ -207,7 +208,8 @@ TEST_CASE("A context of one token can slide") {
   config.max_positions = 1;
   const auto model = tiny_model(config);
   const Ids ids = generate(*model, {{1}}, greedy(3)).ids[0];
-  const at::Tensor again = model->forward({.input_ids = at::tensor(Ids{ids[1]}, at::kLong).unsqueeze(0)}).logits;
+  const at::Tensor again =
+      model->forward({.input_ids = at::tensor(Ids{ids[1]}, at::kLong).unsqueeze(0)}).logits;
   CHECK(ids[2] == again[0][-1].argmax().item<std::int64_t>());
 }
 

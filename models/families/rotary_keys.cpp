@@ -146,7 +146,10 @@ std::vector<ConfigKey> rope_keys() {
   ConfigKey whole = partial_rotary_key("partial_rotary_factor", 1.0);
   whole.read = [read = whole.read](const ConfigReader& reader, C& config) {
     read(reader, config);
-    if (config.rotary_dim != config.head_size()) reader.refuse("partial_rotary_factor", "expected 1");
+    if (config.rotary_dim == config.head_size()) return;
+    for (const char* key : {"rope_scaling", "rope_parameters"})
+      if (reader.has(key)) reader.refuse(key, "expected a partial_rotary_factor of 1");
+    reader.refuse("partial_rotary_factor", "expected 1");
   };
   whole.write = {};
   return {rope_key(), whole};

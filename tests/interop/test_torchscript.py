@@ -167,11 +167,13 @@ class HeadsTest(ExportTest):
         model = hf.random_model(cls, config, 21)
         model.save_pretrained(self.source)
         script = self.script("--verify")
+        # Padding that fills a window of 4 on each side leaves transformers no defined answer.
+        left, right = (3, 37) if hasattr(config, "local_attention") else (11, 30)
         for batch, length in ((1, 1), (2, 17), (3, 40)):
             ids, mask = some_ids(batch, length), torch.ones(batch, length, dtype=torch.long)
             if batch == 3:
-                mask[1, 30:] = 0  # on the right
-                mask[2, :11] = 0  # on the left
+                mask[1, right:] = 0
+                mask[2, :left] = 0
             if config.pad_token_id is not None:
                 ids = ids.masked_fill(ids == config.pad_token_id, 9).masked_fill(mask == 0, config.pad_token_id)
             found = script(ids, mask)

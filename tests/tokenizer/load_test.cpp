@@ -10,9 +10,9 @@ TEST_CASE("A directory without a tokenizer is said to have none") {
   CHECK_FALSE(has_tokenizer(directory.path()));
   CHECK(test::message_of([&] { load_tokenizer(directory.path()); }) ==
         "\"" + directory.path().string() +
-            "\" has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, or "
+            "\" has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
             "vocab.json with "
-            "merges.txt");
+            "merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model with vocab.json");
   CHECK_FALSE(has_tokenizer(directory / "absent"));
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory / "absent"); }),
              Catch::Contains("is not a directory"));

@@ -1,5 +1,7 @@
 #include "apps/verbs/generate/generate_flags.h"
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
@@ -246,8 +248,10 @@ std::optional<TokenIds> ids_of(const json& list) {
   if (!list.is_array()) return std::nullopt;
   TokenIds ids;
   for (const json& id : list) {
+    // The library compares numbers beyond 63 bits as negative ones.
     using Limits = std::numeric_limits<TokenId>;
-    if (!id.is_number_integer() || id < Limits::min() || id > Limits::max()) return std::nullopt;
+    const bool is_small = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{Limits::max()};
+    if (!id.is_number_integer() || !is_small || id < Limits::min()) return std::nullopt;
     ids.push_back(id.get<TokenId>());
   }
   return ids;

@@ -87,6 +87,8 @@ def check(chance, folder):
     key = chance.choice(sorted(set(known) - {"architectures", "model_type"}))  # which name another model
     value = another(chance, key, known[key])
     path.write_text(json.dumps({**written, key: value}))
+    if key == "pad_token_id" and isinstance(value, int):  # what is hidden is padding, or the last token's answer is undefined
+        inputs["input_ids"] = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, value)
     changed, expected = reference(model, head, folder, inputs)
     output = folder / "out.safetensors"
     done = tzoo("forward", "--model", folder, *flags_of(inputs), "--output", output,

@@ -35,7 +35,7 @@ class ModernBertTest(EncoderParity, unittest.TestCase):
         return dict(
             hidden_activation=draw.choice(["gelu", "gelu_new", "relu", "silu"]), norm_eps=draw.choice([1e-12, 1e-5, 1e-3]),
             pad_token_id=draw.choice([0, 3, None]), cls_token_id=None, sep_token_id=None,
-            local_attention=draw.choice([1, 3, 8, 128]), norm_bias=draw.random() < 0.5, attention_bias=draw.random() < 0.5,
+            local_attention=draw.choice([2, 3, 8, 128]), norm_bias=draw.random() < 0.5, attention_bias=draw.random() < 0.5,
             mlp_bias=draw.random() < 0.5, classifier_pooling=draw.choice(["cls", "mean"]),
             mlp_dropout=0.1, embedding_dropout=0.1, classifier_dropout=0.1)  # must not act outside of training
 

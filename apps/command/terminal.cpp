@@ -9,13 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "data/base/environment.h"
+
 namespace zoo {
 namespace {
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -26,7 +23,7 @@ double seconds() {
 int terminal_width(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const int columns = std::atoi(std::string(environment("COLUMNS")).c_str());
+  const int columns = std::atoi(environment("COLUMNS").c_str());
   return columns > 0 ? columns : 80;
 }
 

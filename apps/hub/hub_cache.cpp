@@ -1,8 +1,7 @@
 #include "apps/hub/hub_cache.h"
 
-#include <cstdlib>
-
 #include "data/base/atomic_file.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -10,17 +9,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? fs::path() : fs::path(value);
-}
-
 fs::path cache_root() {
-  if (const fs::path hub = from_environment("HF_HUB_CACHE"); !hub.empty()) return hub;
-  if (const fs::path home = from_environment("HF_HOME"); !home.empty()) return home / "hub";
-  if (const fs::path caches = from_environment("XDG_CACHE_HOME"); !caches.empty())
+  if (const fs::path hub = environment("HF_HUB_CACHE"); !hub.empty()) return hub;
+  if (const fs::path home = environment("HF_HOME"); !home.empty()) return home / "hub";
+  if (const fs::path caches = environment("XDG_CACHE_HOME"); !caches.empty())
     return caches / "huggingface/hub";
-  return from_environment("HOME") / ".cache/huggingface/hub";
+  return fs::path(environment("HOME")) / ".cache/huggingface/hub";
 }
 
 std::string folder_of(std::string name) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "apps/hub/hub_listing.h"
 #include "apps/hub/partial_file.h"
 #include "data/base/atomic_file.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/corpora/sha256.h"
 
@@ -30,11 +30,6 @@ namespace fs = std::filesystem;
 constexpr int kMostTries = 5;
 constexpr std::int64_t kLongestWait = 300;  // seconds that a server may ask for
 constexpr std::size_t kMostListing = 64 << 20;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // Waits before the next try; false: there is none.
 bool waits_for_retry(const HttpAnswer& answer, int tries) {
@@ -189,12 +184,12 @@ class Download {
 
 Hub Hub::from_environment() {
   Hub hub;
-  if (const std::string endpoint = variable("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
+  if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
   while (hub.endpoint.ends_with('/')) hub.endpoint.pop_back();
-  hub.token = variable("HF_TOKEN");
-  const std::string home = variable("HF_HOME");
+  hub.token = environment("HF_TOKEN");
+  const std::string home = environment("HF_HOME");
   const fs::path stored =
-      (home.empty() ? fs::path(variable("HOME")) / ".cache/huggingface" : fs::path(home)) / "token";
+      (home.empty() ? fs::path(environment("HOME")) / ".cache/huggingface" : fs::path(home)) / "token";
   if (hub.token.empty() && fs::is_regular_file(stored)) hub.token = read_file(stored);
   while (!hub.token.empty() && hub.token.back() == '\n') hub.token.pop_back();
   return hub;

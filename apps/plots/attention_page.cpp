@@ -7,28 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/plots/embedded_page.h"
+#include "data/base/base64.h"
 
 namespace zoo {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-std::string base64(const std::string& bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      text += i + j <= bytes.size() ? kLetters[group >> (18 - 6 * j) & 63] : '=';
-    }
-  }
-  return text;
-}
 
 // Maps 0 … 1 to 0 … 65535, low byte first.
 std::string packed(const std::vector<float>& weights) {
@@ -39,7 +23,7 @@ std::string packed(const std::vector<float>& weights) {
     bytes += static_cast<char>(level & 255);
     bytes += static_cast<char>(level >> 8);
   }
-  return base64(bytes);
+  return encode_base64(bytes);
 }
 
 Json patterns_of(const AttentionMaps& maps) {

@@ -64,7 +64,7 @@ enum class Value : std::uint32_t {
   kFloat64
 };
 
-// Reads values one after the other; every read is checked against the end of the file.
+// Reads values in order and checks each read against the end of the file.
 class Reader {
  public:
   explicit Reader(const MappedFile& file) : file_(file) {}

@@ -1,8 +1,7 @@
 #include "data/corpora/corpora.h"
 
-#include <cstdlib>
-
 #include "data/base/atomic_file.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
@@ -22,11 +21,6 @@ const Corpus* find_corpus(const std::string& name) {
     if (corpus.name == name) return &corpus;
   }
   return nullptr;
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 std::string download(const Corpus& corpus) {

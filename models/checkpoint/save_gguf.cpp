@@ -90,19 +90,10 @@ const GgufType& type_of(const std::string& name, const at::Tensor& tensor, const
   return tensor.size(-1) % static_cast<std::int64_t>(type.block) == 0 ? type : gguf_type("F16");
 }
 
-// The divisors of Llama 3's frequencies (Dubey et al., 2024).
 GgufOutput rope_factors(const TransformerConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  std::vector<float> factors;
-  for (std::int64_t i = 0; i < config.rotary_size() / 2; ++i) {
-    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(config.rotary_size());
-    const double turns = static_cast<double>(scaling.original_max_positions) / (2 * M_PI) *
-                         std::pow(config.rope_theta, exponent);
-    const double smooth = std::clamp((turns - scaling.low_frequency_factor) /
-                                         (scaling.high_frequency_factor - scaling.low_frequency_factor),
-                                     0.0, 1.0);
-    factors.push_back(static_cast<float>(1 / ((1 - smooth) / scaling.factor + smooth)));
-  }
+  const auto pairs = static_cast<std::size_t>(config.rotary_size() / 2);
+  const auto divisors = llama3_divisors(config.rope_scaling, config.rope_theta, pairs);
+  const std::vector<float> factors(divisors.begin(), divisors.end());
   const auto size = static_cast<std::int64_t>(factors.size());
   return {"rope_freqs.weight", &gguf_type("F32"), {size}, [factors] {
             return std::string(reinterpret_cast<const char*>(factors.data()), factors.size() * sizeof(float));

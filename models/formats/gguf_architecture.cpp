@@ -109,24 +109,22 @@ void read_rope_factors(const GgufFile& file, const GgufFile::Tensor& tensor, jso
   const std::string what = file.path().string() + ": tensor '" + tensor.name + "'";
   if (std::string_view(tensor.type->name) != "F32")
     throw Error(what, " is ", tensor.type->name, "; expected F32");
-  constexpr double kLow = 1, kHigh = 4, kOriginal = 8192;
   std::vector<float> factors(static_cast<std::size_t>(tensor.end - tensor.begin) / sizeof(float));
   std::memcpy(factors.data(), file.data(tensor), tensor.end - tensor.begin);
-  const double factor = shortest(*std::max_element(factors.begin(), factors.end()));
-  const double theta = config.at("rope_theta");
+  RopeScaling scaling{.kind = RopeScalingKind::kLlama3, .original_max_positions = 8192};
+  scaling.low_frequency_factor = 1;
+  scaling.high_frequency_factor = 4;
+  scaling.factor = shortest(*std::max_element(factors.begin(), factors.end()));
+  const std::vector<double> expected = llama3_divisors(scaling, config.at("rope_theta"), factors.size());
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    const double turns = kOriginal / (2 * M_PI) *
-                         std::pow(theta, -static_cast<double>(i) / static_cast<double>(factors.size()));
-    const double smooth = std::clamp((turns - kLow) / (kHigh - kLow), 0.0, 1.0);
-    const double expected = 1 / ((1 - smooth) / factor + smooth);
-    if (!(std::abs(factors[i] - expected) <= 1e-5 * expected))
+    if (!(std::abs(factors[i] - expected[i]) <= 1e-5 * expected[i]))
       throw Error(what, " scales rotary positions in a way that the zoo does not have: not as Llama 3 does");
   }
   config["rope_scaling"] = {{"rope_type", "llama3"},
-                            {"factor", factor},
-                            {"low_freq_factor", kLow},
-                            {"high_freq_factor", kHigh},
-                            {"original_max_position_embeddings", 8192}};
+                            {"factor", scaling.factor},
+                            {"low_freq_factor", scaling.low_frequency_factor},
+                            {"high_freq_factor", scaling.high_frequency_factor},
+                            {"original_max_position_embeddings", scaling.original_max_positions}};
 }
 
 void read_rope(const GgufFile& file, ArchitectureKeys& keys, json& config) {
@@ -273,6 +271,18 @@ const GgufArchitecture& architecture_of(const GgufFile& file) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw Error(file.path(), ": 'general.architecture' is '", name, "', which the zoo does not read; it reads ",
               joined(known));
+}
+
+std::vector<double> llama3_divisors(const RopeScaling& scaling, double theta, std::size_t count) {
+  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  std::vector<double> divisors;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double turns = static_cast<double>(scaling.original_max_positions) / (2 * M_PI) *
+                         std::pow(theta, -static_cast<double>(i) / static_cast<double>(count));
+    const double smooth = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    divisors.push_back(1 / ((1 - smooth) / scaling.factor + smooth));
+  }
+  return divisors;
 }
 
 json config_of(const GgufFile& file) {

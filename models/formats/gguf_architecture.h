@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/base/gguf_file.h"
+#include "models/layers/transformer_config.h"
 
 namespace zoo {
 
@@ -46,6 +47,9 @@ const GgufArchitecture& architecture_of(const GgufFile& file);
 /// The config.json of Hugging Face that says the same as the metadata. Throws Error naming the key that is
 /// missing, wrong or unknown: each key of the architecture may change numbers.
 nlohmann::json config_of(const GgufFile& file);
+
+/// The divisors of `count` rotary frequencies that Llama 3 uses (Dubey et al., 2024), as GGUF stores them.
+std::vector<double> llama3_divisors(const RopeScaling& scaling, double theta, std::size_t count);
 
 /// Translation of a tensor's name; nothing if the architecture does not have it.
 std::optional<GgufName> from_gguf_name(const GgufArchitecture& architecture, const std::string& theirs);

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/base64.h"
 #include "data/base/gguf_file.h"
 #include "data/base/json_text.h"
 #include "tokenizer/files/gguf_vocabulary.h"
@@ -53,19 +54,6 @@ constexpr std::array kKnown{"model",
 json object_of_type(const char* type, json rest = json::object()) {
   rest["type"] = type;
   return rest;
-}
-
-std::string base64(const std::string& bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t j = i; j < i + 3; ++j)
-      bits = bits << 8 | (j < bytes.size() ? static_cast<std::uint8_t>(bytes[j]) : 0);
-    for (std::size_t j = 0; j < 4; ++j)
-      text += i + j > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * j) & 63];
-  }
-  return text;
 }
 
 // Makes the tokenizer.json.
@@ -303,7 +291,7 @@ class GgufVocabulary {
           section_.fail(key("precompiled_charsmap"), "holds ", byte.dump(), ", which is no byte");
         bytes += static_cast<char>(byte.get<int>());
       }
-      root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", base64(bytes)}});
+      root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", encode_base64(bytes)}});
     }
     root["model"] = object_of_type("Unigram", {{"vocab", json::array()}});
     for (std::size_t id = 0; id < tokens_.size(); ++id)

@@ -30,4 +30,6 @@ started=$SECONDS
 printf 'installing took %s s, building %s s\n' "$started" $((SECONDS - started))
 
 cd "$folder"
-exec ctest --output-on-failure -j2 "${arguments[@]}"
+# Teams of two threads: those of every processor, several at a time, wait for one another most of the time.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+exec ctest --output-on-failure -j"$(nproc)" "${arguments[@]}"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "tokenizer/text/utf8.h"
@@ -59,6 +60,33 @@ std::string fit(std::string_view text, int columns) {
     if (width > columns) valid.resize(begin);
   }
   return valid;
+}
+
+std::vector<std::string> wrapped_lines(std::string_view text, int columns) {
+  std::vector<std::string> lines(1);
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const int used = display_width(lines.back());
+    if (used > 0 && used + 1 + display_width(word) > columns) lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    while (lines.back().empty() && display_width(word) > columns) {
+      // A character wider than the line stands in it all the same.
+      const std::string head = fit(word, std::max(columns, 2));
+      lines.back() = head;
+      lines.emplace_back();
+      word.erase(0, head.size());
+    }
+    lines.back() += word;
+  }
+  if (lines.size() > 1 && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::string wrap(std::string_view text, int columns, int indent) {
+  std::string wrapped;
+  for (const std::string& line : wrapped_lines(text, columns - indent))
+    wrapped += (wrapped.empty() ? "" : "\n" + std::string(static_cast<std::size_t>(indent), ' ')) + line;
+  return wrapped;
 }
 
 }  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zoo {
 
@@ -11,5 +12,11 @@ int display_width(std::string_view text);
 
 /// Longest prefix of the text that fits into `columns`.
 std::string fit(std::string_view text, int columns);
+
+/// Lines of at most `columns` columns that hold the text's words. A longer word is broken. At least one line.
+std::vector<std::string> wrapped_lines(std::string_view text, int columns);
+
+/// The text in lines of at most `columns`, each after the first below `indent` spaces.
+std::string wrap(std::string_view text, int columns, int indent = 0);
 
 }  // namespace zoo

@@ -17,6 +17,7 @@ struct FlagData {
   FlagKind kind = FlagKind::text;
   bool positional = false;
   bool required = false;
+  bool leads = false;          // a word without a flag gives its value, too
   bool about_parsing = false;  // --config, --dump_config: not a value of the verb
   bool given = false;
 

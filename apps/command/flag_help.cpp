@@ -1,17 +1,22 @@
 #include "apps/command/flag_help.h"
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/display_width.h"
+#include "apps/command/terminal.h"
 
 namespace zoo {
 namespace {
 
-constexpr int kWidestLeft = 32;
+// A narrow terminal has the flags and their descriptions below one another.
+constexpr int kWideHelp = 80, kWidestLeft = 32, kNarrowLeft = 6;
+
+struct HelpLayout {
+  int width = 0, column = 0;  // of descriptions
+};
 
 std::string joined_choices(const FlagData& flag) {
   std::string text;
@@ -40,11 +45,16 @@ std::string upper(std::string name) {
   return name;
 }
 
-std::string left_side(const FlagData& flag) {
+std::string usage_of(const FlagData& flag) {
   if (flag.positional) return upper(flag.name);
   if (flag.about_parsing && flag.kind == FlagKind::boolean) return "--" + flag.name;
   if (flag.kind == FlagKind::boolean) return "--[no_]" + flag.name;
   return "--" + flag.name + " " + placeholder(flag);
+}
+
+// A flag that may be left out before its value is in brackets.
+std::string left_side(const FlagData& flag) {
+  return flag.leads ? "[--" + flag.name + "] " + placeholder(flag) : usage_of(flag);
 }
 
 std::string default_text(const FlagData& flag) {
@@ -65,6 +75,7 @@ std::string right_side(const FlagData& flag) {
 std::string usage_line(const VerbText& verb, const std::deque<FlagData>& flags) {
   std::string line = "usage: " + verb.command;
   for (const FlagData& flag : flags) {
+    if (flag.leads) line += flag.required ? " " + left_side(flag) : " [" + placeholder(flag) + "]";
     if (!flag.positional) continue;
     const std::string name = upper(flag.name) + (flag.kind == FlagKind::list ? "..." : "");
     line += flag.required ? " " + name : " [" + name + "]";
@@ -94,7 +105,7 @@ FlagOutline::Paths paths_of(const FlagData& flag) {
 FlagOutline outline_of(const FlagData& flag) {
   const bool boolean = flag.kind == FlagKind::boolean;
   return {.name = flag.name,
-          .usage = left_side(flag),
+          .usage = usage_of(flag),
           .description = right_side(flag),
           .positional = flag.positional,
           .boolean = boolean,
@@ -105,52 +116,57 @@ FlagOutline outline_of(const FlagData& flag) {
           .paths = boolean ? FlagOutline::Paths::none : paths_of(flag)};
 }
 
-void print_entry(std::ostream& out, const std::string& left, const std::string& right, int column) {
-  out << "  " << left;
-  const int used = 2 + display_width(left);
-  if (used + 2 > column) {
-    out << "\n" << std::string(static_cast<std::size_t>(column), ' ');
-  } else {
-    out << std::string(static_cast<std::size_t>(column - used), ' ');
+// "--task lm|mlm|…" in lines, broken after a bar.
+std::vector<std::string> lines_of_choices(std::string left, int columns) {
+  std::vector<std::string> lines;
+  while (display_width(left) > columns) {
+    const std::size_t bar = left.find_last_of("| ", fit(left, columns).size() - 1);
+    if (bar == std::string::npos || bar == 0) break;
+    lines.push_back(left.substr(0, bar + 1));
+    left.erase(0, bar + 1);
   }
-  out << wrap(right, column, column) << "\n";
+  lines.push_back(left);
+  return lines;
+}
+
+void print_entry(std::ostream& out, const std::string& left, const std::string& right, HelpLayout layout) {
+  const std::string indent(static_cast<std::size_t>(layout.column), ' ');
+  int used = 0;
+  for (const std::string& line : lines_of_choices(left, layout.width - 4)) {
+    out << (used > 0 ? "\n    " : "  ") << line;
+    used = 2 + display_width(line);
+  }
+  out << (used + 2 > layout.column ? "\n" + indent : indent.substr(static_cast<std::size_t>(used)))
+      << wrap(right, layout.width, layout.column) << "\n";
+}
+
+// A command in lines that a shell reads as one.
+std::string broken_command(const std::string& command, int columns) {
+  if (standard_output_width() == 0 || display_width(command) <= columns) return command;
+  std::string broken;
+  for (const std::string& line : wrapped_lines(command, columns - 6))
+    broken += (broken.empty() ? "" : " \\\n      ") + line;
+  return broken;
 }
 
 }  // namespace
 
-std::string wrap(const std::string& text, int column, int indent) {
-  std::istringstream words(text);
-  std::string word, wrapped;
-  int at = column;
-  while (words >> word) {
-    const int width = display_width(word);
-    if (!wrapped.empty() && at + 1 + width > kHelpWidth) {
-      wrapped += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-      at = indent;
-    } else if (!wrapped.empty()) {
-      wrapped += " ";
-      ++at;
-    }
-    wrapped += word;
-    at += width;
-  }
-  return wrapped;
-}
-
 void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags) {
-  out << usage_line(verb, flags) << "\n\n" << wrap(verb.summary, 0, 0) << "\n";
-  int column = 0;
+  HelpLayout layout{.width = paragraph_width()};
+  out << wrap(usage_line(verb, flags), layout.width, 4) << "\n\n" << wrap(verb.summary, layout.width) << "\n";
+  const int widest = layout.width < kWideHelp ? kNarrowLeft : kWidestLeft;
   for (const FlagData& flag : flags)
-    column = std::max(column, std::min(kWidestLeft, display_width(left_side(flag))) + 4);
+    layout.column = std::max(layout.column, std::min(widest, display_width(left_side(flag))) + 4);
   for (const std::string& group : groups_of(flags)) {
     out << "\n" << group << "\n";
     for (const FlagData& flag : flags) {
-      if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), column);
+      if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), layout);
     }
   }
-  print_entry(out, "--help, -h", "show this help", column);
+  print_entry(out, "--help, -h", "show this help", layout);
   if (!verb.examples.empty()) out << (verb.examples.size() > 1 ? "\nExamples\n" : "\nExample\n");
-  for (const std::string& example : verb.examples) out << "  " << example << "\n";
+  for (const std::string& example : verb.examples)
+    out << "  " << broken_command(example, layout.width - 2) << "\n";
 }
 
 void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {
@@ -159,7 +175,13 @@ void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, Comma
   outline.examples = verb.examples;
   for (const std::string& group : groups_of(flags)) {
     for (const FlagData& flag : flags) {
-      if (flag.group == group) outline.flags.push_back(outline_of(flag));
+      if (flag.group != group) continue;
+      outline.flags.push_back(outline_of(flag));
+      if (!flag.leads) continue;
+      FlagOutline bare = outline.flags.back();
+      bare.positional = true;
+      bare.usage = bare.value_name;
+      outline.flags.push_back(bare);
     }
   }
 }

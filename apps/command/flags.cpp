@@ -106,6 +106,11 @@ Flag& Flag::required() {
   return *this;
 }
 
+Flag& Flag::leads() {
+  data_.leads = true;
+  return *this;
+}
+
 Flag& Flag::at_least(double smallest) {
   data_.smallest = smallest;
   return *this;

@@ -50,6 +50,8 @@ class Flag {
   Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
   /// For text: accepts only these values.
   Flag& one_of(std::vector<std::string> values);
+  /// The value may also stand alone, as a word without its flag: `tzoo generate DIR`.
+  Flag& leads();
   /// For text: the variable gets `meaning` of the given text; it may throw Error.
   Flag& read_as(std::function<std::string(const std::string&)> meaning);
   /// Values for shell completion; other values are accepted, too.

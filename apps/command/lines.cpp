@@ -2,9 +2,19 @@
 
 #include <iostream>
 
+#include <unistd.h>
+
+#include "apps/command/terminal.h"
 #include "data/base/error.h"
 
 namespace zoo {
+
+std::istream& standard_input() {
+  const Terminal messages = standard_error();
+  if (::isatty(STDIN_FILENO) == 1 && messages.interactive)
+    *messages.out << "reading standard input; Ctrl-D at the start of a line ends it\n";
+  return std::cin;
+}
 
 void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
   std::string line;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "apps/command/display_width.h"
 
@@ -11,7 +12,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr int kNarrowestColumn = 8;
+constexpr int kNarrowestColumn = 24;  // of wrapped text
 
 // Chooses the unit after rounding: 999,950 is "1.0 M", not "1000.0 k".
 std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) {
@@ -27,9 +28,10 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   return text.data() + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string shortened(const std::string& cell, int width) {
-  if (display_width(cell) <= width) return cell;
-  return fit(cell, width - 1) + "…";
+// Of a line with columns of these widths.
+int sum(const std::vector<int>& widths) {
+  return std::accumulate(widths.begin(), widths.end(),
+                         widths.empty() ? 0 : static_cast<int>(kGap * (widths.size() - 1)));
 }
 
 }  // namespace
@@ -63,38 +65,70 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+bool Table::has_headings() const {
+  return std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
+}
+
+// Of the cells and headings; texts after the first column are narrowed, the widest first, to fit into
+// `width`.
+std::vector<int> Table::widths(int width) const {
+  std::vector<int> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    widths.push_back(display_width(columns_[c].heading));
+    for (const auto& row : rows_) widths[c] = std::max(widths[c], display_width(row[c]));
+  }
+  for (int excess = sum(widths) - width; width > 0 && excess > 0; --excess) {
+    int* widest = nullptr;
+    for (std::size_t c = 1; c < columns_.size(); ++c) {
+      const bool narrows = columns_[c].align == Align::left && widths[c] > kNarrowestColumn;
+      if (narrows && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+  }
+  return widths;
+}
+
 void Table::print(std::ostream& out, int width) const {
-  std::vector<std::vector<std::string>> lines;
+  const std::vector<int> widths = this->widths(width);
+  if (width > 0 && sum(widths) > width) return print_paragraphs(out, width);
   std::vector<std::string> headings;
   for (const Column& column : columns_) headings.push_back(column.heading);
-  const bool has_headings =
-      std::any_of(headings.begin(), headings.end(), [](const auto& text) { return !text.empty(); });
-  if (has_headings) lines.push_back(headings);
-  lines.insert(lines.end(), rows_.begin(), rows_.end());
+  if (has_headings()) print_line(out, headings, widths);
+  for (const auto& row : rows_) print_line(out, row, widths);
+}
 
-  std::vector<int> widths(columns_.size(), 0);
-  int total = columns_.empty() ? 0 : static_cast<int>(kGap * (columns_.size() - 1));
-  int widest = -1;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    for (const auto& line : lines) widths[c] = std::max(widths[c], display_width(line[c]));
-    total += widths[c];
-    const bool wider = widest < 0 || widths[c] > widths[static_cast<std::size_t>(widest)];
-    if (columns_[c].align == Align::left && wider) widest = static_cast<int>(c);
+void Table::print_line(std::ostream& out, const std::vector<std::string>& cells,
+                       const std::vector<int>& widths) const {
+  std::vector<std::vector<std::string>> wrapped;
+  std::size_t lines = 1;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const bool fits = display_width(cells[c]) <= widths[c];  // then its spaces stay as they are
+    wrapped.push_back(fits ? std::vector{cells[c]} : wrapped_lines(cells[c], widths[c]));
+    lines = std::max(lines, wrapped[c].size());
   }
-  if (width > 0 && total > width && widest >= 0) {
-    int& shrunk = widths[static_cast<std::size_t>(widest)];
-    shrunk = std::max(std::min(shrunk, kNarrowestColumn), shrunk - (total - width));
-  }
-
-  for (const auto& line : lines) {
+  for (std::size_t line = 0; line < lines; ++line) {
     std::string text;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::string cell = shortened(line[c], widths[c]);
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string cell = line < wrapped[c].size() ? wrapped[c][line] : "";
       const std::string blanks(static_cast<std::size_t>(widths[c] - display_width(cell)), ' ');
       text += (c == 0 ? "" : std::string(kGap, ' ')) +
               (columns_[c].align == Align::left ? cell + blanks : blanks + cell);
     }
     out << text.substr(0, text.find_last_not_of(' ') + 1) << "\n";
+  }
+}
+
+void Table::print_paragraphs(std::ostream& out, int width) const {
+  constexpr int kIndent = 4;
+  for (const auto& row : rows_) {
+    std::string text;
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      if (row[c].empty()) continue;
+      const std::string& heading = columns_[c].heading;
+      text += (text.empty() ? "" : ", ") + heading + (heading.empty() ? "" : ": ") + row[c];
+    }
+    out << fit(row[0], width) << "\n" << std::string(kIndent, ' ') << wrap(text, width, kIndent) << "\n";
   }
 }
 

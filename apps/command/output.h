@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/command/terminal.h"
+
 namespace zoo {
 
 /// Formats as "124,439,808".
@@ -30,11 +32,18 @@ class Table {
   /// Adds a row; missing cells are empty.
   void row(std::vector<std::string> cells);
 
-  /// Prints only the rows if all headings are "". Lines longer than `width` columns are fitted by shortening
-  /// the widest text column; 0 means no limit.
-  void print(std::ostream& out, int width = 0) const;
+  /// Prints only the rows if all headings are "". In less than `width` columns, texts are wrapped within
+  /// their columns; where even that is too wide, each row is a paragraph of headings and cells. 0 means no
+  /// limit.
+  void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:
+  bool has_headings() const;
+  std::vector<int> widths(int width) const;
+  void print_line(std::ostream& out, const std::vector<std::string>& cells,
+                  const std::vector<int>& widths) const;
+  void print_paragraphs(std::ostream& out, int width) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

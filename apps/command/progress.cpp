@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "apps/command/display_width.h"
 
@@ -20,6 +21,17 @@ std::string clock_time(std::int64_t seconds) {
   const std::string tail = ":" + two_digits(seconds % 60);
   return hours > 0 ? std::to_string(hours) + ":" + two_digits(minutes) + tail
                    : std::to_string(minutes) + tail;
+}
+
+// "loss 4.0  lr 1e-3" in parts, each with the blanks before it.
+std::vector<std::string> parts_of(std::string_view status) {
+  std::vector<std::string> parts;
+  while (!status.empty()) {
+    const std::string_view part = status.substr(0, status.find("  "));
+    if (!part.empty()) parts.push_back("  " + std::string(part));
+    status.remove_prefix(std::min(status.size(), part.size() + 2));
+  }
+  return parts;
 }
 
 // Draws "[====>    ] ", `columns` wide.
@@ -86,9 +98,20 @@ void Progress::draw(double now) {
     fraction = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);
     line = std::to_string(static_cast<int>(fraction * 100)) + "%  " + line + "/" + std::to_string(total_);
   }
-  line += " " + unit_ + (status_.empty() ? "" : "  " + status_) + (total_ > 0 ? time_left(now) : "");
+  const std::string left = total_ > 0 ? time_left(now) : "";
   // Leaves the last column free: a terminal that wraps there would scroll at each draw.
   const int columns = terminal_.width() - 1;
+  // Where they do not fit together: share and time left, unit, the status's first part, the bar, its other
+  // parts.
+  const auto room_beside = [&](const std::string& text) { return columns - display_width(text + left); };
+  if (room_beside(line + " " + unit_) >= 0) line += " " + unit_;
+  int needed = 0;
+  for (const std::string& part : parts_of(status_)) {
+    if (room_beside(line + part) < needed) break;
+    line += part;
+    needed = kNarrowestBar;
+  }
+  line += left;
   const int room = std::min(kWidestBar, columns - display_width(line));
   const std::string prefix = total_ > 0 && room >= kNarrowestBar ? bar(fraction, room, terminal_.colour) : "";
   *terminal_.out << "\r" << prefix << fit(line, columns) << "\x1b[K" << std::flush;

@@ -1,5 +1,6 @@
 #include "apps/command/terminal.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "apps/command/display_width.h"
 #include "data/base/environment.h"
 
 namespace zoo {
@@ -29,6 +31,16 @@ int terminal_width(int descriptor) {
 
 int standard_output_width() {
   return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0;
+}
+
+int paragraph_width() {
+  constexpr int kNarrowest = 40, kWidest = 100;
+  const int width = standard_output_width();
+  return width == 0 ? kWidest : std::clamp(width, kNarrowest, kWidest);
+}
+
+std::string paragraph(const std::string& text) {
+  return standard_output_width() == 0 ? text : wrap(text, paragraph_width());
 }
 
 bool standard_output_has_colours() {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <ostream>
+#include <string>
 
 namespace zoo {
 
@@ -19,6 +20,12 @@ Terminal standard_error();
 
 /// Columns of the terminal on standard output, 0 (no limit) for a pipe or file.
 int standard_output_width();
+
+/// Columns for paragraphs on standard output: those of the terminal, 40 to 100; 100 for a pipe or file.
+int paragraph_width();
+
+/// The text's words in lines of the terminal on standard output; unchanged for a pipe or file.
+std::string paragraph(const std::string& text);
 
 /// True if standard output is a terminal and allows colours (no-color.org).
 bool standard_output_has_colours();

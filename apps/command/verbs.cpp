@@ -4,21 +4,25 @@
 #include <iostream>
 #include <vector>
 
+#include "apps/command/display_width.h"
 #include "apps/command/outline.h"
+#include "apps/command/terminal.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
 namespace {
 
 void print_verbs(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
-  std::cout << "usage: " << arguments.command << " VERB [flags]\n\n" << summary << "\n";
+  const int width = paragraph_width();
+  std::cout << "usage: " << arguments.command << " VERB [flags]\n\n" << wrap(summary, width) << "\n";
   std::size_t column = 0;
   for (const Verb& verb : verbs) column = std::max(column, verb.name.size() + 4);
   std::string_view group;
   for (const Verb& verb : verbs) {
     if (verb.group != group) std::cout << "\n" << verb.group << "\n";
     group = verb.group;
-    std::cout << "  " << verb.name << std::string(column - verb.name.size() - 2, ' ') << verb.summary << "\n";
+    std::cout << "  " << verb.name << std::string(column - verb.name.size() - 2, ' ')
+              << wrap(verb.summary, width, static_cast<int>(column)) << "\n";
   }
   std::cout << "\n'" << arguments.command << " VERB --help' shows the flags of a verb.\n";
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "apps/command/arguments.h"
 #include "data/base/near_match.h"
@@ -107,6 +108,8 @@ class WordParser {
       return add(*negated, "false");
     }
     if (flag == nullptr) return unknown(shown, name);
+    if (flag->leads && std::exchange(leader_taken_, true))
+      return fault(shown + ": given twice; expected one " + flag->placeholder);
     if (has_value) return add(*flag, word.substr(shown.size() + 1));
     if (flag->kind == FlagKind::boolean) return add(*flag, boolean_follows() ? words_[next_++] : "true");
     if (!value_follows()) return fault(shown + ": expected " + expected_words(*flag) + ", got nothing");
@@ -145,6 +148,10 @@ class WordParser {
       if (flag.kind != FlagKind::list) ++positionals_taken_;
       return add(flag, word);
     }
+    for (FlagData& flag : flags_) {
+      if (!flag.leads || std::exchange(leader_taken_, true)) continue;
+      return add(flag, word);
+    }
     fault("unexpected argument '" + word + "'; '" + command_ + " --help' shows what is expected");
   }
 
@@ -153,7 +160,7 @@ class WordParser {
   const std::string& command_;
   std::size_t next_ = 0;
   int positionals_taken_ = 0;
-  bool only_positionals_ = false;
+  bool only_positionals_ = false, leader_taken_ = false;
   std::string fault_;
   ParsedWords parsed_;
 };

@@ -11,6 +11,7 @@
 #include <ATen/ops/where.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "models/registry.h"
 
@@ -91,9 +92,10 @@ Figure show_extrapolation(std::uint64_t seed) {
     }
     table.row(cells);
   }
-  std::cout << "\nTrained on " << kTrained << " words (" << kUpdates
-            << " updates) to name the latest letter among "
-            << "others, asked at the end of longer ones\n";
+  std::cout << "\n"
+            << paragraph("Trained on " + std::to_string(kTrained) + " words (" + std::to_string(kUpdates) +
+                         " updates) to name the latest letter among others, asked at the end of longer ones")
+            << "\n";
   table.print(std::cout);
   return line_chart({.title = "Longer than trained", .x = "words", .y = "right answers", .log_x = true},
                     lines);

@@ -5,6 +5,7 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/demos/trained_heads.h"
@@ -58,21 +59,25 @@ void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor
                format_text("%.3f", p.previous), format_text("%.3f", p.next), format_text("%.3f", p.first),
                format_text("%.3f", importance(attention, x, head, maps.size(1)))});
   }
-  std::cout << "\nThe " << maps.size(1) << " heads: mean attention to itself, its neighbours and the first "
-            << "word; what the output loses without the head\n";
+  std::cout << "\n"
+            << paragraph(
+                   "The " + std::to_string(maps.size(1)) +
+                   " heads: mean attention to itself, its neighbours and the first word; what the output "
+                   "loses without the head")
+            << "\n";
   table.print(std::cout);
 }
 
 void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
   std::cout << "\n";
   for (std::int64_t head = 0; head < 2; ++head) {
-    std::cout << "head " << head + 1 << ":";
+    std::string line = "head " + std::to_string(head + 1) + ":";
     for (std::size_t i = 0; i < words.size(); ++i) {
       const at::Tensor row = maps[0][head][static_cast<std::int64_t>(i)];
       const auto most = static_cast<std::size_t>(row.argmax().item<std::int64_t>());
-      std::cout << (i > 0 ? ", " : " ") << words[i] << " → " << words[most];
+      line += (i > 0 ? ", " : " ") + words[i] + " → " + words[most];
     }
-    std::cout << "\n";
+    std::cout << paragraph(line) << "\n";
   }
 }
 
@@ -115,9 +120,13 @@ int demo_heads(const Arguments& arguments) {
   SelfAttention eight = attention_of(8, seed);
   print_heads(eight, x, shown);
   print_most(shown, words);
-  std::cout << "\nMore heads cost no parameters: each sees " << kWidth << " / H dimensions. Untrained heads "
-            << "differ by chance only; the most even\nspread over " << length << " words has "
-            << format_text("%.3f", std::log2(static_cast<double>(length))) << " bits.\n";
+  std::cout << "\n"
+            << paragraph(
+                   "More heads cost no parameters: each sees " + std::to_string(kWidth) +
+                   " / H dimensions. Untrained heads differ by chance only; the most even\nspread over " +
+                   std::to_string(length) + " words has " +
+                   format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.")
+            << "\n";
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < 4; ++head) {
     panels.push_back(

@@ -48,10 +48,13 @@ void print_order(const at::Generator& generator) {
     const auto attend = [&](const at::Tensor& x) { return attention(x + positions, SelfAttentionContext{}); };
     return (attend(words.flip(1)) - attend(words).flip(1)).abs().max().item<double>();
   };
-  std::cout << "Words in reverse order: the outputs are the same in reverse order without positions (they "
-               "differ by "
-            << format_text("%.0e), and others with them (by %.1f)\n\n", difference(at::zeros_like(places)),
-                           difference(places));
+  std::cout
+      << paragraph(
+             "Words in reverse order: the outputs are the same in reverse order without positions (they "
+             "differ by " +
+             format_text("%.0e), and others with them (by %.1f)", difference(at::zeros_like(places)),
+                         difference(places)))
+      << "\n\n";
 }
 
 void print_shift_property() {
@@ -66,7 +69,9 @@ void print_shift_property() {
               format_text("%.3f", products.mean().item<double>()),
               format_text("%.1e", (products.max() - products.min()).item<double>())});
   }
-  std::cout << "Sinusoidal: one matrix M_k, the same for all " << kPositions << " positions p, moves by k\n";
+  std::cout << paragraph("Sinusoidal: one matrix M_k, the same for all " + std::to_string(kPositions) +
+                         " positions p, moves by k")
+            << "\n";
   rows.print(std::cout);
 }
 
@@ -93,8 +98,11 @@ void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& le
     for (const std::int64_t start : {0, 100}) cells.push_back(format_text("%.4f", score(start, distance)));
     rows.row(cells);
   }
-  std::cout << "\nRotary, over the head dimension: the same q and k at the same distance score the same "
-               "anywhere\n";
+  std::cout << "\n"
+            << paragraph(
+                   "Rotary, over the head dimension: the same q and k at the same distance score the same "
+                   "anywhere")
+            << "\n";
   rows.print(std::cout);
 }
 
@@ -193,9 +201,12 @@ int demo_positions(const Arguments& arguments) {
   print_relative();
   const Figure longer = show_extrapolation(static_cast<std::uint64_t>(options.compute.seed));
   print_decisions();
-  std::cout << "\nSee that M_k errs by rounding only, and that rotary scores do not change along a row while "
-               "a learned "
-               "table's do.\n";
+  std::cout
+      << "\n"
+      << paragraph(
+             "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
+             "learned table's do.")
+      << "\n";
   show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases(), longer}, 3));
   return 0;
 }

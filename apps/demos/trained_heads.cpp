@@ -9,6 +9,7 @@
 #include <ATen/ops/stack.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/plots/attention_maps.h"
 #include "models/layers/attention/attention.h"
@@ -114,10 +115,15 @@ std::vector<Figure> show_trained_heads(std::uint64_t seed) {
                   .low = 0,
                   .high = 1}));
   }
-  std::cout << "\nTrained, " << kUpdates
-            << " updates: say the word before and the first word (right: " << percent(whole[0]) << " and "
-            << percent(whole[1]) << ").\nWhat is still right without each head, "
-            << "the importance of a head by ablation (by chance " << percent(1.0 / kWords) << ")\n";
+  std::cout << "\n"
+            << paragraph(
+                   "Trained, " + std::to_string(kUpdates) +
+                   " updates: say the word before and the first word (right: " + percent(whole[0]) + " and " +
+                   percent(whole[1]) +
+                   ").\nWhat is still right without each head, the importance of a head by ablation (by "
+                   "chance " +
+                   percent(1.0 / kWords) + ")")
+            << "\n";
   table.print(std::cout);
   return panels;
 }

@@ -151,7 +151,9 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       if (record) record->write(now);
       observer.on_metrics(now);
     }
+    clock.pause();
     observer.on_iteration(iteration + 1);
+    clock.go_on();
     if (stopped(observer)) return stop_at(iteration + 1, observer);
   }
   throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");

@@ -40,6 +40,7 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

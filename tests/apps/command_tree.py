@@ -18,7 +18,7 @@ class Command(NamedTuple):
     @property
     def flags(self):
         """Every flag without --help, under its own name only: "json" for --[no_]json."""
-        return [name for _, name in re.findall(r"(?m)^  --(\[no_\])?(\w+)", self.help) if name != "help"]
+        return [name for _, name in re.findall(r"(?m)^  \[?--(\[no_\])?(\w+)", self.help) if name != "help"]
 
     @property
     def booleans(self):

@@ -151,6 +151,26 @@ TEST_CASE("what is required and not given is named") {
   CHECK(fault({"kjv", "--model", "x"}) == "no fault");
 }
 
+TEST_CASE("a value that leads needs no flag, and is given once") {
+  const auto answer = [](std::vector<std::string> words) -> std::string {
+    std::string model;
+    Flags flags("tzoo verb", "");
+    flags.add("model", model, "folder of a checkpoint").leads().placeholder("DIR").required();
+    try {
+      flags.parse({"tzoo verb", std::move(words)});
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return model;
+  };
+  CHECK(answer({"gpt2"}) == "gpt2");
+  CHECK(answer({"--model", "gpt2"}) == "gpt2");
+  CHECK(answer({"gpt2", "bert"}) == "unexpected argument 'bert'; 'tzoo verb --help' shows what is expected");
+  CHECK(answer({"--model", "gpt2", "bert"}).starts_with("unexpected argument 'bert'"));
+  CHECK(answer({"bert", "--model", "gpt2"}) == "--model: given twice; expected one DIR");
+  CHECK(answer({}) == "missing flag '--model': folder of a checkpoint");
+}
+
 TEST_CASE("help shows groups, defaults and the example in at most 100 columns") {
   SampleVerb verb;
   verb.flags.group("Long");

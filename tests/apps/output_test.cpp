@@ -47,14 +47,41 @@ TEST_CASE("a table counts columns of the terminal, not bytes") {
   CHECK(out.str() == "né     1\n日本  22\n");
 }
 
-TEST_CASE("a table that is too wide shortens its widest text") {
+TEST_CASE("a table that is too wide wraps its texts") {
   Table table({{"name"}, {"what"}, number("n")});
-  table.row({"kjv", "a description of some length", "10"});
+  table.row({"kjv", "a description of the length of two lines", "10"});
+  table.row({"names", "words", "7"});
   std::ostringstream out;
-  table.print(out, 24);
+  table.print(out, 36);
   CHECK(out.str() ==
-        "name  what             n\n"
-        "kjv   a description…  10\n");
+        "name   what                        n\n"
+        "kjv    a description of the       10\n"
+        "       length of two lines\n"
+        "names  words                       7\n");
+}
+
+TEST_CASE("a table without room for its columns is paragraphs") {
+  Table table({{"name"}, number("layers"), number("heads"), {"what"}});
+  table.row({"gpt2-a-long-name", "12", "144", "causal decoder, pre-LayerNorm, tied"});
+  table.row({"bert", "2", "", "encoder"});
+  std::ostringstream out;
+  table.print(out, 30);
+  CHECK(out.str() ==
+        "gpt2-a-long-name\n"
+        "    layers: 12, heads: 144,\n"
+        "    what: causal decoder,\n"
+        "    pre-LayerNorm, tied\n"
+        "bert\n"
+        "    layers: 2, what: encoder\n");
+}
+
+TEST_CASE("text is wrapped at blanks, and a word that no line holds inside") {
+  CHECK(wrapped_lines("one two three", 7) == std::vector<std::string>{"one two", "three"});
+  CHECK(wrapped_lines("a abcdefghij b", 4) == std::vector<std::string>{"a", "abcd", "efgh", "ij b"});
+  CHECK(wrapped_lines("日本日本", 5) == std::vector<std::string>{"日本", "日本"});
+  CHECK(wrapped_lines("日本", 1) == std::vector<std::string>{"日", "本"});
+  CHECK(wrapped_lines("", 4) == std::vector<std::string>{""});
+  CHECK(wrap("one two three", 9, 2) == "one two\n  three");
 }
 
 TEST_CASE("the width of a text is what a terminal shows") {

@@ -82,12 +82,23 @@ TEST_CASE("in a pipe there are lines but no bar") {
   CHECK(screen.take() == "saved\n");
 }
 
-TEST_CASE("a narrow terminal gets no line wider than itself") {
+TEST_CASE("a narrow terminal gets the share and the time left, then what fits of the rest") {
   Screen screen;
-  screen.columns = 20;
-  Progress progress(10, "files", screen.terminal());
-  progress.update(5, "a long status of the work");
-  CHECK(screen.take() == "\r50%  5/10 files  a \x1b[K");
+  Progress progress(2000, "iterations", screen.terminal());
+  const auto line_at = [&](int columns) {
+    screen.columns = columns;
+    screen.now += 1;
+    progress.update(1100, "loss 3.5  lr 1.0e-03");
+    return screen.take();
+  };
+  progress.update(1000);
+  line_at(80);
+  // 100 iterations took a second more with each line; 900 are left.
+  CHECK(line_at(64) == "\r[=======>      ] 55%  1100/2000 iterations  loss 3.5  0:18 left\x1b[K");
+  CHECK(line_at(52) == "\r55%  1100/2000 iterations  loss 3.5  0:27 left\x1b[K");
+  CHECK(line_at(40) == "\r55%  1100/2000 iterations  0:36 left\x1b[K");
+  CHECK(line_at(30) == "\r55%  1100/2000  0:45 left\x1b[K");
+  CHECK(line_at(12) == "\r55%  1100/2\x1b[K");
 }
 
 TEST_CASE("work of unknown size shows its count only") {

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tzoo_runner import CommandTest, run
+from tzoo_runner import CommandTest, on_terminal, run
 
 TZOO = os.environ.get("TZOO", "tzoo")
 VERBS = ["models", "inspect", "data", "tokenizer", "train", "generate", "export"]
@@ -36,6 +36,14 @@ class Help(CommandTest):
                 # An example is one line, to be copied.
                 if not line.startswith("  tzoo "):
                     self.assertLessEqual(len(line), 100, (verb, line))
+
+    def test_on_a_terminal_help_and_lists_are_as_wide_as_it(self):
+        commands = [["--help"], ["train", "--help"], ["generate", "--help"], ["models"], ["data", "list"], ["demo"]]
+        for columns in (60, 80, 100):
+            for words in commands:
+                with self.subTest(columns=columns, words=words):
+                    text = on_terminal(columns, *words)
+                    self.assertEqual([line for line in text.splitlines() if len(line) > columns], [])
 
     def test_version(self):
         self.assertRegex(self.succeed("--version"), r"^tzoo \d+\.\d+\.\d+\n$")

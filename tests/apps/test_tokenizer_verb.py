@@ -201,15 +201,21 @@ class Decode(TokenizerTest):
         ids = self.succeed("tokenizer", "encode", "--model", self.pieces, "--json", stdin=lines)
         self.assertEqual(self.decode(ids, model=self.pieces), lines)
 
+    def test_ids_without_brackets_are_read_too(self):
+        text = "hello\n"
+        ids = self.succeed("tokenizer", "encode", self.char, stdin=text)
+        self.assertNotIn("[", ids)
+        self.assertEqual(self.succeed("tokenizer", "decode", self.char, stdin=ids), text)
+
     def test_the_end_token_is_printed_only_where_it_is_kept(self):
         ids = self.succeed("tokenizer", "encode", "--model", self.pieces, "--json", stdin="abc")
         self.assertEqual(self.decode(ids, model=self.pieces), "abc\n")
         self.assertEqual(self.decode(ids, "--keep_special_tokens", model=self.pieces), "abc</s>\n")
 
     def test_faults_name_their_line(self):
-        for line in ("[4,", "4", '{"ids":[4]}', '["4"]', "[4.5]", "[-1]", "[99999999999]", "", "[[4]]"):
+        for line in ("[4,", "4 x", "4,5", '{"ids":[4]}', '["4"]', "[4.5]", "[-1]", "[99999999999]", "99999999999", "[[4]]"):
             result = run("tokenizer", "decode", "--model", self.char, stdin=f"[4]\n{line}\n")
-            self.assert_one_error(result, 1, "line 2", "JSON array of token ids")
+            self.assert_one_error(result, 1, "line 2", "expected token ids")
         result = run("tokenizer", "decode", "--model", self.char, stdin="[4]\n[4,999]\n")
         self.assert_one_error(result, 1, "line 2", "999")
 

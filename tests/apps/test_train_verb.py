@@ -207,6 +207,31 @@ class TrainTest(CommandTest):
         first, second = self.metrics(folder), self.metrics(self.folder / "second")
         self.assertAlmostEqual(second[0]["val_loss"], first[-1]["val_loss"], places=5)
 
+    def test_samples_are_shown_and_change_nothing(self):
+        plain, folder = self.train("plain"), self.folder / "sampled"
+        words = flags(folder, self.text, sample_interval=25, sample_prompt="the")
+        result = run("train", *words)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.err, r"sample after 25 iterations:\n  the")
+        self.assertEqual(result.err.count("sample after"), 2)
+        self.assertEqual(self.weights(folder), self.weights(plain))
+        refused = run("train", "--task", "mlm", *flags(self.folder / "mlm", self.text, sample_interval=5, tokenizer="wordpiece", bias="true"))
+        self.assert_one_error(refused, 2, "--sample_interval", "--task lm")
+
+    def test_the_last_words_say_how_to_use_the_model(self):
+        result = run("train", *flags(self.folder / "run", self.text, max_iters=1))
+        self.assertIn(f"use it: tzoo generate --model {self.folder}/run/final --prompt TEXT\n", result.err)
+
+    def test_a_dry_run_needs_no_folder_and_keeps_the_one_it_gets(self):
+        folder = self.train("run")
+        before = sorted(folder.rglob("*"))
+        words = [word for word in flags(folder, self.text) if word not in ("--out_dir", str(folder))]
+        for more in ([], ["--out_dir", str(folder)]):
+            result = run("train", "--dry_run", *words, *more)
+            self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(sorted(folder.rglob("*")), before)
+        self.assert_one_error(run("train", *words), 2, "missing flag '--out_dir'")
+
     def test_refusals(self):
         text = self.text
         short = self.folder / "short.txt"

@@ -1,7 +1,11 @@
 """Runs the tzoo that the environment variable TZOO names, and says what it answered."""
 
+import fcntl
 import os
+import pty
+import struct
 import subprocess
+import termios
 import unittest
 from typing import NamedTuple
 
@@ -23,6 +27,23 @@ def run(*args, stdin=None, **environment):
         env={**os.environ, **environment},
     )
     return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def on_terminal(columns, *args):
+    """All that the command prints on a terminal of so many columns."""
+    process, terminal = pty.fork()
+    if process == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.execve(os.environ["TZOO"], ["tzoo", *args], {**os.environ, "TERM": "xterm"})
+    printed = b""
+    try:
+        while data := os.read(terminal, 65536):
+            printed += data
+    except OSError:  # Linux's end of a terminal
+        pass
+    os.close(terminal)
+    os.waitpid(process, 0)
+    return printed.decode().replace("\r\n", "\n")
 
 
 class CommandTest(unittest.TestCase):

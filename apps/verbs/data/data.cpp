@@ -44,7 +44,7 @@ std::string with_visible_tabs(const std::string& text) {
 }
 
 void list_as_tables() {
-  std::cout << "Corpora ('tzoo data get NAME'; --dataset and --input take the name)\n";
+  std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)") << "\n";
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
   for (const Corpus& corpus : corpora()) {
     texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),

@@ -4,6 +4,7 @@
 #include <array>
 #include <iostream>
 #include <limits>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -68,10 +69,15 @@ std::string encoding_text(const Tokenizer& tokenizer, std::string_view line, con
 
 int encode(const Arguments& arguments) {
   fs::path model;
+  std::vector<std::string> texts;
   bool json = false, with_special_tokens = true, with_offsets = false;
   Flags flags(arguments.command,
               "Reads lines of text from standard input and prints the token ids of each line.");
-  flags.add("model", model, "directory with a tokenizer, such as a checkpoint").placeholder("DIR").required();
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint")
+      .leads()
+      .placeholder("DIR")
+      .required();
+  flags.add("text", texts, "a text, instead of those of standard input").placeholder("TEXT");
   flags.add("json", json, "print each line's ids as a JSON array instead of numbers between spaces");
   flags.add(
       "offsets", with_offsets,
@@ -85,20 +91,32 @@ int encode(const Arguments& arguments) {
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
   const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = with_offsets};
-  for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
-    const Encoding encoding = tokenizer->encode(line, options);
-    std::cout << (with_offsets ? encoding_text(*tokenizer, line, encoding) : ids_text(encoding.ids, json));
-  });
+  const auto print = [&](const std::string& text, std::int64_t) {
+    const Encoding encoding = tokenizer->encode(text, options);
+    std::cout << (with_offsets ? encoding_text(*tokenizer, text, encoding) : ids_text(encoding.ids, json));
+  };
+  for (const std::string& text : texts) print(text, 0);
+  if (texts.empty()) for_each_line(standard_input(), print);
   return 0;
 }
 
+// "3 1 2" as "[3,1,2]".
+std::string array_of_words(const std::string& line) {
+  std::istringstream words(line);
+  std::string array;
+  for (std::string word; words >> word;) array += (array.empty() ? "" : ",") + word;
+  return "[" + array + "]";
+}
+
 TokenIds parse_ids(const std::string& line) {
-  const nlohmann::json values = parse_json(line);
+  // As `tzoo tokenizer encode` prints them: a JSON array, or numbers between spaces.
+  const bool bare = line.find_first_not_of("0123456789 \t\r") == std::string::npos;
+  const nlohmann::json values = parse_json(bare ? array_of_words(line) : line);
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
   };
   if (!values.is_array() || !std::all_of(values.begin(), values.end(), is_id)) {
-    throw Error("expected a JSON array of token ids, got '", line.substr(0, 60),
+    throw Error("expected token ids, such as [3, 1, 2] or 3 1 2, got '", line.substr(0, 60),
                 line.size() > 60 ? "…'" : "'");
   }
   return values.get<TokenIds>();
@@ -107,16 +125,19 @@ TokenIds parse_ids(const std::string& line) {
 int decode(const Arguments& arguments) {
   fs::path model;
   bool keep = false;
-  Flags flags(
-      arguments.command,
-      "Reads JSON arrays of token ids from standard input, one per line, and prints the text of each.");
-  flags.add("model", model, "directory with a tokenizer, such as a checkpoint").placeholder("DIR").required();
+  Flags flags(arguments.command,
+              "Reads token ids from standard input, a JSON array or numbers in each line, and prints the "
+              "text of each.");
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint")
+      .leads()
+      .placeholder("DIR")
+      .required();
   flags.add("keep_special_tokens", keep, "print special tokens too");
   flags.example("echo '[47, 12, 305]' | tzoo tokenizer decode --model kjv-4000");
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  for_each_line(std::cin, [&](const std::string& line, std::int64_t) {
+  for_each_line(standard_input(), [&](const std::string& line, std::int64_t) {
     const TokenIds ids = parse_ids(line);
     const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
     // A model's ids may decode to bytes that are not valid UTF-8.

@@ -20,6 +20,7 @@ void add_input(Flags& flags, GenerateFlags& values) {
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

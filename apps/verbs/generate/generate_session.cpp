@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "apps/command/lines.h"
 #include "apps/verbs/generate/text_constraint.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
@@ -50,7 +51,7 @@ TokenIds encode(const GenerateSession& session, const std::string& flag, const s
 
 std::string read_prompt(const std::string& prompt) {
   constexpr std::string_view kFile = "FILE:";
-  if (prompt == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (prompt == "-") return {std::istreambuf_iterator<char>(standard_input()), {}};
   if (prompt.compare(0, kFile.size(), kFile) == 0) return read_text(prompt.substr(kFile.size()));
   return prompt;
 }

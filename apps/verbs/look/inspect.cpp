@@ -231,9 +231,10 @@ int run_inspect(const Arguments& arguments) {
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
               "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
   flags
-      .positional("dir", directory,
-                  "checkpoint directory, GGUF file, directory of a training run, or name of a model that "
-                  "tzoo pull has downloaded")
+      .add("model", directory,
+           "checkpoint directory, GGUF file, directory of a training run, or name of a model that "
+           "tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

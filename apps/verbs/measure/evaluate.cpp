@@ -76,6 +76,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/command/lines.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/answer_spans.h"
 #include "apps/verbs/text/text_model.h"
@@ -36,6 +37,7 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();
@@ -69,7 +71,8 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
 std::string read_context(const std::string& context) {
   constexpr std::string_view kFile = "FILE:";
   if (context.starts_with(kFile)) return read_text(context.substr(kFile.size()));
-  std::string text = context == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : context;
+  std::string text =
+      context == "-" ? std::string(std::istreambuf_iterator<char>(standard_input()), {}) : context;
   require_utf8(text, "--context");
   return text;
 }

@@ -43,6 +43,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

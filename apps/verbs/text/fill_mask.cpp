@@ -33,6 +33,7 @@ bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
   flags
       .add("model", values.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

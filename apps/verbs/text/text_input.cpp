@@ -1,9 +1,8 @@
 #include "apps/verbs/text/text_input.h"
 
-#include <iostream>
-
 #include <nlohmann/json.hpp>
 
+#include "apps/command/lines.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
@@ -25,7 +24,7 @@ TextInput::TextInput(const TextFlags& flags) : texts_(flags.texts) {
   objects_ = flags.input.ends_with(".jsonl");
   if (flags.input == "-") {
     name_ = "standard input";
-    stream_ = &std::cin;
+    stream_ = &standard_input();
     return;
   }
   name_ = flags.input;

@@ -37,6 +37,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   flags
       .add("model", generation.model,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
+      .leads()
       .placeholder("DIR")
       .read_as(find_model)
       .required();

@@ -10,6 +10,7 @@
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/dry_run.h"
+#include "apps/verbs/train/text_samples.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
@@ -30,7 +31,7 @@ namespace fs = std::filesystem;
 struct ParsedFlags {
   TrainFlags values;
   nlohmann::json resolved;
-  bool has_config = false;
+  bool has_config = false, default_dataset = false;
 };
 
 // Empty if the flags only ask for help.
@@ -39,7 +40,10 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   Flags flags(arguments.command, "Trains a model from scratch, fine-tunes a checkpoint, or resumes a run.");
   declare(flags, parsed.values);
   if (!flags.parse(arguments)) return std::nullopt;
+  if (parsed.values.out_dir.empty() && !parsed.values.dry_run)
+    throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
   parsed.resolved = flags.resolved();
+  parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.has_config = flags.given("config");
   return parsed;
 }
@@ -75,7 +79,7 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     const std::string origin = origin_of(run);
     return origin == "scratch" ? Start{} : Start{read_checkpoint_config(origin), std::nullopt};
   }
-  if (run.holds_run() && !flags.overwrite) {
+  if (!flags.dry_run && run.holds_run() && !flags.overwrite) {
     throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
                 "choose another directory, or replace it with --overwrite");
   }
@@ -117,7 +121,29 @@ void prepare_run(const TrainFlags& flags, const RunDirectory& run, const nlohman
   write_run_config(run, resolved);
 }
 
-int report(const Trainer::Result& result, const RunDirectory& run) {
+// The command that uses a model of this task.
+std::string next_command(Task task, const std::string& model) {
+  const auto command = [&](const char* verb, const char* input) {
+    return "tzoo " + std::string(verb) + " --model " + model + " " + input;
+  };
+  switch (task) {
+    case Task::kLm:
+      return command("generate", "--prompt TEXT");
+    case Task::kMlm:
+      return command("fill-mask", "--text TEXT");
+    case Task::kSpanCorruption:
+    case Task::kSeq2Seq:
+      return command("translate", "--text TEXT");
+    case Task::kClassification:
+    case Task::kTokenClassification:
+      return command("classify", "--text TEXT");
+    case Task::kQuestionAnswering:
+      return command("answer", "--question TEXT --context TEXT");
+  }
+  return "";
+}
+
+int report(const Trainer::Result& result, const RunDirectory& run, Task task) {
   const std::string folder = run.path().string();
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
@@ -127,7 +153,8 @@ int report(const Trainer::Result& result, const RunDirectory& run) {
   }
   std::cout << "validation loss " << result.final_val_loss << " after " << result.iterations
             << " iterations (best " << std::min(result.best_val_loss, result.final_val_loss) << ")\n"
-            << "model in " << (run.path() / "final").string() << "\n";
+            << "model in " << (run.path() / "final").string() << std::endl;
+  std::cerr << "use it: " << next_command(task, (run.path() / "final").string()) << "\n";
   return 0;
 }
 
@@ -151,7 +178,8 @@ class SilentObserver : public TrainingObserver {
   bool stop() override { return StopSignal::received() != 0; }
 };
 
-int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run) {
+int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
+          const TrainFlags& flags, TextSamples samples) {
   const bool silent = options.ranks != nullptr && options.ranks->rank() > 0;
   const StopSignal signals(silent ? ""
                                   : "stopping: a checkpoint is saved in " +
@@ -165,11 +193,12 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   std::cerr << "number of parameters: " << human_count(all);
   if (trained < all) std::cerr << "; trained: " << human_count(trained);
   std::cerr << "\n";
-  TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png");
+  TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png",
+                            std::move(samples));
   const Trainer::Result result = trainer.train(reporter);
   reporter.clear();
-  reporter.draw();
-  return report(result, run);
+  if (result.iterations > 0) reporter.draw();
+  return report(result, run, flags.data.task);
 }
 
 }  // namespace
@@ -202,13 +231,17 @@ int run_train(const Arguments& arguments) {
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();
+  TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
   if (session.rank() == 0) prepare_run(flags, run, parsed->resolved);
 
   const Savers save = savers(loaded, data.tokenizer, adapters);
   options.save_step = save.step;
   Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
-  return train(trainer, *loaded.model, options, run);
+  if (parsed->default_dataset && session.rank() == 0)
+    std::cerr << "dataset: " << flags.data.dataset
+              << "; --dataset takes another ('tzoo data list' has names)\n";
+  return train(trainer, *loaded.model, options, run, flags, std::move(samples));
 }
 
 }  // namespace zoo

@@ -16,8 +16,10 @@ std::vector<std::string> family_names() {
 void declare_run(Flags& flags, TrainFlags& v) {
   flags.group("Run");
   flags.add_recipes();
-  flags.add("out_dir", v.out_dir, "directory for the run's checkpoints, metrics and loss curve")
-      .required()
+  flags
+      .add("out_dir", v.out_dir,
+           "directory for the run's checkpoints, metrics and loss curve; needed, except by "
+           "--dry_run")
       .placeholder("DIR");
   flags
       .add("init_from", v.init_from,
@@ -127,6 +129,12 @@ void declare_record(Flags& flags, TrainFlags& v) {
            "updates between evaluations, which also save a checkpoint")
       .at_least(1);
   flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation").at_least(1);
+  flags
+      .add("sample_interval", v.sample_interval,
+           "lm: updates between texts that the model writes while it learns; 0: none")
+      .at_least(0);
+  flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break")
+      .placeholder("TEXT");
   flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl").at_least(1);
   flags.add("always_save_checkpoint", v.trainer.always_save_checkpoint,
             "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");

@@ -44,6 +44,8 @@ struct TrainFlags {
   std::string init_from = "scratch";
   std::filesystem::path out_dir;
   bool overwrite = false, dry_run = false;
+  std::int64_t sample_interval = 0;  // 0: no samples
+  std::optional<std::string> sample_prompt;
   DataFlags data;
   ModelFlags model;
   std::vector<std::string> freeze;

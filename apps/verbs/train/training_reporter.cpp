@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <sstream>
 
 #include "apps/plots/loss_plot.h"
 #include "apps/training/stop_signal.h"
@@ -20,11 +21,22 @@ std::string format(const char* pattern, Values... values) {
 }  // namespace
 
 TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics,
-                                   std::filesystem::path plot)
-    : progress_(max_iters, "iterations"), metrics_(std::move(metrics)), plot_(std::move(plot)) {}
+                                   std::filesystem::path plot, TextSamples samples)
+    : progress_(max_iters, "iterations"),
+      metrics_(std::move(metrics)),
+      plot_(std::move(plot)),
+      samples_(std::move(samples)) {}
 
 void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.update(done, status_);
+  if (samples_.interval == 0 || done == 0 || done % samples_.interval != 0) return;
+  progress_.aside("sampling");
+  progress_.print(format("sample after %lld iterations:", static_cast<long long>(done)));
+  std::istringstream lines(samples_.text());
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) progress_.print("  " + line);
+  }
+  progress_.aside(status_);
 }
 
 void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {

@@ -4,6 +4,7 @@
 
 #include "apps/command/progress.h"
 #include "apps/training/trainer.h"
+#include "apps/verbs/train/text_samples.h"
 
 namespace zoo {
 
@@ -11,7 +12,8 @@ namespace zoo {
 /// evaluation. Ctrl-C and SIGTERM end the training (see StopSignal).
 class TrainingReporter : public TrainingObserver {
  public:
-  TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot);
+  TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,
+                   TextSamples samples);
 
   void on_iteration(std::int64_t done) override;
   void on_evaluation_step(std::int64_t done, std::int64_t all) override;
@@ -29,6 +31,7 @@ class TrainingReporter : public TrainingObserver {
  private:
   Progress progress_;
   std::filesystem::path metrics_, plot_;
+  TextSamples samples_;
   std::string status_;
   bool can_draw_ = true;
 };

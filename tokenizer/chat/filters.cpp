@@ -128,8 +128,8 @@ Value length_of(const Value& value, const Arguments& arguments, Heap&) {
 
 Value first(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
-  const auto list = items_of(value, heap);
-  return list->items.empty() ? Value(Undefined{"the first item of an empty list"}) : list->items.front();
+  const std::vector<Value> entries = items_of(value, heap);
+  return entries.empty() ? Value(Undefined{"the first item of an empty list"}) : entries.front();
 }
 
 void require_reversible(const Value& value) {
@@ -141,8 +141,8 @@ void require_reversible(const Value& value) {
 Value last(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
   require_reversible(value);
-  const auto list = items_of(value, heap);
-  return list->items.empty() ? Value(Undefined{"the last item of an empty list"}) : list->items.back();
+  const std::vector<Value> entries = items_of(value, heap);
+  return entries.empty() ? Value(Undefined{"the last item of an empty list"}) : entries.back();
 }
 
 Value reverse(const Value& value, const Arguments& arguments, Heap& heap) {
@@ -152,19 +152,19 @@ Value reverse(const Value& value, const Arguments& arguments, Heap& heap) {
     return heap.text(utf8_of(std::u32string(characters.rbegin(), characters.rend())));
   }
   require_reversible(value);
-  const auto list = items_of(value, heap);
-  return heap.list({list->items.rbegin(), list->items.rend()}, ListKind::generator);
+  const std::vector<Value> entries = items_of(value, heap);
+  return heap.list({entries.rbegin(), entries.rend()}, ListKind::generator);
 }
 
 Value list(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
-  return heap.list(items_of(value, heap)->items);
+  return heap.list(items_of(value, heap));
 }
 
 Value join(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"d", "attribute"});
   std::string result, separator;
-  for (const Value& entry : items_of(value, heap)->items) {
+  for (const Value& entry : items_of(value, heap)) {
     const std::string text = str(part_of(entry, bound[1], heap), heap);
     heap.spend(text.size() + separator.size());
     (result += separator) += text;
@@ -212,7 +212,7 @@ Value dictsort(const Value& value, const Arguments& arguments, Heap& heap) {
 Value sort(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"reverse", "case_sensitive", "attribute"});
   std::vector<Keyed> entries;
-  for (const Value& entry : items_of(value, heap)->items)
+  for (const Value& entry : items_of(value, heap))
     entries.push_back({folded(part_of(entry, bound[2], heap), flag(bound[1]), heap), entry});
   return sorted(std::move(entries), flag(bound[0]), heap);
 }
@@ -220,7 +220,7 @@ Value sort(const Value& value, const Arguments& arguments, Heap& heap) {
 Value unique(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"case_sensitive", "attribute"});
   std::vector<Value> keys, kept;
-  for (const Value& entry : items_of(value, heap)->items) {
+  for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
     const bool is_known = std::any_of(keys.begin(), keys.end(), [&](const Value& known) {
       heap.step();
@@ -237,7 +237,7 @@ template <int kSign>
 Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"case_sensitive", "attribute"});
   Value best = Undefined{"the extreme of an empty list"}, best_key;
-  for (const Value& entry : items_of(value, heap)->items) {
+  for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
     if (!is_undefined(best) && kSign * compare(key, best_key) <= 0) continue;
     best = entry;
@@ -248,11 +248,11 @@ Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
 
 Value map(const Value& value, const Arguments& arguments, Heap& heap) {
   std::vector<Value> results;
-  const auto list = items_of(value, heap);
+  const std::vector<Value> entries = items_of(value, heap);
   if (arguments.positional.empty()) {
     const auto bound = arguments.bind({"", "attribute", "default"});
     if (bound[1] == nullptr) throw Fault("lacks the name of a filter or an attribute");
-    for (const Value& entry : list->items) {
+    for (const Value& entry : entries) {
       Value part = part_of(entry, bound[1], heap);
       results.push_back(is_undefined(part) && bound[2] ? *bound[2] : std::move(part));
     }
@@ -260,7 +260,7 @@ Value map(const Value& value, const Arguments& arguments, Heap& heap) {
     Arguments rest = arguments;
     rest.positional.erase(rest.positional.begin());
     const std::string& name = text_of(arguments.positional[0], "the filter");
-    for (const Value& entry : list->items) results.push_back(apply_filter(name, entry, rest, heap));
+    for (const Value& entry : entries) results.push_back(apply_filter(name, entry, rest, heap));
   }
   return heap.list(std::move(results), ListKind::generator);
 }
@@ -275,10 +275,12 @@ Value selected(const Value& value, const Arguments& arguments, Heap& heap) {
     rest.positional.erase(rest.positional.begin());
     return taken;
   };
-  const Value path = kByAttribute ? take() : Value(None{});
-  const std::string test = rest.positional.empty() ? "" : text_of(take(), "the test");
+  Value path = None{};
+  if (kByAttribute) path = take();
+  std::string test;
+  if (!rest.positional.empty()) test = text_of(take(), "the test");
   std::vector<Value> kept;
-  for (const Value& entry : items_of(value, heap)->items) {
+  for (const Value& entry : items_of(value, heap)) {
     const Value part = part_of(entry, &path, heap);
     const bool fits = test.empty() ? is_true(part) : apply_test(test, part, rest, heap);
     if (fits == kKeeps) kept.push_back(entry);
@@ -353,11 +355,11 @@ Value tojson(const Value& value, const Arguments& arguments, Heap& heap) {
   style.between_items = style.is_indented ? "," : ", ";
   style.after_key = ": ";
   if (bound[2] && !as<None>(*bound[2])) {
-    const auto parts = items_of(*bound[2], heap);
-    if (parts->items.size() != 2)
-      throw Fault("separators has " + std::to_string(parts->items.size()) + " parts: expected 2");
-    style.between_items = text_of(parts->items[0], "the separator of items");
-    style.after_key = text_of(parts->items[1], "the separator of keys");
+    const std::vector<Value> parts = items_of(*bound[2], heap);
+    if (parts.size() != 2)
+      throw Fault("separators has " + std::to_string(parts.size()) + " parts: expected 2");
+    style.between_items = text_of(parts[0], "the separator of items");
+    style.after_key = text_of(parts[1], "the separator of keys");
   }
   return heap.text(json_dumps(value, style, heap));
 }

@@ -99,7 +99,7 @@ Value count(const Value& object, const Arguments& arguments, Heap&) {
 Value join(const Value& object, const Arguments& arguments, Heap& heap) {
   const Value& parts = *arguments.bind({"iterable"}, 1)[0];
   std::string result, separator;
-  for (const Value& part : items_of(parts, heap)->items) {
+  for (const Value& part : items_of(parts, heap)) {
     const std::string& text = text_of(part, "an item of join");
     heap.spend(separator.size() + text.size());
     (result += separator) += text;

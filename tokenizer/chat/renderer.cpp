@@ -79,25 +79,26 @@ Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
 }
 
 Renderer::Flow Renderer::run_loop(const Statement& statement, Frame& frame) {
-  auto items = items_of(evaluate(*statement.expression, frame), heap_);
+  std::vector<Value> items = items_of(evaluate(*statement.expression, frame), heap_);
   if (statement.filter) {
     std::vector<Value> kept;
-    for (const Value& item : items->items) {
+    for (const Value& item : items) {
       Frame inner{&frame, {}};
       assign(statement.targets, item, inner);
       if (is_true(evaluate(*statement.filter, inner))) kept.push_back(item);
     }
-    items = items_of(heap_.list(std::move(kept)), heap_);
+    items = std::move(kept);
   }
-  if (items->items.empty()) {
+  if (items.empty()) {
     Frame inner{&frame, {}};
     return run(statement.otherwise, inner);
   }
-  for (std::size_t i = 0; i < items->items.size(); ++i) {
+  const auto shared = std::make_shared<const List>(List{items});
+  for (std::size_t i = 0; i < items.size(); ++i) {
     heap_.step();
     Frame inner{&frame, {}};
-    inner.set("loop", std::make_shared<const Loop>(Loop{items, i}));
-    assign(statement.targets, items->items[i], inner);
+    inner.set("loop", std::make_shared<const Loop>(Loop{shared, i}));
+    assign(statement.targets, items[i], inner);
     if (run(statement.body, inner) == Flow::leave_loop) break;
   }
   return Flow::normal;
@@ -117,11 +118,11 @@ void Renderer::print(const std::string& text) {
 
 void Renderer::assign(const std::vector<Target>& targets, const Value& value, Frame& frame) {
   if (targets.size() > 1) {
-    const auto parts = items_of(value, heap_);
-    if (parts->items.size() != targets.size())
-      throw Fault(std::to_string(targets.size()) + " variables are set to " +
-                  std::to_string(parts->items.size()) + " values");
-    for (std::size_t i = 0; i < targets.size(); ++i) assign({targets[i]}, parts->items[i], frame);
+    const std::vector<Value> parts = items_of(value, heap_);
+    if (parts.size() != targets.size())
+      throw Fault(std::to_string(targets.size()) + " variables are set to " + std::to_string(parts.size()) +
+                  " values");
+    for (std::size_t i = 0; i < targets.size(); ++i) assign({targets[i]}, parts[i], frame);
     return;
   }
   const Target& target = targets[0];

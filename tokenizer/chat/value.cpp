@@ -183,11 +183,12 @@ std::size_t length(const Value& value) {
   throw Fault(type_name(value) + " has no length");
 }
 
-std::shared_ptr<const List> items_of(const Value& value, Heap& heap) {
+std::vector<Value> items_of(const Value& value, Heap& heap) {
   if (const auto* list = as<std::shared_ptr<const List>>(value)) {
     if ((*list)->is_used) throw Fault("a generator is used twice; add '| list' where it is made");
     (*list)->is_used = (*list)->kind == ListKind::generator;
-    return *list;
+    heap.spend(sizeof(Value) * (*list)->items.size());
+    return (*list)->items;
   }
   std::vector<Value> items;
   if (const std::string* text = text_in(value)) {
@@ -197,7 +198,7 @@ std::shared_ptr<const List> items_of(const Value& value, Heap& heap) {
   } else if (!is_undefined(value)) {
     throw Fault(type_name(value) + " cannot be looped over");
   }
-  return std::get<std::shared_ptr<const List>>(heap.list(std::move(items)));
+  return items;
 }
 
 bool contains(const Value& container, const Value& value, Heap& heap) {
@@ -205,9 +206,8 @@ bool contains(const Value& container, const Value& value, Heap& heap) {
     return text->find(text_of(value, "the operand of 'in' beside a text")) != std::string::npos;
   if (const Dict* dict = dict_in(container))
     return text_in(value) != nullptr && dict->find(*text_in(value)) != nullptr;
-  const auto list = items_of(container, heap);
-  return std::any_of(list->items.begin(), list->items.end(),
-                     [&](const Value& item) { return equal(item, value); });
+  const std::vector<Value> entries = items_of(container, heap);
+  return std::any_of(entries.begin(), entries.end(), [&](const Value& item) { return equal(item, value); });
 }
 
 }  // namespace zoo::chat

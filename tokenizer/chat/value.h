@@ -140,7 +140,7 @@ const std::string& text_of(const Value& value, std::string_view what);
 /// len(). Throws Fault for a value without a length.
 std::size_t length(const Value& value);
 /// The items that a loop visits: of a list, the characters of a text, the keys of a mapping.
-std::shared_ptr<const List> items_of(const Value& value, Heap& heap);
+std::vector<Value> items_of(const Value& value, Heap& heap);
 /// `value in container`.
 bool contains(const Value& container, const Value& value, Heap& heap);
 /// `object.name`, and `object[key]`; Undefined if it has none. Throws Fault for an attribute of Undefined.

@@ -23,6 +23,7 @@ constexpr std::array kVerbs{
     Verb{"evaluate", "Training", "measure loss, perplexity, accuracy, F1, exact match or BLEU on a dataset",
          run_evaluate},
     Verb{"generate", "Use", "continue a text with a language model", run_generate},
+    Verb{"chat", "Use", "talk with a model that has a chat template", run_chat},
     Verb{"embed", "Use", "turn texts into vectors and compare them", run_embed},
     Verb{"classify", "Use", "label texts, or the words in them", run_classify},
     Verb{"fill-mask", "Use", "predict masked words", run_fill_mask},

@@ -19,6 +19,7 @@ MAY_INCLUDE = {
     "tokenizer/sentencepiece": ["tokenizer/sentencepiece", *PIPELINE],
     "tokenizer/learning": ["tokenizer/learning", *PIPELINE],
     "tokenizer/files": ["tokenizer/files", "tokenizer/sentencepiece", *PIPELINE],
+    "tokenizer/chat": ["tokenizer/chat", "tokenizer/files", *PIPELINE],
     "tokenizer": ["tokenizer"],
     "data/random": ["data/random"],
     "data/corpora": ["data/corpora", "tokenizer"],

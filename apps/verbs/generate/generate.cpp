@@ -59,12 +59,6 @@ GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& pr
   return result;
 }
 
-// The model of --draft_model, or null.
-std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
-  if (flags.draft_model.empty()) return nullptr;
-  return load_decoding_model(read_checkpoint_config(flags.draft_model), flags.compute, flags.weights);
-}
-
 }  // namespace
 
 int run_generate(const Arguments& arguments) {

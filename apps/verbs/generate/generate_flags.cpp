@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-void add_input(Flags& flags, GenerateFlags& values) {
+void add_model(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
   flags
       .add("model", values.model,
@@ -24,6 +24,12 @@ void add_input(Flags& flags, GenerateFlags& values) {
       .placeholder("DIR")
       .read_as(find_model)
       .required();
+  flags.choice("generation_defaults", values.generation_defaults, {"file", "ours"},
+               "defaults of flags that are not given: the checkpoint's generation_config.json where it says "
+               "something, or those of this help alone");
+}
+
+void add_input(Flags& flags, GenerateFlags& values) {
   flags
       .add("prompt", values.prompt,
            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
@@ -31,9 +37,6 @@ void add_input(Flags& flags, GenerateFlags& values) {
       .placeholder("TEXT|-|FILE:PATH");
   flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row")
       .placeholder("'[[1, 2], [3]]'");
-  flags.choice("generation_defaults", values.generation_defaults, {"file", "ours"},
-               "defaults of flags that are not given: the checkpoint's generation_config.json where it says "
-               "something, or those of this help alone");
   flags.add("interactive", values.interactive,
             "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
@@ -195,7 +198,7 @@ void check_contrastive(const Flags& flags, const GenerateFlags& values) {
   }
 }
 
-void check(const Flags& flags, const GenerateFlags& values) {
+void check(const GenerateFlags& values) {
   if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
   if (values.interactive && (values.prompt || values.input_ids || values.json))
     throw UsageError(
@@ -203,6 +206,10 @@ void check(const Flags& flags, const GenerateFlags& values) {
   if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
     throw UsageError(
         "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
+}
+
+// Of generate and chat.
+void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");
   if (values.regex && !values.json_schema.empty())
@@ -222,22 +229,67 @@ void check(const Flags& flags, const GenerateFlags& values) {
   check_contrastive(flags, values);
 }
 
-}  // namespace
-
-bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
-  Flags flags(arguments.command,
-              "Continues a text, or token ids, with a language model. An encoder-decoder generates its "
-              "answer to the text.");
-  add_input(flags, values);
+void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   add_sampling(flags, values);
   add_history(flags, values);
   add_beams(flags, values);
   add_contrastive(flags, values);
   add_drafting(flags, values);
   add_output(flags, values);
+}
+
+void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
+  if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
+    throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
+  if (chat.messages) return;
+  if (values.json || chat.print_prompt || !chat.add_generation_prompt)
+    throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
+}
+
+}  // namespace
+
+bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
+  Flags flags(arguments.command,
+              "Continues a text, or token ids, with a language model. An encoder-decoder generates its "
+              "answer to the text.");
+  add_model(flags, values);
+  add_input(flags, values);
+  add_choice_of_tokens(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
-  check(flags, values);
+  check(values);
+  check_choice_of_tokens(flags, values);
+  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  return true;
+}
+
+bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFlags& chat) {
+  Flags flags(
+      arguments.command,
+      "Talks with a model whose checkpoint has a chat template. Line by line: Ctrl-C stops an answer, "
+      "Ctrl-D or /exit ends, /help lists the commands. With --messages one answer to a conversation "
+      "from a file.");
+  add_model(flags, values);
+  flags.add("chat_template", chat.chat_template, "Jinja template to use instead of the checkpoint's")
+      .placeholder("FILE");
+  flags
+      .add("messages", chat.messages,
+           "answer this conversation and end: a JSON list of objects with role and content; - reads standard "
+           "input")
+      .placeholder("FILE|-");
+  flags.add("tools", chat.tools, "functions that the model may call: a JSON list, as transformers takes it")
+      .placeholder("FILE");
+  flags.add("add_generation_prompt", chat.add_generation_prompt,
+            "with --messages: end the prompt with the beginning of an answer");
+  flags.add(
+      "print_prompt", chat.print_prompt,
+      "with --messages: print the prompt and generate nothing; needs no weights. With --json also its ids");
+  add_choice_of_tokens(flags, values);
+  flags.example("tzoo chat --model Qwen/Qwen2.5-0.5B-Instruct");
+  if (!flags.parse(arguments)) return false;
+  check_choice_of_tokens(flags, values);
+  check_chat(values, chat);
+  if (chat.print_prompt) return true;
   apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
   return true;
 }

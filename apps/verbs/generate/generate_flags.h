@@ -40,8 +40,18 @@ struct GenerateFlags {
   ComputeOptions compute;
 };
 
+/// The flags that only `tzoo chat` has.
+struct ChatFlags {
+  std::filesystem::path chat_template, tools;
+  std::optional<std::string> messages;
+  bool add_generation_prompt = true, print_prompt = false;
+};
+
 /// Fills `values`. False if nothing is left to do, as after --help. Throws UsageError.
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values);
+
+/// The same for `tzoo chat`. With --print_prompt no checkpoint is read.
+bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFlags& chat);
 
 /// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.
 GenerationOptions generation_options(const GenerateFlags& flags);

@@ -2,8 +2,7 @@
 
 #include <iostream>
 
-#include <unistd.h>
-
+#include "apps/command/line_reader.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "data/base/error.h"
@@ -22,17 +21,8 @@ class Conversation {
     const TokenIds next = encode(line);
     ids.insert(ids.end(), next.begin(), next.end());
     forget_beginning(ids);
-    const StopSignal stop;
-    options_.interrupted = [] { return StopSignal::received() != 0; };
     ++options_.sampling.seed;  // so that the same line gets another reply
-    RowPrinter printer(session_, color_);
-    const GenerationResult result = generate(model_, {ids}, options_, [&](const NewToken& token) {
-      printer.print(token);
-      std::cout.flush();
-      return StopSignal::received() == 0;
-    });
-    printer.finish();
-    print_timing(result);
+    const GenerationResult result = stream_reply(model_, session_, options_, ids, color_);
     if (session_.has_encoder()) return;
     said_ = std::move(ids);
     const TextIds text_ids(session_);
@@ -68,24 +58,43 @@ class Conversation {
 
 }  // namespace
 
-void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-                     bool color) {
-  Conversation conversation(model, session, std::move(options), color);
-  const bool watched = ::isatty(STDIN_FILENO) == 1;
-  std::string line;
+void answer_lines(const std::function<bool(const std::string&)>& answer) {
+  LineReader lines("> ");
   for (;;) {
-    if (watched) std::cerr << "> " << std::flush;
-    if (!std::getline(std::cin, line)) break;
-    if (line.empty()) continue;
+    const std::optional<std::string> line = lines.next();
+    if (!line) return;
     try {
-      conversation.reply_to(line);
+      if (!answer(*line)) return;
     } catch (const Error& error) {
       std::cout.flush();
       std::cerr << "error: " << error.what() << "\n";
     }
     std::cout.flush();
   }
-  if (watched) std::cerr << "\n";
+}
+
+GenerationResult stream_reply(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
+                              const TokenIds& ids, bool color) {
+  const StopSignal stop;
+  options.interrupted = [] { return StopSignal::received() != 0; };
+  RowPrinter printer(session, color);
+  GenerationResult result = generate(model, {ids}, options, [&](const NewToken& token) {
+    printer.print(token);
+    std::cout.flush();
+    return StopSignal::received() == 0;
+  });
+  printer.finish();
+  print_timing(result);
+  return result;
+}
+
+void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
+                     bool color) {
+  Conversation conversation(model, session, std::move(options), color);
+  answer_lines([&](const std::string& line) {
+    if (!line.empty()) conversation.reply_to(line);
+    return true;
+  });
 }
 
 }  // namespace zoo

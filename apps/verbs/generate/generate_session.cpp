@@ -148,6 +148,11 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   return options;
 }
 
+std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
+  if (flags.draft_model.empty()) return nullptr;
+  return load_decoding_model(read_checkpoint_config(flags.draft_model), flags.compute, flags.weights);
+}
+
 bool TextIds::contains(TokenId id) const {
   return id >= 0 && id < tokenizer_.vocab_size() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
 }

@@ -33,6 +33,9 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
                              const std::vector<TokenIds>& prompts);
 
+/// The model of --draft_model, or null.
+std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags);
+
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
 /// have a tokenizer and outlive this object.
 class TextIds {

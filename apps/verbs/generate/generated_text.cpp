@@ -75,16 +75,18 @@ void RowPrinter::finish() {
   std::cout << "\n";
 }
 
+std::string text_of_row(const GenerationResult& result, std::size_t row, const GenerateSession& session) {
+  std::string text = TextIds(session).text_of(result.ids[row]);
+  if (const auto stop = session.stop.find(text)) text.resize(*stop);
+  return replace_invalid_utf8(text);
+}
+
 void print_json(const GenerationResult& result, const GenerateSession& session) {
   nlohmann::json json{{"ids", result.ids}, {"tokens_per_second", result.tokens_per_second()}};
   if (session.tokenizer) {
-    const TextIds text_ids(session);
     json["text"] = nlohmann::json::array();
-    for (const TokenIds& row : result.ids) {
-      std::string text = text_ids.text_of(row);
-      if (const auto stop = session.stop.find(text)) text.resize(*stop);
-      json["text"].push_back(replace_invalid_utf8(text));
-    }
+    for (std::size_t row = 0; row < result.ids.size(); ++row)
+      json["text"].push_back(text_of_row(result, row, session));
   }
   if (!result.log_probabilities.empty()) json["logprobs"] = result.log_probabilities;
   if (!result.scores.empty()) json["scores"] = result.scores;

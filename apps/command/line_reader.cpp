@@ -1,0 +1,53 @@
+#include "apps/command/line_reader.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include <unistd.h>
+
+#ifdef ZOO_READLINE
+#include <cstdlib>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+#endif
+
+namespace zoo {
+namespace {
+
+#ifdef ZOO_READLINE
+std::optional<std::string> edited_line(const std::string& prompt) {
+  rl_outstream = stderr;  // standard output holds the answers alone
+  char* line = readline(prompt.c_str());
+  if (line == nullptr) return std::nullopt;
+  if (*line != '\0') add_history(line);
+  std::string text = line;
+  std::free(line);
+  return text;
+}
+#endif
+
+std::optional<std::string> plain_line() {
+  std::string line;
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  return line;
+}
+
+}  // namespace
+
+LineReader::LineReader(std::string prompt)
+    : prompt_(std::move(prompt)), at_terminal_(::isatty(STDIN_FILENO) == 1) {}
+
+std::optional<std::string> LineReader::next() {
+  if (!at_terminal_) return plain_line();
+#ifdef ZOO_READLINE
+  std::optional<std::string> line = edited_line(prompt_);
+#else
+  std::cerr << prompt_ << std::flush;
+  std::optional<std::string> line = plain_line();
+#endif
+  if (!line) std::cerr << "\n";
+  return line;
+}
+
+}  // namespace zoo

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/verbs/generate/chat_session.h"
+#include "apps/verbs/generate/generate_interactive.h"
+#include "apps/verbs/generate/generated_text.h"
+#include "apps/verbs/torch_options.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json read_list(const std::string& flag, const std::string& path) {
+  const std::string text =
+      path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(path);
+  ordered_json list = parse_ordered_json(text);
+  if (!list.is_array()) throw Error("--", flag, ": ", path, " is no JSON list");
+  return list;
+}
+
+ordered_json request_of(const ChatFlags& chat) {
+  ordered_json request{{"messages", ordered_json::array()},
+                       {"add_generation_prompt", chat.add_generation_prompt}};
+  if (chat.messages) request["messages"] = read_list("messages", *chat.messages);
+  if (!chat.tools.empty()) request["tools"] = read_list("tools", chat.tools.string());
+  return request;
+}
+
+ChatFormat format_of(const GenerateFlags& flags, const ChatFlags& chat) {
+  ChatFormat format = ChatFormat::read(flags.model);
+  if (!chat.chat_template.empty()) format.use_template(chat.chat_template);
+  if (!format.has_template())
+    throw Error("--model: ", flags.model, " has no chat template; --chat_template FILE gives one");
+  format.choose(!chat.tools.empty());  // refuses what the zoo cannot run before the weights are read
+  return format;
+}
+
+void print_prompt(const GenerateFlags& flags, const std::string& prompt) {
+  if (!flags.json) {
+    std::cout << prompt;
+    return;
+  }
+  const TokenIds ids = load_tokenizer(flags.model)->encode(prompt);
+  std::cout << json_text(nlohmann::json{{"prompt", prompt}, {"ids", ids}}) << "\n";
+}
+
+// The special token that the template writes after an answer; nothing if it writes none.
+std::optional<TokenId> end_of_turn(const ChatFormat& format, const Tokenizer& tokenizer) {
+  constexpr std::string_view kAnswer = "an answer";
+  const ordered_json messages{{{"role", "user"}, {"content", "a question"}},
+                              {{"role", "assistant"}, {"content", kAnswer}}};
+  std::string prompt;
+  try {
+    prompt = format.prompt({{"messages", messages}});
+  } catch (const Error&) {  // such as a template that asks for tools
+    return std::nullopt;
+  }
+  const std::size_t answer = prompt.rfind(kAnswer);
+  if (answer == std::string::npos) return std::nullopt;
+  const std::size_t after = prompt.find_first_not_of(" \n", answer + kAnswer.size());
+  if (after == std::string::npos) return std::nullopt;
+  const TokenIds ids = tokenizer.encode(std::string_view(prompt).substr(after));
+  const bool is_special = !ids.empty() && tokenizer.decode(std::span(ids).first(1)).empty();
+  return is_special ? std::optional(ids[0]) : std::nullopt;
+}
+
+// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's.
+void add_end_tokens(GenerateSession& session, const ChatFormat& format) {
+  for (const std::optional<TokenId> id :
+       {session.tokenizer->eos_id(), end_of_turn(format, *session.tokenizer)}) {
+    TokenIds& ends = session.defaults.eos_token_ids;
+    if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
+  }
+}
+
+GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
+  GenerateSession session = open_generate_session(flags);
+  if (session.has_encoder())
+    throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
+  if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
+  add_end_tokens(session, format);
+  return session;
+}
+
+void answer_once(DecodingModel& model, const GenerateFlags& flags, const GenerateSession& session,
+                 const GenerationOptions& options, const TokenIds& ids) {
+  if (flags.json) {
+    print_json(generate(model, {ids}, options), session);
+  } else {
+    stream_reply(model, session, options, ids, flags.color);
+  }
+}
+
+}  // namespace
+
+int run_chat(const Arguments& arguments) {
+  GenerateFlags flags;
+  ChatFlags chat;
+  if (!parse_chat_flags(arguments, flags, chat)) return 0;
+  const ChatFormat format = format_of(flags, chat);
+  ordered_json request = request_of(chat);
+  const std::string prompt = chat.messages ? format.prompt(request) : "";
+  if (chat.print_prompt) {
+    print_prompt(flags, prompt);
+    return 0;
+  }
+  apply_threads(flags.compute);
+  const GenerateSession session = open_chat(flags, format);
+  std::vector<TokenIds> prompts;
+  if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
+  GenerationOptions options = options_of(flags, session, prompts);
+  const std::unique_ptr<DecodingModel> model =
+      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
+  const std::unique_ptr<DecodingModel> draft = load_draft(flags);
+  options.draft = draft.get();
+  if (chat.messages) {
+    answer_once(*model, flags, session, options, prompts[0]);
+    return 0;
+  }
+  ChatSession conversation(*model, session, format, request, options, flags.color);
+  answer_lines([&](const std::string& line) { return conversation.take(line); });
+  return 0;
+}
+
+}  // namespace zoo

@@ -1,0 +1,196 @@
+"""tzoo chat --print_prompt beside transformers' apply_chat_template: prompts, their ids, and what is refused."""
+
+import concurrent.futures
+import json
+import pathlib
+import random
+import tempfile
+import unittest
+
+import transformers
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from chat_templates import SNIPPETS, TEMPLATES, VARIABLES
+from text_models import tzoo, wordpiece
+
+TEXTS = ["hello", "what is 2+2?", "  padded  ", "", "línea\nnueva", "日本語 ❤️", "a 'quote' \"x\" & <b>", "tab\tx",
+         "<think>\nhm\n</think>\n\nanswer", "</think> after", "{{ a }} {% b %}", "x" * 100, "line1\r\nline2"]
+TOOLS = [
+    {"type": "function", "function": {"name": "weather", "description": "Gets <b>weather</b> & more é", "parameters": {
+        "type": "object", "properties": {
+            "city": {"type": "string", "enum": ["a", "it's"]}, "days": {"type": "integer", "default": 3},
+            "deep": {"type": "array", "items": {"type": "object", "properties": {"y": {"type": "number"}, "X": {}}}}},
+        "required": ["city"]}}},
+    {"type": "function", "function": {"name": "nothing", "description": "-", "parameters": {
+        "type": "object", "properties": {}}}},
+]
+ARGUMENTS = [{"city": "é", "days": 2, "ok": True, "n": None, "f": 1.5e-7, "l": [1, "x"]}, '{"city": "a"}']
+
+
+def conversation(draw):
+    messages = [{"role": "system", "content": draw.choice(TEXTS)}] if draw.random() < 0.5 else []
+    for _ in range(draw.randint(1, 4)):
+        messages.append({"role": "user", "content": draw.choice(TEXTS)})
+        kind = draw.random()
+        if kind < 0.2:
+            call = {"id": "abcdefghi", "type": "function",
+                    "function": {"name": "weather", "arguments": draw.choice(ARGUMENTS)}}
+            messages.append({"role": "assistant", "content": draw.choice([None, ""]), "tool_calls": [call]})
+            messages.append({"role": "tool", "content": "sunny", "name": "weather", "tool_call_id": "abcdefghi"})
+        messages.append({"role": "assistant", "content": draw.choice(TEXTS)})
+        if kind > 0.8:
+            messages[-1]["reasoning_content"] = "because é"
+    if draw.random() < 0.6:
+        messages.pop()
+    if draw.random() < 0.08:
+        messages.append({"role": "stranger", "content": "x"})
+    return messages
+
+
+class ChatTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.directory = pathlib.Path(folder.name)
+        cls.tokenizer = wordpiece()
+        cls.tokenizer.add_special_tokens({"bos_token": "<s>", "eos_token": "</s>"})
+        cls.tokenizer.save_pretrained(cls.directory)
+
+    def write(self, name, content):
+        path = self.directory / name
+        path.write_bytes((content if isinstance(content, str) else json.dumps(content)).encode())
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+    def prompt(self, messages, *words, tools=None):
+        """The object that the verb prints, or its error."""
+        if tools is not None:
+            words = (*words, "--tools", str(self.tools[len(tools)]))
+        done = tzoo("chat", "--model", str(self.directory), "--messages", "-", "--print_prompt", "--json", *words,
+                    stdin=json.dumps(messages))
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    def check(self, template, name, case):
+        messages, tools, adds = case
+        words = ["--chat_template", str(template)] + ([] if adds else ["--no_add_generation_prompt"])
+        found = self.prompt(messages, *words, tools=tools)
+        options = {"tools": tools, "add_generation_prompt": adds, "chat_template": TEMPLATES[name]}
+        try:
+            expected = self.tokenizer.apply_chat_template(messages, tokenize=False, **options)
+        except Exception:  # jinja2's errors and Python's; ours is an error, too
+            self.assertIsInstance(found, str, f"{name}: {messages}")
+            self.assertRegex(found, r"line \d+: ", name)
+            return 0
+        self.assertIsInstance(found, dict, f"{name}: {found}")
+        self.assertEqual(found["prompt"], expected, name)
+        ids = self.tokenizer.apply_chat_template(messages, return_dict=False, **options)
+        self.assertEqual(found["ids"], ids, name)
+        return 1
+
+    def test_templates(self):
+        self.tools = {n: self.write(f"tools{n}.json", TOOLS[:n]) for n in (1, 2)}
+        for name, text in TEMPLATES.items():
+            draw = random.Random(name)
+            template = self.write(f"{name}.jinja", text)
+            cases = [(conversation(draw), draw.choice([None, TOOLS[:1], TOOLS]), draw.random() < 0.5) for _ in range(50)]
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                equal = sum(pool.map(lambda case: self.check(template, name, case), cases))
+            self.assertGreater(equal, 5, name)
+
+    def render(self, template, **variables):
+        """The prompt of a template that sees the variables as the last message."""
+        return self.prompt([{"role": "user", **variables}], "--chat_template", str(self.write("one.jinja", template)))
+
+    def test_python_values(self):
+        names = "".join(f"{{% set {name} = messages[0].{name} %}}" for name in VARIABLES if name != "none")
+        found = self.render(names + SNIPPETS, **{name: value for name, value in VARIABLES.items() if name != "none"})
+        self.assertIsInstance(found, dict, found)
+        expected = render_jinja_template([[{"role": "user"}]], chat_template=SNIPPETS, **VARIABLES)[0][0]
+        for line, ours in zip(expected.split("\n"), found["prompt"].split("\n"), strict=True):
+            self.assertEqual(ours, line)
+
+    def test_what_is_outside_of_the_subset_is_named(self):
+        for template, named in [
+            ("{% include 'a' %}", "line 1: tag 'include'"),
+            ("\n\n{{ x|urlize }}", "line 3: filter 'urlize'"),
+            ("{{ x is sameas 1 }}", "test 'sameas'"),
+            ("{{ x|map('urlize') }}", "filter 'urlize'"),
+            ("{{ x|select('sameas') }}", "test 'sameas'"),
+            ("a\n{{ x.append(1) }}", "line 2: method 'append'"),
+            ("{{ lipsum() }}", "function 'lipsum'"),
+            ("{{ f(*x) }}", "'*'"),
+            ("{{ x.__class__ }}", "'__class__'"),
+            ("{% macro m() %}{{ caller() }}{% endmacro %}", "'caller'"),
+            ("{% for x in y recursive %}{% endfor %}", "'recursive'"),
+            ("{% break %}", "'break'"),
+            ("{{ 1", "'{{'"), ("{# a", "comment"), ("{{ 'a }}", "string"), ("{% if x %}", "'endif'"),
+            ("{{ a b }}", "'b'"), ("{{ 'é' § }}", "'§'"), ("{{ '\\N{DASH}' }}", "\\N"), ("{{ 99999999999999999999 }}", "too large"),
+        ]:
+            found = self.render(template)
+            self.assertIsInstance(found, str, template)
+            self.assertIn(named, found, template)
+            self.assertNotIn("Fault", found)
+
+    def test_what_python_refuses_is_refused(self):
+        for template, named in [
+            ("a\n{{ nothing.more }}", "line 2: 'nothing' is undefined"), ("{{ 1 + 'a' }}", "an integer + a text"),
+            ("{{ nothing + 1 }}", "'nothing' is undefined"), ("{{ 1 // 0 }}", "division by zero"), ("{{ 1 < 'a' }}", "no order"),
+            ("{{ nothing|tojson }}", "tojson"), ("{% for x in 5 %}{% endfor %}", "looped"), ("{{ 'a'|indent(x) }}", "indent"),
+            ("{{ [1]|map('upper')|length }}", "length"), ("{{ raise_exception('no, thanks') }}", "no, thanks"),
+            ("{% set x.y = 1 %}", "namespace"), ("{{ {}.items() }}", "printed"), ("{{ none|length }}", "None"),
+        ]:
+            with self.assertRaises(Exception):
+                render_jinja_template([[{"role": "user"}]], chat_template=template.replace("{{ {}.items() }}", "{{ nothing() }}"))
+            found = self.render(template)
+            self.assertIsInstance(found, str, template)
+            self.assertIn(named, found, template)
+
+    def test_hostile_templates_end(self):
+        loop = "{% for a in range(99999) %}{% for b in range(99999) %}{{ a }}{% endfor %}{% endfor %}"
+        grow = "{% set n = namespace(x='ab') %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}"
+        deep = "{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x }}"
+        for template, named in [
+            (loop, "too many steps"), (grow, "too much memory"), (deep, "nested too deeply"),
+            ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested too deeply"),
+            ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nested too deeply"),
+            ("{{ 1" + "+1" * 5000 + " }}", "nested too deeply"), ("{{ " + "-" * 5000 + "1 }}", "nested too deeply"),
+            ("{% if 1 %}" * 5000 + "{% endif %}" * 5000, "nested too deeply"), ("{{ 'a' * 10 ** 15 }}", "too"),
+            ("{{ 'a'|indent(10 ** 15) }}", "too much memory"), ("{% set n = namespace() %}{% set n.n = n %}", "namespace"),
+            ("{{ 9223372036854775807 + 1 }}", "too large"), ("{{ (-9223372036854775807 - 1) // -1 }}", "too large"),
+        ]:
+            self.assertIn(named, self.render(template), template[:80])
+
+    def test_files_of_a_checkpoint(self):
+        question = [{"role": "user", "content": "hi"}]
+        config_path = self.directory / "tokenizer_config.json"
+        config = json.loads(config_path.read_text())
+        self.addCleanup(config_path.write_text, config_path.read_text())
+        self.tools = {1: self.write("tools1.json", TOOLS[:1])}
+
+        def check(**options):
+            theirs = transformers.AutoTokenizer.from_pretrained(self.directory)
+            self.assertEqual(self.prompt(question, **options)["prompt"],
+                             theirs.apply_chat_template(question, tokenize=False, add_generation_prompt=True, **options))
+
+        self.assertIn("--chat_template FILE", self.prompt(question))
+        self.write("chat_template.json", {"chat_template": "of the processor"})
+        self.assertEqual(self.prompt(question)["prompt"], "of the processor")
+        config_path.write_text(json.dumps(config | {"chat_template": "{{ bos_token }}config{{ cls_token }}"}))
+        check()
+        named = [{"name": "default", "template": "first"}, {"name": "tool_use", "template": "{{ tools }}"}]
+        config_path.write_text(json.dumps(config | {"chat_template": named}))
+        check()
+        check(tools=TOOLS[:1])
+        self.write("chat_template.jinja", "file{{ eos_token }}")
+        check()
+        check(tools=TOOLS[:1])
+        config_path.write_text(json.dumps(config | {"chat_template": 5}))
+        (self.directory / "chat_template.jinja").write_text("")
+        for messages, named in [([], "empty"), ({"role": "user"}, "--messages"), (["x"], "objects")]:
+            self.assertIn(named, self.prompt(messages))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+#include "tokenizer/chat/chat_format.h"
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/gguf_file.h"
+#include "data/base/json_file.h"
+#include "tokenizer/files/tokenizer_settings.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct RoleName {
+  SpecialToken role;
+  const char* variable;
+  const char* gguf_key;
+};
+
+constexpr std::array<RoleName, 7> kRoles = {
+    {{SpecialToken::bos, "bos_token", "tokenizer.ggml.bos_token_id"},
+     {SpecialToken::eos, "eos_token", "tokenizer.ggml.eos_token_id"},
+     {SpecialToken::unk, "unk_token", "tokenizer.ggml.unknown_token_id"},
+     {SpecialToken::sep, "sep_token", "tokenizer.ggml.seperator_token_id"},  // the format's spelling
+     {SpecialToken::pad, "pad_token", "tokenizer.ggml.padding_token_id"},
+     {SpecialToken::cls, "cls_token", "tokenizer.ggml.cls_token_id"},
+     {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}}};
+
+std::string template_text(const nlohmann::json& value, const fs::path& file) {
+  if (!value.is_string()) throw Error(file, ": chat_template is ", value.type_name(), ": expected a text");
+  return value.get<std::string>();
+}
+
+void require_objects(const ordered_json& list, const char* key) {
+  if (!list.is_array()) throw Error(key, " is ", list.type_name(), ": expected a list of objects");
+  for (const ordered_json& entry : list) {
+    if (!entry.is_object()) throw Error(key, " holds ", entry.type_name(), ": expected objects");
+  }
+}
+
+// Reasoning under each of the names that templates read it by.
+ordered_json with_reasoning(const ordered_json& message) {
+  for (const char* key : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!message.contains(key)) continue;
+    const ordered_json reasoning = message[key];
+    ordered_json result{{"thinking", reasoning}};
+    result.update(message);
+    result["reasoning_content"] = reasoning;
+    return result;
+  }
+  return message;
+}
+
+// Templates write a null as "None", so keys without a value are left out.
+ordered_json cleaned_messages(const ordered_json& messages) {
+  require_objects(messages, "messages");
+  if (messages.empty()) throw Error("messages is empty: expected at least one");
+  ordered_json cleaned = ordered_json::array();
+  for (const ordered_json& message : messages) {
+    ordered_json kept = ordered_json::object();
+    for (const auto& [key, value] : message.items()) {
+      if (!value.is_null()) kept[key] = value;
+    }
+    cleaned.push_back(with_reasoning(kept));
+  }
+  return cleaned;
+}
+
+}  // namespace
+
+ChatFormat ChatFormat::read(const fs::path& model) {
+  ChatFormat format;
+  if (GgufFile::is_one(model)) {
+    format.read_gguf(model);
+    return format;
+  }
+  format.read_settings(model);
+  format.read_template_files(model);
+  if (format.templates_.empty()) format.read_config_templates(model / "tokenizer_config.json");
+  if (format.templates_.empty()) format.read_config_templates(model / "chat_template.json");
+  return format;
+}
+
+void ChatFormat::use_template(const fs::path& file) {
+  templates_.clear();
+  add("default", read_file(file), file);
+}
+
+void ChatFormat::add(std::string name, std::string text, const fs::path& origin) {
+  std::string shown = origin.string() + (name == "default" ? "" : " (" + name + ")");
+  templates_[std::move(name)] = {std::move(text), std::move(shown)};
+}
+
+void ChatFormat::read_settings(const fs::path& directory) {
+  const TokenizerSettings settings = TokenizerSettings::read(directory);
+  for (const RoleName& role : kRoles) {
+    const auto token = settings.roles.find(role.role);
+    if (token != settings.roles.end()) special_tokens_.emplace_back(role.variable, token->second.content);
+  }
+}
+
+void ChatFormat::read_gguf(const fs::path& path) {
+  const GgufFile file(path);
+  std::string text = file.text("tokenizer.chat_template");
+  if (!text.empty()) add("default", std::move(text), path);
+  const nlohmann::json& keys = file.metadata();
+  const auto tokens = keys.find("tokenizer.ggml.tokens");
+  for (const RoleName& role : kRoles) {
+    const auto id = keys.find(role.gguf_key);
+    if (id == keys.end() || tokens == keys.end()) continue;
+    const bool is_id = id->is_number_unsigned() && id->get<std::size_t>() < tokens->size();
+    if (!is_id) throw Error(path, ": ", role.gguf_key, " is ", id->dump(), ": expected the id of a token");
+    special_tokens_.emplace_back(role.variable, (*tokens)[id->get<std::size_t>()].get<std::string>());
+  }
+}
+
+void ChatFormat::read_config_templates(const fs::path& file) {
+  if (!fs::exists(file)) return;
+  const nlohmann::json config = read_json(file);
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return;
+  if (!found->is_array()) return add("default", template_text(*found, file), file);
+  for (const nlohmann::json& named : *found) {
+    const bool is_named = named.is_object() && named.contains("name") && named["name"].is_string();
+    if (!is_named || !named.contains("template"))
+      throw Error(file, ": chat_template holds an entry without a name or a template");
+    add(named["name"].get<std::string>(), template_text(named["template"], file), file);
+  }
+}
+
+void ChatFormat::read_template_files(const fs::path& directory) {
+  const fs::path file = directory / "chat_template.jinja", others = directory / "additional_chat_templates";
+  if (fs::exists(file)) add("default", read_file(file), file);
+  if (!fs::is_directory(others)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(others)) {
+    if (entry.path().extension() == ".jinja")
+      add(entry.path().stem().string(), read_file(entry.path()), entry.path());
+  }
+}
+
+ChatTemplate ChatFormat::choose(bool with_tools) const {
+  auto found = with_tools ? templates_.find("tool_use") : templates_.end();
+  if (found == templates_.end()) found = templates_.find("default");
+  if (found != templates_.end()) return ChatTemplate(found->second.text, found->second.origin);
+  if (templates_.empty()) throw Error("the model has no chat template");
+  throw Error(templates_.begin()->second.origin, ": no chat template is named default");
+}
+
+std::string ChatFormat::prompt(const ordered_json& request) const {
+  ordered_json variables = ordered_json::object();
+  for (const auto& [name, token] : special_tokens_) variables[name] = token;
+  for (const char* key : {"tools", "documents"}) {
+    variables[key] = request.contains(key) ? request[key] : ordered_json(nullptr);
+    if (!variables[key].is_null()) require_objects(variables[key], key);
+  }
+  variables["add_generation_prompt"] = false;
+  variables.update(request);
+  variables["messages"] =
+      cleaned_messages(request.contains("messages") ? request["messages"] : ordered_json());
+  return choose(!variables["tools"].is_null()).render(variables);
+}
+
+}  // namespace zoo

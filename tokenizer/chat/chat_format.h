@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tokenizer/chat/chat_template.h"
+
+namespace zoo {
+
+/// How a checkpoint writes conversations: its chat templates by name ("default", "tool_use") and its special
+/// tokens by role ("bos_token"), as transformers passes them to a template.
+class ChatFormat {
+ public:
+  /// Reads a directory or a GGUF file. Of a directory chat_template.jinja and additional_chat_templates/
+  /// replace `chat_template` in tokenizer_config.json; chat_template.json, a processor's file, is read if
+  /// both are missing. Throws Error naming the file and the key.
+  static ChatFormat read(const std::filesystem::path& model);
+
+  bool has_template() const { return !templates_.empty(); }
+  /// Makes the text of a file the only template.
+  void use_template(const std::filesystem::path& file);
+
+  /// The template for conversations with or without tools. Throws Error if there is none for them, and as
+  /// ChatTemplate does.
+  ChatTemplate choose(bool with_tools) const;
+
+  /// The prompt, as apply_chat_template makes it. `request` is an object with `messages`, and optionally
+  /// `tools`, `documents`, `add_generation_prompt` and further variables. Throws Error naming the key.
+  std::string prompt(const nlohmann::ordered_json& request) const;
+
+ private:
+  struct Source {
+    std::string text, origin;
+  };
+
+  void add(std::string name, std::string text, const std::filesystem::path& origin);
+  void read_settings(const std::filesystem::path& directory);
+  void read_gguf(const std::filesystem::path& file);
+  void read_config_templates(const std::filesystem::path& file);
+  void read_template_files(const std::filesystem::path& directory);
+
+  std::map<std::string, Source> templates_;
+  std::vector<std::pair<std::string, std::string>> special_tokens_;
+};
+
+}  // namespace zoo

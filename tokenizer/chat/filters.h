@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+#include "tokenizer/chat/arguments.h"
+#include "tokenizer/chat/value.h"
+
+namespace zoo::chat {
+
+/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers that
+/// templates can use.
+bool is_filter(std::string_view name);
+bool is_test(std::string_view name);
+
+Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
+bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
+
+}  // namespace zoo::chat

@@ -26,6 +26,10 @@ class TensorFile {
   virtual bool contains(const std::string& name) const = 0;
   virtual const TensorEntry& entry(const std::string& name) const = 0;
   virtual at::Tensor tensor(const std::string& name) const = 0;
+  /// Rows [begin, end) of the first dimension of a matrix. May be called from several threads.
+  virtual at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
+  /// Releases the memory of these rows' pages, which the next access reads from the file again.
+  virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;
 };
 

@@ -1,7 +1,9 @@
 #include "models/checkpoint/stored_weights.h"
 
 #include <algorithm>
+#include <utility>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
 #include "data/base/mapped_file.h"
@@ -18,36 +20,58 @@ at::Tensor StoredWeight::read() const {
 }
 
 WeightRows::WeightRows(StoredWeight stored, at::IntArrayRef shape)
-    : shape_(shape.vec()), stored_(std::move(stored)), begins_{0} {
-  if (stored_.name.layout != WeightLayout::kSame) {  // its rows are not those of the files
-    tensor_ = stored_.read();
-    return;
+    : shape_(shape.vec()), stored_(std::move(stored)) {
+  // Each layout but the transposed one puts whole rows in another order: that of these numbers.
+  const WeightName& name = stored_.name;
+  std::vector<at::Tensor> places =
+      at::arange(size(0)).unsqueeze(1).split_with_sizes(rows_of_names(name, size(0)));
+  std::int64_t begin = 0;
+  for (const at::Tensor& part : places) begins_.push_back(std::exchange(begin, begin + part.size(0)));
+  if (transposed()) return;
+  const at::Tensor order = from_stored_layout(name, std::move(places)).contiguous();
+  const auto* data = order.const_data_ptr<std::int64_t>();
+  order_.assign(data, data + order.numel());
+}
+
+bool WeightRows::transposed() const {
+  return stored_.name.layout == WeightLayout::kTransposed;
+}
+
+void WeightRows::each_run(std::int64_t begin, std::int64_t end,
+                          c10::function_ref<void(const Run&)> visit) const {
+  const auto place = [&](std::int64_t row) {
+    return transposed() ? row : order_[static_cast<std::size_t>(row)];
+  };
+  for (std::int64_t row = begin, last = begin; row < end; row = last) {
+    const std::int64_t first = place(row);
+    const auto name = std::upper_bound(begins_.begin(), begins_.end(), first) - begins_.begin() - 1;
+    const auto index = static_cast<std::size_t>(name);
+    const std::int64_t after = index + 1 < begins_.size() ? begins_[index + 1] : size(0);
+    for (last = row + 1; last < end && place(last) == first + last - row && place(last) < after;) ++last;
+    visit({stored_.name.theirs[index], first - begins_[index], first - begins_[index] + last - row});
   }
-  for (const std::int64_t count : rows_of_names(stored_.name, shape_.front()))
-    begins_.push_back(begins_.back() + count);
 }
 
 at::Tensor WeightRows::rows(std::int64_t begin, std::int64_t end) const {
   if (tensor_.defined()) return tensor_.slice(0, begin, end);
   std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
-    const std::int64_t first = std::max(begin, begins_[i]), last = std::min(end, begins_[i + 1]);
-    if (first < last)
-      parts.push_back(stored_.files->rows(stored_.name.theirs[i], first - begins_[i], last - begins_[i]));
-  }
+  each_run(begin, end, [&](const Run& run) {
+    parts.push_back(transposed() ? stored_.files->columns(run.name, run.begin, run.end)
+                                 : stored_.files->rows(run.name, run.begin, run.end));
+  });
   return (parts.size() == 1 ? parts[0] : at::cat(parts, 0)).to(stored_.dtype);
 }
 
 void WeightRows::give_back(std::int64_t begin, std::int64_t end) const {
+  const bool all = begin == 0 && end == size(0);
   if (tensor_.defined()) {
     const at::Tensor rows = tensor_.slice(0, begin, end);
     if (rows.is_contiguous() || rows.t().is_contiguous())
       MappedFile::give_back(rows.const_data_ptr(), static_cast<std::size_t>(rows.nbytes()));
-    return;
-  }
-  for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
-    const std::int64_t first = std::max(begin, begins_[i]), last = std::min(end, begins_[i + 1]);
-    if (first < last) stored_.files->give_back(stored_.name.theirs[i], first - begins_[i], last - begins_[i]);
+  } else if (all) {
+    for (const std::string& theirs : stored_.name.theirs) stored_.files->give_back(theirs);
+  } else if (!transposed()) {  // a column lies on pages of all others
+    each_run(begin, end, [&](const Run& run) { stored_.files->give_back(run.name, run.begin, run.end); });
   }
 }
 

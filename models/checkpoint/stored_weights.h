@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 #include "models/formats/weight_files.h"
 #include "models/formats/weight_table.h"
@@ -39,10 +40,19 @@ class WeightRows {
   void give_back(std::int64_t begin, std::int64_t end) const;
 
  private:
+  // Rows of one of the files' tensors that lie one after another there.
+  struct Run {
+    const std::string& name;
+    std::int64_t begin, end;
+  };
+  bool transposed() const;
+  void each_run(std::int64_t begin, std::int64_t end, c10::function_ref<void(const Run&)> visit) const;
+
   std::vector<std::int64_t> shape_;
   at::Tensor tensor_;                 // or
-  StoredWeight stored_;               // whose names hold the rows one after another
-  std::vector<std::int64_t> begins_;  // first row of each name, and the number of all rows
+  StoredWeight stored_;               // whose names hold the rows
+  std::vector<std::int64_t> begins_;  // number of the first row of each name, if all are counted
+  std::vector<std::int64_t> order_;   // that number of each row here; empty if the files' are columns
 };
 
 /// The matrices that a model's modules lack because they are to be packed: no copy of them is in memory. The

@@ -81,6 +81,12 @@ at::Tensor GgufTensors::rows(const std::string& name, std::int64_t begin, std::i
       .slice(0, begin - first, end - first);
 }
 
+at::Tensor GgufTensors::columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const Source& source = this->source(name);
+  if (source.layout == GgufLayout::kTransposed) return stored_rows(source, begin, end);
+  return TensorFile::columns(name, begin, end);
+}
+
 void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
   const Source& source = this->source(name);
   const GgufFile::Tensor& tensor = *source.tensor;

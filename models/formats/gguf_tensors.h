@@ -20,6 +20,7 @@ class GgufTensors : public TensorFile {
   const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
   at::Tensor tensor(const std::string& name) const override;
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override;
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   const std::filesystem::path& path() const override { return file_.path(); }
 

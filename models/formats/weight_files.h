@@ -28,6 +28,9 @@ class WeightFiles {
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
     return where_.at(name)->rows(name, begin, end);
   }
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
+    return where_.at(name)->columns(name, begin, end);
+  }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
     where_.at(name)->give_back(name, begin, end);
   }

@@ -20,10 +20,13 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
                        .device = device_of(compute)};
-  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype_of(compute),
+  const bool packed = packs(compute, weights);
+  // As in load_decoding_model(): packing starts from float32.
+  const bool decodes = packed && head == Head::kSeq2SeqLm;
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = decodes ? at::kFloat : dtype_of(compute),
                                                      .device = text_model.device,
                                                      .head = head,
-                                                     .stored = packs(compute, weights)});
+                                                     .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
   text_model.model = loaded.model;
   if (loaded.model->config().shape == Shape::kEncoder) {

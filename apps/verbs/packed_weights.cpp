@@ -36,6 +36,13 @@ std::optional<PackOptions> options_for(const ComputeOptions& compute, const Pack
       .release = true};
 }
 
+PackOptions pack_options(const LoadedModel& loaded, const ComputeOptions& compute,
+                         const PackedWeights& choice) {
+  PackOptions options = options_for(compute, choice).value();
+  options.stored = loaded.stored;
+  return options;
+}
+
 struct ModelHolder {
   std::shared_ptr<Model> held;
 };
@@ -69,38 +76,43 @@ void PackedWeights::add_cache_to(Flags& flags) {
                "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
 }
 
-std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
+bool packs(const ComputeOptions& compute, const PackedWeights& choice) {
+  return options_for(compute, choice) && device_of(compute).is_cpu();
+}
+
+std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const ComputeOptions& compute,
                                               const PackedWeights& choice) {
-  const c10::Device device = device_of(compute);
-  const std::optional<PackOptions> options = options_for(compute, choice);
-  if (options && device.is_cpu() && can_pack(*model)) {
+  Model& model = *loaded.model;
+  if (packs(compute, choice) && can_pack(model)) {
     give_back_idle_memory();
-    return pack(*model, *options);
+    return pack(model, pack_options(loaded, compute, choice));
   }
-  check_modules_fit(choice, device.is_cpu() ? "" : " on another device than the CPU");
-  model->to(dtype_of(compute));
-  return std::make_unique<OwningDecoder>(std::move(model));
+  check_modules_fit(choice, device_of(compute).is_cpu() ? "" : " on another device than the CPU");
+  if (loaded.stored) loaded.stored->load_all();
+  model.to(dtype_of(compute));
+  return std::make_unique<OwningDecoder>(loaded.model);
 }
 
 std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice) {
   // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
-  const bool packs = options_for(compute, choice) && device_of(compute).is_cpu();
-  LoadedModel loaded =
-      load_model(checkpoint, {.dtype = packs ? at::kFloat : dtype_of(compute), .device = device_of(compute)});
-  return decoding_model(std::move(loaded.model), compute, choice);
+  const bool packed = packs(compute, choice);
+  const LoadedModel loaded = load_model(
+      checkpoint,
+      {.dtype = packed ? at::kFloat : dtype_of(compute), .device = device_of(compute), .stored = packed});
+  return decoding_model(loaded, compute, choice);
 }
 
-std::shared_ptr<Model> with_packed_encoder(std::shared_ptr<Model> model, const ComputeOptions& compute,
+std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
                                            const PackedWeights& choice) {
-  const std::optional<PackOptions> options = options_for(compute, choice);
-  if (options && device_of(compute).is_cpu() && can_pack_encoder(*model)) {
+  if (packs(compute, choice) && can_pack_encoder(*loaded.model)) {
     give_back_idle_memory();
-    return pack_encoder(std::move(model), *options);
+    return pack_encoder(loaded.model, pack_options(loaded, compute, choice));
   }
   check_modules_fit(choice, " here");
-  return model;
+  if (loaded.stored) loaded.stored->load_all();
+  return loaded.model;
 }
 
 }  // namespace zoo

@@ -23,9 +23,13 @@ struct PackedWeights {
   void add_cache_to(Flags& flags);
 };
 
-/// A language model ready for decoding; packing releases the weights of `model`. Throws Error for a format of
+/// True if the flags ask for packed weights: a model then loads with LoadOptions::stored, so that only those
+/// weights are read into memory that are not packed.
+bool packs(const ComputeOptions& compute, const PackedWeights& choice);
+
+/// A language model ready for decoding; packing releases the modules' weights. Throws Error for a format of
 /// weights or cache that its kind or device does not support.
-std::unique_ptr<DecodingModel> decoding_model(std::shared_ptr<Model> model, const ComputeOptions& compute,
+std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const ComputeOptions& compute,
                                               const PackedWeights& choice);
 
 /// Loads a checkpoint for decoding.
@@ -35,7 +39,7 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
 
 /// The model with its encoder packed as `choice` says, or itself if no packing was asked for or its encoder
 /// does not support it. Throws Error if `choice` names weights that only packing has.
-std::shared_ptr<Model> with_packed_encoder(std::shared_ptr<Model> model, const ComputeOptions& compute,
+std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
                                            const PackedWeights& choice);
 
 }  // namespace zoo

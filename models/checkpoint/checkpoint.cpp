@@ -81,9 +81,9 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
 
 }  // namespace
 
-const WeightFiles& CheckpointConfig::files() const {
+const std::shared_ptr<const WeightFiles>& CheckpointConfig::shared_files() const {
   if (!files_) files_ = std::make_shared<WeightFiles>(directory);
-  return *files_;
+  return files_;
 }
 
 std::string architecture_of(const Family& family, Head head) {
@@ -163,12 +163,14 @@ LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) 
   }
   fit_pooler(*model, checkpoint);
   LoadReport report;
+  const auto stored = options.stored ? std::make_shared<StoredWeights>() : nullptr;
   try {
     report =
-        load_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.files(),
+        load_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.shared_files(),
                      {.dtype = options.dtype,
                       .trainable = options.trainable,
-                      .may_lack_head = options.fresh_head_seed || checkpoint.head != checkpoint.own_head});
+                      .may_lack_head = options.fresh_head_seed || checkpoint.head != checkpoint.own_head,
+                      .stored = stored.get()});
   } catch (const Error& error) {
     throw Error(directory, ": ", error.what());
   }
@@ -176,7 +178,7 @@ LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) 
     refuse_head(checkpoint, checkpoint.head, ": " + LoadReport{.missing = report.fresh}.faults());
   if (options.device != c10::kCPU) model->to(options.device);
   model->eval();
-  return {model, checkpoint.family, checkpoint.head, std::move(report)};
+  return {model, checkpoint.family, checkpoint.head, std::move(report), stored};
 }
 
 LoadReport inspect_weights(const CheckpointConfig& checkpoint) {

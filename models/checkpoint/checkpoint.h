@@ -25,7 +25,8 @@ struct CheckpointConfig {
   Head own_head = Head::kBase;  // of its "architectures", whatever head was asked for
 
   /// Throws Error as WeightFiles does.
-  const WeightFiles& files() const;
+  const WeightFiles& files() const { return *shared_files(); }
+  const std::shared_ptr<const WeightFiles>& shared_files() const;
 
  private:
   friend CheckpointConfig open_checkpoint(const std::filesystem::path& path);
@@ -49,6 +50,9 @@ struct LoadOptions {
   c10::Device device = c10::kCPU;
   bool trainable = false;  // see WeightOptions
   std::optional<Head> head;
+  /// Matrices stay in the files until they are packed or StoredWeights::load_all() reads them. Not for
+  /// training, a fresh head or another device than the CPU.
+  bool stored = false;
   /// Labels of a classification head that replace those of config.json; empty: keep those.
   std::vector<std::string> label_names;
   /// Seed for newly initialised head weights that the directory lacks (fine-tuning). None: Error.
@@ -60,6 +64,8 @@ struct LoadedModel {
   const Family* family = nullptr;
   Head head = Head::kBase;
   LoadReport report;
+  /// The matrices that the modules lack; null unless LoadOptions::stored.
+  std::shared_ptr<const StoredWeights> stored;
 };
 
 /// Loads a model from a directory in Hugging Face's layout or from a GGUF file, in evaluation mode.

@@ -5,10 +5,10 @@
 #include <set>
 #include <sstream>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
+#include "models/checkpoint/weight_layout.h"
 
 namespace zoo {
 namespace {
@@ -39,41 +39,6 @@ template <class Weights>
 auto* find(Weights& weights, const std::string& name) {
   const auto found = weights.find(name);
   return found == weights.end() ? nullptr : &found->second;
-}
-
-// Rows of the parameter that each name holds.
-std::vector<std::int64_t> rows_of(const WeightName& name, const at::Tensor& parameter) {
-  if (!name.rows.empty() && name.layout != WeightLayout::kByHead) return name.rows;
-  return std::vector<std::int64_t>(name.theirs.size(),
-                                   parameter.size(0) / static_cast<std::int64_t>(name.theirs.size()));
-}
-
-// Rows [queries; keys; values], each of all heads, to rows of one head after the other.
-at::Tensor by_head(const at::Tensor& tensor, const WeightName& name) {
-  std::vector<at::Tensor> parts = tensor.split_with_sizes(name.rows, 0);
-  for (at::Tensor& part : parts) part = part.unflatten(0, {name.groups, -1});
-  return at::cat(parts, 1).flatten(0, 1);
-}
-
-// Rows of each head, those of a pair side by side, to rows of first and second halves.
-at::Tensor halves_of_pairs(const at::Tensor& tensor, const WeightName& name) {
-  const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
-  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {name.pairs, 2}).transpose(1, 2);
-  return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
-}
-
-at::Tensor pairs_of_halves(const at::Tensor& tensor, const WeightName& name) {
-  const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
-  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {2, name.pairs}).transpose(1, 2);
-  return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
-}
-
-at::Tensor from_heads(const at::Tensor& tensor, const WeightName& name) {
-  std::vector<std::int64_t> rows = name.rows;
-  for (std::int64_t& count : rows) count /= name.groups;
-  std::vector<at::Tensor> parts = tensor.unflatten(0, {name.groups, -1}).split_with_sizes(rows, 1);
-  for (at::Tensor& part : parts) part = part.flatten(0, 1);
-  return at::cat(parts, 0);
 }
 
 // Matches one model with one set of files.
@@ -114,7 +79,7 @@ class Matcher {
  private:
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
     std::vector<std::int64_t> expected = parameter.sizes().vec();
-    const std::vector<std::int64_t> rows = rows_of(name, parameter);
+    const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
       const std::string& theirs = name.theirs[i];
       const std::string key = stored(theirs);
@@ -159,13 +124,29 @@ class Matcher {
     if (!files_.contains(copy) || copy == original) return;
     seen_.insert(copy);
     if (!files_.contains(original)) return;
-    const bool same_type = files_.entry(copy).dtype == files_.entry(original).dtype;
-    if (same_type && files_.tensor(copy).equal(files_.tensor(original))) {
+    if (same_numbers(copy, original)) {
       report_.tied.push_back(copy);
     } else {
       report_.mismatched.push_back(copy + ": differs from " + original +
                                    ", to which it is tied (tie_word_embeddings)");
     }
+  }
+
+  // Compares parts of two tensors, whose pages it gives back, so that memory holds neither as a whole.
+  bool same_numbers(const std::string& a, const std::string& b) const {
+    constexpr std::int64_t kRowsAtOnce = 1024;
+    const TensorEntry &first = files_.entry(a), &second = files_.entry(b);
+    if (first.dtype != second.dtype || first.shape != second.shape) return false;
+    if (first.shape.size() < 2) return files_.tensor(a).equal(files_.tensor(b));
+    const std::int64_t rows = first.shape.front();
+    for (std::int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
+      const std::int64_t end = std::min(begin + kRowsAtOnce, rows);
+      const bool same = files_.rows(a, begin, end).equal(files_.rows(b, begin, end));
+      files_.give_back(a, begin, end);
+      files_.give_back(b, begin, end);
+      if (!same) return false;
+    }
+    return true;
   }
 
   bool is_ignored(const std::string& name) const {
@@ -186,26 +167,6 @@ class Matcher {
   std::set<std::string> seen_;
   LoadReport report_;
 };
-
-at::Tensor read_weight(const WeightName& name, const Matcher& matcher, const WeightFiles& files,
-                       const WeightOptions& options) {
-  std::vector<at::Tensor> parts;
-  for (const std::string& theirs : name.theirs) {
-    at::Tensor part = files.tensor(matcher.stored(theirs));
-    if (name.layout == WeightLayout::kTransposed) part = part.t();
-    if (name.layout == WeightLayout::kRotaryPairs && parts.size() < 2) part = halves_of_pairs(part, name);
-    parts.push_back(part);
-  }
-  at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
-  if (name.layout == WeightLayout::kByHead) weight = from_heads(weight, name);
-  const at::Tensor mapped = weight;
-  weight = weight.to(options.dtype);
-  if (options.trainable) {
-    weight = weight.contiguous();
-    if (weight.is_alias_of(mapped)) weight = weight.clone();
-  }
-  return weight;
-}
 
 }  // namespace
 
@@ -232,18 +193,26 @@ LoadReport match_weights(const Model& model, const WeightTable& table, const Wei
   return Matcher(model, table, files, options).match();
 }
 
-LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,
-                        const WeightOptions& options) {
-  Matcher matcher(model, table, files, options);
+LoadReport load_weights(Model& model, const WeightTable& table,
+                        const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options) {
+  Matcher matcher(model, table, *files, options);
   LoadReport report = matcher.match();
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
   std::map<std::string, at::Tensor> weights = weights_of(model);
+  const auto parameters = model.named_parameters();
   const at::NoGradGuard no_grad;
-  for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
+  for (WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor* weight = find(weights, name.ours);
     // If the files lack part of a head, that whole part is newly initialised.
-    if (weight == nullptr || !files.contains(matcher.stored(name.theirs.front()))) continue;
-    weight->set_data(read_weight(name, matcher, files, options));
+    if (weight == nullptr || !files->contains(matcher.stored(name.theirs.front()))) continue;
+    for (std::string& theirs : name.theirs) theirs = matcher.stored(theirs);
+    StoredWeight stored{std::move(name), files, options.dtype};
+    if (options.stored != nullptr && weight->dim() == 2 && parameters.contains(stored.name.ours)) {
+      options.stored->add(*weight, std::move(stored));
+    } else {
+      const at::Tensor read = stored.read();
+      weight->set_data(options.trainable ? read.clone(at::MemoryFormat::Contiguous) : read);
+    }
   }
   for (auto& entry : model.named_buffers()) entry.value().set_data(entry.value().to(options.dtype));
   return report;
@@ -251,14 +220,9 @@ LoadReport load_weights(Model& model, const WeightTable& table, const WeightFile
 
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table) {
   NamedTensors tensors;
-  const auto parts = tensor.split_with_sizes(rows_of(name, tensor), 0);
-  for (std::size_t i = 0; i < name.theirs.size(); ++i) {
-    const bool transposed = name.layout == WeightLayout::kTransposed;
-    at::Tensor part = transposed ? parts[i].t() : parts[i];
-    if (name.layout == WeightLayout::kByHead) part = by_head(part, name);
-    if (name.layout == WeightLayout::kRotaryPairs && i < 2) part = pairs_of_halves(part, name);
-    tensors.emplace_back(with_prefix(table, name.theirs[i]), std::move(part));
-  }
+  std::vector<at::Tensor> parts = to_stored_layout(name, tensor);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    tensors.emplace_back(with_prefix(table, name.theirs[i]), std::move(parts[i]));
   return tensors;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/checkpoint/load_report.h"
+#include "models/checkpoint/stored_weights.h"
 #include "models/family.h"
 #include "models/formats/safetensors.h"
 #include "models/formats/weight_files.h"
@@ -14,6 +15,8 @@ struct WeightOptions {
   bool trainable = false;
   /// Head weights that the files lack keep their values in the model, for fine-tuning.
   bool may_lack_head = false;
+  /// If not null, matrices stay in the files, and this says where. Not for training.
+  StoredWeights* stored = nullptr;
 };
 
 /// Names of a table's weights in the files: with the table's prefix, or without it (bare model); by an older
@@ -37,8 +40,8 @@ LoadReport match_weights(const Model& model, const WeightTable& table, const Wei
                          const WeightOptions& options = {});
 
 /// Loads the files' weights into the model. Throws Error with all faults unless the report is good.
-LoadReport load_weights(Model& model, const WeightTable& table, const WeightFiles& files,
-                        const WeightOptions& options);
+LoadReport load_weights(Model& model, const WeightTable& table,
+                        const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options);
 
 /// Returns the model's weights under Hugging Face's names and in its layout, tied ones once.
 NamedTensors export_weights(const Model& model, const WeightTable& table);

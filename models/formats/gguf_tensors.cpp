@@ -10,6 +10,18 @@
 #include "models/formats/gguf_blocks.h"
 
 namespace zoo {
+namespace {
+
+bool is_by_head(GgufLayout layout) {
+  return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
+}
+
+std::size_t row_bytes(const GgufFile::Tensor& tensor) {
+  return (tensor.end - tensor.begin) /
+         static_cast<std::size_t>(std::max<std::int64_t>(tensor.shape.front(), 1));
+}
+
+}  // namespace
 
 GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
   const GgufArchitecture& architecture = architecture_of(file);
@@ -26,9 +38,8 @@ GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
     if (type == "F16") source.entry.dtype = at::kHalf;
     if (type == "BF16") source.entry.dtype = at::kBFloat16;
     if (type == "F64") source.entry.dtype = at::kDouble;
-    const bool by_head = source.layout == GgufLayout::kQueryHeads || source.layout == GgufLayout::kKeyHeads;
-    const std::int64_t heads = source.layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_;
-    if (by_head && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
+    const std::int64_t heads = heads_of(source);
+    if (is_by_head(source.layout) && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
       throw Error(path(), ": tensor '", tensor.name, "' has ", tensor.shape.front(), " rows, which ", heads,
                   " heads do not share evenly");
     if (source.layout == GgufLayout::kTransposed)
@@ -45,16 +56,45 @@ const GgufTensors::Source& GgufTensors::source(const std::string& name) const {
 }
 
 at::Tensor GgufTensors::tensor(const std::string& name) const {
-  const auto& [entry, tensor, layout] = source(name);
-  at::Tensor numbers;
-  if (tensor->type->block > 1) {
-    numbers = dequantized(*tensor->type, file_.data(*tensor), tensor->shape);
-  } else {
-    const auto keep_mapped = [file = file_.file()](void*) {};
-    numbers = at::from_blob(file_.data(*tensor), tensor->shape, keep_mapped,
-                            at::TensorOptions().dtype(entry.dtype));
-  }
-  return from_gguf_layout(numbers, layout, layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_);
+  const Source& source = this->source(name);
+  return from_gguf_layout(stored_rows(source, 0, source.tensor->shape.front()), source.layout,
+                          heads_of(source));
+}
+
+at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
+  const GgufFile::Tensor& tensor = *source.tensor;
+  std::byte* data = file_.data(tensor) + static_cast<std::size_t>(begin) * row_bytes(tensor);
+  std::vector<std::int64_t> shape = tensor.shape;
+  shape.front() = end - begin;
+  if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
+  const auto keep_mapped = [file = file_.file()](void*) {};
+  return at::from_blob(data, shape, keep_mapped, at::TensorOptions().dtype(source.entry.dtype));
+}
+
+at::Tensor GgufTensors::rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const Source& source = this->source(name);
+  if (source.layout == GgufLayout::kTransposed) return tensor(name).slice(0, begin, end);
+  // A head's rows change places among themselves: whole heads are read.
+  const std::int64_t unit = is_by_head(source.layout) ? source.tensor->shape.front() / heads_of(source) : 1;
+  const std::int64_t first = begin / unit * unit, last = (end + unit - 1) / unit * unit;
+  return from_gguf_layout(stored_rows(source, first, last), source.layout, (last - first) / unit)
+      .slice(0, begin - first, end - first);
+}
+
+at::Tensor GgufTensors::columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const Source& source = this->source(name);
+  if (source.layout == GgufLayout::kTransposed) return stored_rows(source, begin, end);
+  return TensorFile::columns(name, begin, end);
+}
+
+void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const Source& source = this->source(name);
+  const GgufFile::Tensor& tensor = *source.tensor;
+  if (source.layout == GgufLayout::kTransposed)
+    return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
+  const std::size_t row = row_bytes(tensor);
+  MappedFile::give_back(file_.data(tensor) + static_cast<std::size_t>(begin) * row,
+                        static_cast<std::size_t>(end - begin) * row);
 }
 
 }  // namespace zoo

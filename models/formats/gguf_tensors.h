@@ -19,6 +19,9 @@ class GgufTensors : public TensorFile {
   bool contains(const std::string& name) const override { return sources_.count(name) != 0; }
   const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
   at::Tensor tensor(const std::string& name) const override;
+  at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override;
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override;
+  void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   const std::filesystem::path& path() const override { return file_.path(); }
 
  private:
@@ -28,6 +31,12 @@ class GgufTensors : public TensorFile {
     GgufLayout layout;
   };
   const Source& source(const std::string& name) const;
+  /// Heads that share the rows of a tensor.
+  std::int64_t heads_of(const Source& source) const {
+    return source.layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_;
+  }
+  /// Rows as the file has them.
+  at::Tensor stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const;
 
   GgufFile file_;
   std::int64_t heads_, kv_heads_;

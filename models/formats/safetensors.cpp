@@ -211,17 +211,42 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) co
   return found->second;
 }
 
-at::Tensor SafetensorsFile::tensor(const std::string& name) const {
-  const Entry& entry = this->entry(name);
-  std::byte* data = file_->data() + data_start_ + entry.begin;
-  if (entry.begin == entry.end) return at::empty(entry.shape, entry.dtype);
-  if (reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(entry.dtype) != 0) {
-    at::Tensor copy = at::empty(entry.shape, entry.dtype);
-    std::memcpy(copy.mutable_data_ptr(), data, entry.end - entry.begin);
+std::span<std::byte> SafetensorsFile::bytes_of_rows(const Entry& entry, std::int64_t begin,
+                                                    std::int64_t end) const {
+  const std::int64_t rows = entry.shape.empty() ? 1 : std::max<std::int64_t>(entry.shape.front(), 1);
+  const std::size_t row = (entry.end - entry.begin) / static_cast<std::size_t>(rows);
+  return {file_->data() + data_start_ + entry.begin + static_cast<std::size_t>(begin) * row,
+          static_cast<std::size_t>(end - begin) * row};
+}
+
+at::Tensor SafetensorsFile::numbers_in(std::span<std::byte> bytes, const Entry& entry,
+                                       const std::vector<std::int64_t>& shape) const {
+  if (bytes.empty()) return at::empty(shape, entry.dtype);
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % c10::elementSize(entry.dtype) != 0) {
+    at::Tensor copy = at::empty(shape, entry.dtype);
+    std::memcpy(copy.mutable_data_ptr(), bytes.data(), bytes.size());
     return copy;
   }
   const auto keep_mapped = [file = file_](void*) {};
-  return at::from_blob(data, entry.shape, keep_mapped, at::TensorOptions().dtype(entry.dtype));
+  return at::from_blob(bytes.data(), shape, keep_mapped, at::TensorOptions().dtype(entry.dtype));
+}
+
+at::Tensor SafetensorsFile::tensor(const std::string& name) const {
+  const Entry& entry = this->entry(name);
+  std::byte* data = file_->data() + data_start_ + entry.begin;
+  return numbers_in({data, entry.end - entry.begin}, entry, entry.shape);
+}
+
+at::Tensor SafetensorsFile::rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const Entry& entry = this->entry(name);
+  std::vector<std::int64_t> shape = entry.shape;
+  shape.at(0) = end - begin;
+  return numbers_in(bytes_of_rows(entry, begin, end), entry, shape);
+}
+
+void SafetensorsFile::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
+  const std::span<std::byte> bytes = bytes_of_rows(entry(name), begin, end);
+  MappedFile::give_back(bytes.data(), bytes.size());
 }
 
 const char* safetensors_name(at::ScalarType dtype) {

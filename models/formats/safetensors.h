@@ -31,11 +31,17 @@ class SafetensorsFile : public TensorFile {
   /// Returns a view of the mapped bytes, which stay mapped while it lives; copies only bytes that are not
   /// aligned. Writing to it changes this process's memory, never the file.
   at::Tensor tensor(const std::string& name) const override;
+  at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override;
+  void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override;
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const override { return file_->path(); }
 
  private:
+  std::span<std::byte> bytes_of_rows(const Entry& entry, std::int64_t begin, std::int64_t end) const;
+  at::Tensor numbers_in(std::span<std::byte> bytes, const Entry& entry,
+                        const std::vector<std::int64_t>& shape) const;
+
   std::shared_ptr<MappedFile> file_;
   std::size_t data_start_ = 0;
   std::vector<std::string> names_;

@@ -26,6 +26,14 @@ class TensorFile {
   virtual bool contains(const std::string& name) const = 0;
   virtual const TensorEntry& entry(const std::string& name) const = 0;
   virtual at::Tensor tensor(const std::string& name) const = 0;
+  /// Rows [begin, end) of the first dimension of a matrix. May be called from several threads.
+  virtual at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
+  /// Columns [begin, end) of a matrix as rows: of its transpose.
+  virtual at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
+    return tensor(name).t().slice(0, begin, end);
+  }
+  /// Releases the memory of these rows' pages, which the next access reads from the file again.
+  virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;
 };
 

@@ -25,6 +25,20 @@ class WeightFiles {
   bool contains(const std::string& name) const { return where_.count(name) != 0; }
   const TensorEntry& entry(const std::string& name) const { return where_.at(name)->entry(name); }
   at::Tensor tensor(const std::string& name) const { return where_.at(name)->tensor(name); }
+  at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
+    return where_.at(name)->rows(name, begin, end);
+  }
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
+    return where_.at(name)->columns(name, begin, end);
+  }
+  void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
+    where_.at(name)->give_back(name, begin, end);
+  }
+  /// The same of a whole tensor.
+  void give_back(const std::string& name) const {
+    const std::vector<std::int64_t>& shape = entry(name).shape;
+    give_back(name, 0, shape.empty() ? 1 : shape.front());
+  }
 
   /// Total size of the files.
   std::int64_t bytes() const { return bytes_; }

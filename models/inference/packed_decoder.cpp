@@ -15,15 +15,15 @@ const EmbeddingsImpl& decoder_embeddings(const ModelParts& parts) {
 }  // namespace
 
 PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
-    : config_(model.config()), embeddings_(decoder_embeddings(model.parts()), config_) {
+    : config_(model.config()), embeddings_(decoder_embeddings(model.parts()), config_, options) {
   const ModelParts parts = model.parts();
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
   if (parts.encoder) {
     encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
-    encoder_embeddings_.emplace(*parts.embeddings, config_);
+    encoder_embeddings_.emplace(*parts.embeddings, config_, options);
   }
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
-  head_ = PackedLinear(parts.head.weight, parts.head.bias, options.weights);
+  head_ = PackedLinear(options.rows_of(parts.head.weight), parts.head.bias, options.weights);
 }
 
 std::size_t PackedDecoder::bytes() const {

@@ -9,39 +9,21 @@ namespace {
 
 // Adds a table's row to x, or copies it there.
 template <bool kAdds>
-void read_row(const at::Tensor& table, std::int64_t row, float* x) {
-  const std::int64_t width = table.size(1);
-  const auto take = [&](const auto* from) {
-    from += row * table.stride(0);
-    for (std::int64_t i = 0; i < width; ++i) {
-      const auto value = static_cast<float>(from[i]);
-      x[i] = kAdds ? x[i] + value : value;
-    }
-  };
-  switch (table.scalar_type()) {
-    case at::kFloat:
-      return take(table.const_data_ptr<float>());
-    case at::kBFloat16:
-      return take(table.const_data_ptr<at::BFloat16>());
-    case at::kHalf:
-      return take(table.const_data_ptr<at::Half>());
-    default:
-      TORCH_CHECK(false, "an embedding of ", table.scalar_type(), " cannot be read");
-  }
-}
-
-at::Tensor rows_of(const at::Tensor& table) {
-  return table.stride(1) == 1 ? table.detach() : table.detach().contiguous();
+void read_row(const WeightRows& table, std::int64_t row, float* x) {
+  const at::Tensor values = table.rows(row, row + 1).to(at::kFloat).contiguous();
+  const auto* from = values.const_data_ptr<float>();
+  for (std::int64_t i = 0; i < table.size(1); ++i) x[i] = kAdds ? x[i] + from[i] : from[i];
 }
 
 }  // namespace
 
-PackedEmbeddings::PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config)
-    : token_(rows_of(embeddings.token->weight)),
+PackedEmbeddings::PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config,
+                                   const PackOptions& options)
+    : token_(options.rows_of(embeddings.token->weight)),
       first_position_(config.first_position()),
       skipped_id_(config.position_count == PositionCount::kNotPadding ? config.pad_token_id : -1),
       scale_(static_cast<float>(config.token_scale())) {
-  if (config.has_position_table()) position_ = rows_of(embeddings.position_table());
+  if (config.has_position_table()) position_ = options.rows_of(embeddings.position_table());
   if (embeddings.norm) norm_ = embeddings.norm.ptr();
 }
 
@@ -57,11 +39,11 @@ void PackedEmbeddings::embed(std::int64_t id, std::size_t position, float* x) co
   if (scale_ != 1.0F) {
     for (std::int64_t i = 0; i < width; ++i) x[i] *= scale_;
   }
-  if (position_.defined()) {
+  if (position_) {
     const std::int64_t row = id == skipped_id_ ? id : first_position_ + static_cast<std::int64_t>(position);
-    TORCH_CHECK(row < position_.size(0), "position ", position, " is outside the model's ",
-                position_.size(0) - first_position_, " positions");
-    read_row<true>(position_, row, x);
+    TORCH_CHECK(row < position_->size(0), "position ", position, " is outside the model's ",
+                position_->size(0) - first_position_, " positions");
+    read_row<true>(*position_, row, x);
   }
   if (!norm_) return;
   at::Tensor row = at::from_blob(x, {width}, at::kFloat);

@@ -1,18 +1,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include <ATen/core/Tensor.h>
-
+#include "models/inference/packed_linear.h"
 #include "models/model.h"
 
 namespace zoo::inference {
 
 /// Token and position embeddings of a decoder, or of an encoder-decoder's stack, read row by row. They stay
-/// in the mapped file.
+/// in the mapped file, in its type.
 class PackedEmbeddings {
  public:
-  PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config);
+  PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config,
+                   const PackOptions& options);
 
   /// False for segments and a projection.
   static bool supports(const EmbeddingsImpl& embeddings);
@@ -26,9 +27,10 @@ class PackedEmbeddings {
   void embed(std::int64_t id, std::size_t position, float* x) const;
 
  private:
-  at::Tensor token_, position_;     // [V, C]; a row for each position, or undefined
-  std::shared_ptr<NormImpl> norm_;  // null: none
-  std::int64_t first_position_;     // row of position 0
+  WeightRows token_;                    // [V, C]
+  std::optional<WeightRows> position_;  // a row for each position
+  std::shared_ptr<NormImpl> norm_;      // null: none
+  std::int64_t first_position_;         // row of position 0
   std::int64_t skipped_id_;  // the padding that positions leave out, whose own position has its row; -1: none
   float scale_;
 };

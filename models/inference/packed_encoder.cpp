@@ -1,6 +1,7 @@
 #include "models/inference/packed_encoder.h"
 
 #include <cstring>
+#include <set>
 
 #include <ATen/ops/zeros.h>
 
@@ -90,6 +91,15 @@ class PackedEncoderModel : public Model {
   PackedEncoder encoder_;
 };
 
+// Gives the modules around the stack, which compute as they are, their weights.
+void load_around_stack(const Model& model, const StoredWeights& stored) {
+  std::set<const c10::TensorImpl*> packed;
+  for (const at::Tensor& parameter : model.parts().encoder->parameters())
+    packed.insert(parameter.unsafeGetTensorImpl());
+  for (const at::Tensor& parameter : model.parameters())
+    if (!packed.contains(parameter.unsafeGetTensorImpl())) stored.load(parameter);
+}
+
 }  // namespace
 }  // namespace inference
 
@@ -100,6 +110,7 @@ bool can_pack_encoder(const Model& model) {
 
 std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options) {
   TORCH_CHECK(can_pack_encoder(*model), "there is no encoder of a kind that can be packed");
+  if (options.stored) inference::load_around_stack(*model, *options.stored);
   return std::make_shared<inference::PackedEncoderModel>(std::move(model), options);
 }
 

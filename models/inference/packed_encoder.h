@@ -10,7 +10,8 @@ bool can_pack_encoder(const Model& model);
 
 /// The model with the embeddings and the head of `model` and packed encoder weights, which skip masked
 /// tokens. It refuses gradients, hidden states and attentions. With options.release the weights of `model`
-/// are gone. Throws c10::Error unless can_pack_encoder(*model).
+/// are gone; those that it lacks (options.stored) and that stay in modules are loaded. Throws c10::Error
+/// unless can_pack_encoder(*model).
 std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options);
 
 }  // namespace zoo

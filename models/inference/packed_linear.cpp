@@ -4,18 +4,17 @@
 
 #include <ATen/ops/empty.h>
 
-#include "data/base/mapped_file.h"
-
 namespace zoo::inference {
 namespace {
 
 // Rows of a weight that are packed before their pages are given back.
 constexpr std::int64_t kOutputsAtOnce = 1024;
 
-// Gives back the pages of rows of a matrix, if they are contiguous.
-void give_back_pages(const at::Tensor& rows) {
-  if (!rows.is_contiguous() && !rows.t().is_contiguous()) return;
-  MappedFile::give_back(rows.const_data_ptr(), static_cast<std::size_t>(rows.nbytes()));
+// The weight with its low-rank term, if it has one.
+WeightRows rows_of(const LinearImpl& linear, const PackOptions& options) {
+  if (!linear.low_rank) return options.rows_of(linear.weight);
+  if (options.stored) options.stored->load(linear.weight);
+  return WeightRows(linear.adapted_weight());
 }
 
 }  // namespace
@@ -27,37 +26,33 @@ std::vector<float> floats_of(const at::Tensor& tensor) {
   return {data, data + floats.numel()};
 }
 
-PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, WeightType type)
+PackedLinear::PackedLinear(const WeightRows& weight, const at::Tensor& bias, WeightType type)
     : bias_(floats_of(bias)) {
-  const at::Tensor weight = original.detach();
   const std::int64_t outputs = weight.size(0), inputs = weight.size(1);
   const std::size_t panels = kernels::panel_count(static_cast<std::size_t>(outputs));
   const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
   constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
   memory_ = Memory(panels * bytes, Memory::Pages::kHuge);
   scales_.resize(type == WeightType::kInt8 ? panels * kernels::kPanelOutputs : 0);
-  const bool by_row = weight.is_contiguous();
+  const auto pack_panel = [&](std::int64_t panel) {
+    const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
+    const at::Tensor floats = weight.rows(begin, end).to(at::kCPU, at::kFloat);
+    const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
+                                      .row = static_cast<std::size_t>(floats.stride(0)),
+                                      .column = static_cast<std::size_t>(floats.stride(1)),
+                                      .count = static_cast<std::size_t>(end - begin),
+                                      .inputs = static_cast<std::size_t>(inputs)};
+    float* scales = scales_.empty() ? nullptr : scales_.data() + begin;
+    kernels::pack_panel(type, source, memory_.data() + static_cast<std::size_t>(panel) * bytes, scales);
+  };
   for (std::int64_t begin = 0; begin < outputs; begin += kOutputsAtOnce) {
-    const at::Tensor part = weight.slice(0, begin, std::min(begin + kOutputsAtOnce, outputs));
-    const at::Tensor floats = part.to(at::kCPU, at::kFloat);
-    const auto* data = floats.const_data_ptr<float>();
-    const std::int64_t rows = part.size(0);
-    parallel_for(0, (rows + kPanel - 1) / kPanel, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
-        const kernels::PanelSource source{
-            .rows = data + i * kPanel * floats.stride(0),
-            .row = static_cast<std::size_t>(floats.stride(0)),
-            .column = static_cast<std::size_t>(floats.stride(1)),
-            .count = static_cast<std::size_t>(std::min(kPanel, rows - i * kPanel)),
-            .inputs = static_cast<std::size_t>(inputs)};
-        const auto panel = static_cast<std::size_t>(begin / kPanel + i);
-        float* scales = scales_.empty() ? nullptr : scales_.data() + panel * kernels::kPanelOutputs;
-        kernels::pack_panel(type, source, memory_.data() + panel * bytes, scales);
-      }
+    const std::int64_t end = std::min(begin + kOutputsAtOnce, outputs);
+    parallel_for(begin / kPanel, (end + kPanel - 1) / kPanel, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t panel = first; panel < last; ++panel) pack_panel(panel);
     });
-    if (by_row) give_back_pages(part);
+    weight.give_back(begin, end);
   }
-  if (!by_row) give_back_pages(weight);
+  weight.give_back(0, outputs);  // and pages that two parts share
   weight_ = {.type = type,
              .outputs = static_cast<std::size_t>(outputs),
              .inputs = static_cast<std::size_t>(inputs),
@@ -65,9 +60,9 @@ PackedLinear::PackedLinear(const at::Tensor& original, const at::Tensor& bias, W
              .scales = scales_.empty() ? nullptr : scales_.data()};
 }
 
-PackedLinear::PackedLinear(LinearImpl& linear, WeightType type, bool release)
-    : PackedLinear(linear.adapted_weight(), linear.bias, type) {
-  if (release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
+PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)
+    : PackedLinear(rows_of(linear, options), linear.bias, options.weights) {
+  if (options.release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
 }
 
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "models/checkpoint/stored_weights.h"
 #include "models/inference/memory.h"
 #include "models/kernels/packed/inference_kernels.h"
 #include "models/kernels/parallel.h"
@@ -14,15 +16,26 @@ namespace zoo::inference {
 
 using kernels::WeightType;
 
+struct PackOptions {
+  WeightType weights = WeightType::kFloat32;
+  WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
+  bool release = false;  // remove packed weights from the modules, which makes them unusable
+  std::shared_ptr<const StoredWeights> stored = nullptr;  // matrices that the modules lack, if not null
+
+  /// A module's parameter, wherever its numbers are.
+  WeightRows rows_of(const at::Tensor& parameter) const {
+    return stored ? stored->rows_of(parameter) : WeightRows(parameter);
+  }
+};
+
 /// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Keeps nothing of the
-/// original; if that is in a mapped file, packing gives its pages back, so that memory never holds two whole
-/// copies.
+/// original. Threads read a panel's rows at a time; if these are in a mapped file, packing gives its pages
+/// back, so that memory never holds two whole copies.
 class PackedLinear {
  public:
   PackedLinear() = default;
-  PackedLinear(const at::Tensor& weight, const at::Tensor& bias, WeightType type);
-  /// The same; `release` removes the module's weight.
-  PackedLinear(LinearImpl& linear, WeightType type, bool release = false);
+  PackedLinear(const WeightRows& weight, const at::Tensor& bias, WeightType type);
+  PackedLinear(LinearImpl& linear, const PackOptions& options);
 
   const kernels::PackedWeight& weight() const { return weight_; }
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }

@@ -68,7 +68,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
     Layer& layer = layers_.emplace_back();
-    const auto pack = [&](Linear& linear) { return PackedLinear(*linear, options.weights, options.release); };
+    const auto pack = [&](Linear& linear) { return PackedLinear(*linear, options); };
     layer.qkv = pack(block.attention->qkv);
     layer.out = pack(block.attention->out);
     layer.attention_norms = sublayer_norms(block.attention_norm, block.attention_end_norm);
@@ -88,7 +88,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   }
   final_norm_ = norm_of(stack.final_norm);
   const auto keep_table = [&](const Embedding& table) {
-    if (table) position_tables_.push_back(table->weight.detach().to(at::kFloat));
+    if (table) position_tables_.push_back(options.rows_of(table->weight).all().to(at::kFloat));
   };
   keep_table(stack.position_bias);
   for (const auto& module : *stack.blocks) keep_table(module->as<BlockImpl>()->attention->position_bias);

@@ -14,12 +14,6 @@ inline std::size_t size(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
-struct PackOptions {
-  WeightType weights = WeightType::kFloat32;
-  WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
-  bool release = false;  // remove packed weights from the modules, which makes them unusable
-};
-
 /// Tokens of one sequence among the rows of a pass.
 struct SequenceRows {
   std::size_t first_row, count;

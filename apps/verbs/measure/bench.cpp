@@ -142,10 +142,11 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 }
 
 int bench_encoding(const BenchFlags& flags) {
-  LoadedModel loaded = load_model(flags.model, {.head = Head::kBase});
+  LoadedModel loaded =
+      load_model(flags.model, {.head = Head::kBase, .stored = packs(flags.compute, flags.weights)});
   if (loaded.model->config().shape != Shape::kEncoder)
     throw Error("--model: ", flags.model, " is not an encoder; use bench decode or bench t5");
-  loaded.model = with_packed_encoder(std::move(loaded.model), flags.compute, flags.weights);
+  loaded.model = with_packed_encoder(loaded, flags.compute, flags.weights);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = static_cast<std::int64_t>(lengths.size());
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());

@@ -181,13 +181,13 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
   Progress progress(count, "batches");
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
-  const bool packs = flags.weights.weights != "modules";
-  if (packs && loaded.head == Head::kCausalLm) {
+  const bool packed = flags.weights.weights != "modules";
+  if (packed && loaded.head == Head::kCausalLm) {
     const at::Tensor exact = first_logits(*loaded.model, batches);  // before packing releases the weights
-    const auto model = decoding_model(loaded.model, flags.compute, flags.weights);
+    const auto model = decoding_model(loaded, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
-  const auto model = packs ? with_packed_encoder(loaded.model, flags.compute, flags.weights) : loaded.model;
+  const auto model = packed ? with_packed_encoder(loaded, flags.compute, flags.weights) : loaded.model;
   ModelObjective objective(model, batches, std::move(metric));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
                         on_step);
@@ -238,7 +238,11 @@ int run_evaluate(const Arguments& arguments) {
 
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
-  const LoadedModel loaded = load_model(checkpoint, {.device = device, .head = head_of(task)});
+  // A packed decoder is compared with its modules.
+  const bool compares = head_of(task) == Head::kCausalLm;
+  const LoadedModel loaded = load_model(
+      checkpoint,
+      {.device = device, .head = head_of(task), .stored = !compares && packs(flags.compute, flags.weights)});
   require_ids_below(data, loaded.model->config().vocab_size);
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},

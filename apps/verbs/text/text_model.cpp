@@ -20,13 +20,22 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
                        .device = device_of(compute)};
-  LoadedModel loaded =
-      load_model(checkpoint,
-                 {.dtype = dtype_of(compute), .device = text_model.device, .trainable = false, .head = head});
+  const bool packed = packs(compute, weights);
+  // As in load_decoding_model(): packing starts from float32.
+  const bool decodes = packed && head == Head::kSeq2SeqLm;
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = decodes ? at::kFloat : dtype_of(compute),
+                                                     .device = text_model.device,
+                                                     .head = head,
+                                                     .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
-  text_model.model = std::move(loaded.model);
-  if (text_model.model->config().shape == Shape::kEncoder)
-    text_model.model = with_packed_encoder(std::move(text_model.model), compute, weights);
+  text_model.model = loaded.model;
+  if (loaded.model->config().shape == Shape::kEncoder) {
+    text_model.model = with_packed_encoder(loaded, compute, weights);
+  } else if (loaded.head == Head::kSeq2SeqLm) {
+    text_model.stored = loaded.stored;
+  } else if (loaded.stored) {
+    loaded.stored->load_all();
+  }
   text_model.head = loaded.head;
   return text_model;
 }

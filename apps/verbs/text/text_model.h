@@ -17,6 +17,7 @@ namespace zoo {
 struct TextModel {
   CheckpointConfig checkpoint;
   std::shared_ptr<Model> model;
+  std::shared_ptr<const StoredWeights> stored;  // see LoadedModel
   Head head = Head::kBase;
   std::unique_ptr<Tokenizer> tokenizer;
   c10::Device device = c10::kCPU;
@@ -26,7 +27,8 @@ struct TextModel {
 };
 
 /// Loads the checkpoint's model, with this head or its own, and its tokenizer; packs an encoder as `weights`
-/// says. Throws Error naming the directory if either is missing or they do not match.
+/// says, and leaves the matrices of an encoder-decoder for decoding_model() to pack. Throws Error naming the
+/// directory if either is missing or they do not match.
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);

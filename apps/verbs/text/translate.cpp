@@ -157,7 +157,8 @@ int run_translate(const Arguments& arguments) {
   const GenerateFlags& generation = flags.generation;
   const TextModel model =
       load_text_model(*generation.checkpoint, generation.compute, generation.weights, Head::kSeq2SeqLm);
-  const auto decoder = decoding_model(model.model, generation.compute, generation.weights);
+  const auto decoder =
+      decoding_model({.model = model.model, .stored = model.stored}, generation.compute, generation.weights);
   const GenerationDefaults defaults = defaults_of(*generation.generation_config);
   GenerationOptions options = generation_options(generation);
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);

@@ -1,6 +1,7 @@
 #include "models/kernels/packed/packed_weight.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace zoo::kernels {
@@ -48,50 +49,61 @@ void pack_int8(const PanelSource& source, std::byte* panel, float* scales) {
   });
 }
 
-// Scale with the smallest squared error among some near the one that just holds the largest value.
-struct GroupScale {
-  std::uint16_t bits;
-  float value;
-};
+// Loops over the outputs of a panel are the inner ones: the compiler makes vectors of them.
+using Outputs = std::array<float, kPanelOutputs>;
+using Group = std::array<Outputs, kGroup>;
 
 float quantized(float value, float scale) {
   return scale != 0 ? std::clamp(rounded(value / scale), -8.0F, 7.0F) : 0.0F;
 }
 
-GroupScale group_scale(const float (&values)[kGroup]) {
-  float extreme = 0;
-  for (const float value : values) extreme = std::fabs(value) > std::fabs(extreme) ? value : extreme;
-  GroupScale best{};
-  float least = INFINITY;
+// Scales of a group of inputs: each a bfloat16 with the smallest squared error among some near the one that
+// just holds the largest value.
+Outputs group_scales(const Group& values) {
+  Outputs scales{}, extremes{}, least, tried, errors;
+  for (const Outputs& input : values) {
+    for (std::size_t j = 0; j < kPanelOutputs; ++j)
+      extremes[j] = std::fabs(input[j]) > std::fabs(extremes[j]) ? input[j] : extremes[j];
+  }
+  least.fill(INFINITY);
   for (const float steps : {-8.0F, -7.75F, -7.5F, -7.25F, -7.0F, -8.5F}) {
-    const std::uint16_t bits = to_bfloat16(extreme / steps);
-    const float scale = from_bfloat16(bits);
-    float error = 0;
-    for (const float value : values) {
-      const float rest = value - quantized(value, scale) * scale;
-      error += rest * rest;
+    for (std::size_t j = 0; j < kPanelOutputs; ++j)
+      tried[j] = from_bfloat16(to_bfloat16(extremes[j] / steps));
+    errors.fill(0.0F);
+    for (const Outputs& input : values) {
+      for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+        const float rest = input[j] - quantized(input[j], tried[j]) * tried[j];
+        errors[j] += rest * rest;
+      }
     }
-    if (error < least) {
-      least = error;
-      best = {bits, scale};
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+      const bool better = errors[j] < least[j];
+      scales[j] = better ? tried[j] : scales[j];
+      least[j] = better ? errors[j] : least[j];
     }
   }
-  return best;
+  return scales;
 }
 
 void pack_int4(const PanelSource& source, std::byte* panel) {
+  Group values;
   for (std::size_t group = 0; group < words(source.inputs, kGroup); ++group, panel += kGroupBytes) {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(panel);
+    for (std::size_t j = 0; j < kPanelOutputs; ++j)
+      for (std::size_t i = 0; i < kGroup; ++i) values[i][j] = element(source, j, group * kGroup + i);
+    const Outputs scales = group_scales(values);
     for (std::size_t j = 0; j < kPanelOutputs; ++j) {
-      float values[kGroup];
-      for (std::size_t i = 0; i < kGroup; ++i) values[i] = element(source, j, group * kGroup + i);
-      const GroupScale scale = group_scale(values);
-      std::memcpy(panel + kPanelOutputs * kGroup / 2 + j * sizeof scale.bits, &scale.bits, sizeof scale.bits);
-      for (std::size_t i = 0; i < kGroup / 2; ++i) {
-        const std::size_t word = i / 4, byte = i % 4;
-        const auto low = static_cast<unsigned>(quantized(values[8 * word + byte], scale.value) + 8.0F);
-        const auto high = static_cast<unsigned>(quantized(values[8 * word + 4 + byte], scale.value) + 8.0F);
-        bytes[(word * kPanelOutputs + j) * 4 + byte] = static_cast<std::uint8_t>(low | high << 4);
+      const std::uint16_t bits = to_bfloat16(scales[j]);
+      std::memcpy(panel + kPanelOutputs * kGroup / 2 + j * sizeof bits, &bits, sizeof bits);
+    }
+    for (Outputs& input : values)
+      for (std::size_t j = 0; j < kPanelOutputs; ++j) input[j] = quantized(input[j], scales[j]) + 8.0F;
+    auto* bytes = reinterpret_cast<std::uint8_t*>(panel);
+    for (std::size_t i = 0; i < kGroup / 2; ++i) {
+      const std::size_t word = i / 4, byte = i % 4;
+      const Outputs &low = values[8 * word + byte], &high = values[8 * word + 4 + byte];
+      for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+        const unsigned pair = static_cast<unsigned>(low[j]) | static_cast<unsigned>(high[j]) << 4;
+        bytes[(word * kPanelOutputs + j) * 4 + byte] = static_cast<std::uint8_t>(pair);
       }
     }
   }

@@ -82,7 +82,7 @@ void round_weights(Model& model, WeightType type) {
   for (const auto& module : model.modules()) {
     auto* linear = dynamic_cast<LinearImpl*>(module.get());
     if (linear == nullptr) continue;
-    const inference::PackedLinear packed(*linear, type);
+    const inference::PackedLinear packed(*linear, {.weights = type});
     auto values = linear->weight.accessor<float, 2>();
     for (std::int64_t j = 0; j < values.size(0); ++j)
       for (std::int64_t k = 0; k < values.size(1); ++k)

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
+
+#include "models/formats/weight_files.h"
+#include "models/formats/weight_table.h"
+
+namespace zoo {
+
+/// A line of a weight table whose names are those of the files.
+struct StoredWeight {
+  WeightName name;
+  std::shared_ptr<const WeightFiles> files;
+  at::ScalarType dtype = at::kFloat;
+
+  /// The whole weight in our layout, of `dtype`: a view of the mapped file if that holds it so. The file's
+  /// pages are given back.
+  at::Tensor read() const;
+};
+
+/// Rows of a matrix [rows, columns]: of a tensor, or of files, where they stay until they are read.
+class WeightRows {
+ public:
+  explicit WeightRows(at::Tensor tensor) : shape_(tensor.sizes().vec()), tensor_(tensor.detach()) {}
+  WeightRows(StoredWeight stored, at::IntArrayRef shape);
+
+  std::int64_t size(std::size_t dimension) const { return shape_.at(dimension); }
+
+  /// Rows [begin, end). May be called from several threads.
+  at::Tensor rows(std::int64_t begin, std::int64_t end) const;
+  at::Tensor all() const { return rows(0, size(0)); }
+
+  /// Releases the memory of these rows if they belong to a mapped file.
+  void give_back(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  // Rows of one of the files' tensors that lie one after another there.
+  struct Run {
+    const std::string& name;
+    std::int64_t begin, end;
+  };
+  bool transposed() const;
+  void each_run(std::int64_t begin, std::int64_t end, c10::function_ref<void(const Run&)> visit) const;
+
+  std::vector<std::int64_t> shape_;
+  at::Tensor tensor_;                 // or
+  StoredWeight stored_;               // whose names hold the rows
+  std::vector<std::int64_t> begins_;  // number of the first row of each name, if all are counted
+  std::vector<std::int64_t> order_;   // that number of each row here; empty if the files' are columns
+};
+
+/// The matrices that a model's modules lack because they are to be packed: no copy of them is in memory. The
+/// modules have their shapes alone (ParameterInit::kDeferred).
+class StoredWeights {
+ public:
+  void add(const at::Tensor& parameter, StoredWeight stored);
+
+  bool contains(const at::Tensor& parameter) const;
+
+  /// A module's parameter, wherever its numbers are.
+  WeightRows rows_of(const at::Tensor& parameter) const;
+
+  /// Gives the parameter its numbers, if they are in the files, so that its module can compute.
+  void load(at::Tensor parameter) const;
+  void load_all() const;
+
+ private:
+  struct Entry {
+    at::Tensor parameter;
+    StoredWeight stored;
+  };
+  std::map<const c10::TensorImpl*, Entry> entries_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,154 @@
+#include "models/checkpoint/stored_weights.h"
+
+#include <fstream>
+
+#include "data/base/atomic_file.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/named_tensors.h"
+#include "models/checkpoint/save_gguf.h"
+#include "models/inference/packed_decoder.h"
+#include "models/inference/packed_encoder.h"
+#include "tests/models/checkpoint/checkpoint_support.h"
+#include "tests/models/support.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace zoo;
+using inference::PackOptions;
+using kernels::WeightType;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr WeightType kTypes[] = {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8,
+                                 WeightType::kInt4};
+
+// Checkpoints that transformers wrote, of every family and head.
+std::vector<fs::path> golden_checkpoints() {
+  std::vector<fs::path> found;
+  for (const Family& family : families()) {
+    const fs::path folder = fs::path(ZOO_SOURCE_DIR) / "tests/golden" / family.model_type;
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (fs::exists(entry.path() / "model.safetensors")) found.push_back(entry.path());
+  }
+  return found;
+}
+
+// All outputs of the model packed as `type`, or of its modules if it cannot be packed.
+NamedTensors outputs(const fs::path& path, WeightType type, at::ScalarType dtype, bool stored) {
+  const at::NoGradGuard no_grad;
+  const LoadedModel loaded = load_model(path, {.dtype = dtype, .stored = stored});
+  const PackOptions options{.weights = type, .release = true, .stored = loaded.stored};
+  const at::Tensor ids = test::random_ids(loaded.model->config(), 1, 6, 5).clamp_min(4);
+  const std::int64_t end = loaded.model->config().eos_token_id;
+  if (end >= 0) ids[0][5] = end;  // BART classifies it
+  const auto* data = ids.const_data_ptr<std::int64_t>();
+  const TokenIds list(data, data + ids.numel());
+  if (can_pack(*loaded.model)) {
+    const auto packed = pack(*loaded.model, options);
+    const bool reads_source = loaded.model->config().shape == Shape::kEncoderDecoder;
+    const auto session = reads_source ? packed->begin({list}, 8) : packed->begin(1, 8);
+    return {{"logits", session->read({list}, DecodingSession::Logits::kAll).clone()}};
+  }
+  std::shared_ptr<Model> model = loaded.model;
+  if (can_pack_encoder(*model)) {
+    model = pack_encoder(model, options);
+  } else if (loaded.stored) {
+    loaded.stored->load_all();
+  }
+  ModelInputs inputs{.input_ids = ids};
+  if (model->config().shape == Shape::kEncoderDecoder) inputs.decoder_input_ids = ids;
+  return tensors_of(model->forward(inputs), loaded.head);
+}
+
+void check_equal(const fs::path& path, at::ScalarType dtype = at::kFloat) {
+  for (const WeightType type : kTypes) {
+    const NamedTensors expected = outputs(path, type, dtype, false), found = outputs(path, type, dtype, true);
+    REQUIRE(found.size() == expected.size());
+    REQUIRE(!found.empty());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CAPTURE(path, static_cast<int>(type), dtype, found[i].first);
+      CHECK(expected[i].second.abs().max().item<double>() > 0);
+      CHECK(found[i].second.equal(expected[i].second));
+    }
+  }
+}
+
+// Heads of 24 rows, so that a panel of 64 ends inside one.
+std::shared_ptr<Model> model_of_blocks(const Family& family) {
+  TransformerConfig config = family.base;
+  config.vocab_size = 1100;
+  config.hidden_size = 96;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  if (config.num_kv_heads > 0 || family.model_type == "llama") config.num_kv_heads = 2;
+  config.intermediate_size = 160;
+  config.max_positions = 16;
+  return test::random_model(family.model_type, config, Head::kCausalLm, 3);
+}
+
+}  // namespace
+
+TEST_CASE("Weights packed from their files are those packed from modules, for every family and head") {
+  const std::vector<fs::path> checkpoints = golden_checkpoints();
+  CHECK(checkpoints.size() > 60);
+  for (const fs::path& path : checkpoints) check_equal(path);
+}
+
+TEST_CASE("Weights of 16 bits are packed from their files as from modules") {
+  const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
+  for (const char* name : {"gpt2", "llama", "gpt_neox", "gptj", "phi3", "bert", "t5", "bart"}) {
+    const auto& family = find_family(name);
+    for (const fs::path& path : golden_checkpoints()) {
+      if (path.parent_path().filename() != name) continue;
+      const LoadedModel loaded = load_model(path);
+      const test::TemporaryDirectory directory;
+      save_model(*loaded.model, family, loaded.head, directory.path(), {.dtype = type});
+      check_equal(directory.path());
+      if (family.base.shape == Shape::kEncoder) check_equal(directory.path(), at::kBFloat16);
+    }
+  }
+}
+
+TEST_CASE("Weights of GGUF files are packed from their blocks as from modules") {
+  const std::string type = GENERATE("F32", "F16", "BF16", "Q8_0", "Q4_0");
+  for (const char* name : {"llama", "gpt2", "qwen2"}) {
+    const Family& family = find_family(name);
+    const test::TemporaryDirectory directory;
+    const fs::path path = directory / "model.gguf";
+    save_gguf(*model_of_blocks(family), family, Head::kCausalLm, path, type, {});
+    check_equal(path);
+  }
+}
+
+TEST_CASE("Weights that stay in their files take no memory in the modules, and load_all() reads them") {
+  const test::Checkpoint checkpoint;
+  const LoadedModel whole = load_model(checkpoint.path()),
+                    lacking = load_model(checkpoint.path(), {.stored = true});
+  CHECK(lacking.report.loaded == whole.report.loaded);
+  CHECK(whole.stored == nullptr);
+  for (const auto& item : lacking.model->named_parameters()) {
+    CAPTURE(item.key());
+    const bool matrix = item.value().dim() == 2;
+    CHECK(lacking.stored->contains(item.value()) == matrix);
+    if (matrix) CHECK(item.value().storage().nbytes() == sizeof(float));
+  }
+  lacking.stored->load_all();
+  for (const auto& item : whole.model->named_parameters()) {
+    CAPTURE(item.key());
+    CHECK(lacking.model->named_parameters()[item.key()].equal(item.value()));
+  }
+}
+
+TEST_CASE("A checkpoint whose weights stay in their files is refused as one that is read") {
+  test::Checkpoint checkpoint;
+  checkpoint.find("transformer.h.1.mlp.c_fc.weight") = at::zeros({12, 19});
+  checkpoint.remove_if([](const std::string& name) { return name == "transformer.wpe.weight"; });
+  checkpoint.write();
+  const std::string fault = checkpoint.fault();
+  CHECK_THAT(fault,
+             Catch::Contains("transformer.wpe.weight") &&
+                 Catch::Contains("transformer.h.1.mlp.c_fc.weight: expected [12, 20], found [12, 19]"));
+  CHECK(test::error_of([&] { load_model(checkpoint.path(), {.stored = true}); }) == fault);
+}

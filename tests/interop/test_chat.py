@@ -2,11 +2,15 @@
 
 import concurrent.futures
 import json
+import os
 import pathlib
+import pty
 import random
+import subprocess
 import tempfile
 import unittest
 
+import torch
 import transformers
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -121,7 +125,8 @@ class ChatTest(unittest.TestCase):
             ("a\n{{ x.append(1) }}", "line 2: method 'append'"),
             ("{{ lipsum() }}", "function 'lipsum'"),
             ("{{ f(*x) }}", "'*'"),
-            ("{{ x.__class__ }}", "'__class__'"),
+            ("{{ messages.__class__ }}", "line 1: the attribute '__class__' is not allowed"),
+            ("{{ messages['__class__'] }}", "'__class__' is not allowed"),
             ("{% macro m() %}{{ caller() }}{% endmacro %}", "'caller'"),
             ("{% for x in y recursive %}{% endfor %}", "'recursive'"),
             ("{% break %}", "'break'"),
@@ -190,6 +195,86 @@ class ChatTest(unittest.TestCase):
         (self.directory / "chat_template.jinja").write_text("")
         for messages, named in [([], "empty"), ({"role": "user"}, "--messages"), (["x"], "objects")]:
             self.assertIn(named, self.prompt(messages))
+
+    def save_model(self, positions=256):
+        torch.manual_seed(0)
+        vocab = len(self.tokenizer)
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=vocab, n_positions=positions, n_embd=16, n_layer=1, n_head=2, bos_token_id=vocab - 2,
+            eos_token_id=vocab - 1)).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.4)
+        model.save_pretrained(self.directory)
+        for name in ("config.json", "generation_config.json", "model.safetensors"):
+            self.addCleanup((self.directory / name).unlink)
+        return model
+
+    def chat(self, *words, stdin=None):
+        done = tzoo("chat", "--model", str(self.directory), "--chat_template", str(self.template), "--temperature", "0",
+                    "--max_new_tokens", "6", *words, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_answers(self):
+        model = self.save_model()
+        self.template = self.write("t.jinja", TEMPLATES["chatml"].replace("<|im_end|>", "[SEP]"))
+        messages = [{"role": "system", "content": "and"}, {"role": "user", "content": "the earth"}]
+        ids = self.tokenizer.apply_chat_template(messages, chat_template=self.template.read_text(),
+                                                 add_generation_prompt=True, return_dict=False)
+        ends = [self.tokenizer.eos_token_id, self.tokenizer.sep_token_id]  # the file's and the template's
+        expected = model.generate(torch.tensor([ids]), max_new_tokens=6, do_sample=False, eos_token_id=ends,
+                                  pad_token_id=0)[0, len(ids):].tolist()
+        found = json.loads(self.chat("--messages", "-", "--json", stdin=json.dumps(messages)).stdout)
+        self.assertEqual(found["ids"], [expected])
+        text = found["text"][0]
+        self.assertEqual(self.chat("--messages", "-", stdin=json.dumps(messages)).stdout, text + "\n")
+
+        # In the terminal: the same conversation gives the same answer, also after /reset.
+        more = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": "god\nlight"}]
+        second = json.loads(self.chat("--messages", "-", "--json", stdin=json.dumps(more)).stdout)["text"][0]
+        done = self.chat(stdin="/system and\nthe earth\ngod\\\nlight\n/reset\n/no\n\nthe earth\n/help\n/exit\nignored\n")
+        self.assertEqual(done.stdout, f"{text}\n{second}\n{text}\n")
+        self.assertIn("error: '/no' is no command", done.stderr)
+        self.assertIn("/reset ", done.stderr)
+
+    def test_lines_are_edited_at_a_terminal(self):
+        self.save_model()
+        self.template = self.write("t.jinja", TEMPLATES["chatml"])
+        piped = self.chat(stdin="the earth\nthe earth\n").stdout.splitlines()
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [os.environ["TZOO"], "chat", "--model", str(self.directory), "--chat_template", str(self.template),
+             "--temperature", "0", "--max_new_tokens", "6"], stdin=theirs, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env=os.environ | {"TERM": "xterm", "INPUTRC": "/dev/null"}, text=True)
+        os.close(theirs)
+        os.write(ours, b"the erth\x1b[D\x1b[D\x1b[Da\r")  # three characters back
+        self.assertEqual(process.stdout.readline(), piped[0] + "\n")
+        os.write(ours, b"\x1b[A\r")  # the line before
+        self.assertEqual(process.stdout.readline(), piped[1] + "\n")
+        os.write(ours, b"/exit\r")
+        self.assertEqual(process.communicate(timeout=60)[0], "")
+        self.assertEqual(process.returncode, 0)
+        os.close(ours)
+
+    def test_the_oldest_turns_make_room(self):
+        self.save_model(positions=64)
+        self.template = self.write("t.jinja", "{% for m in messages %}{{ m.role[0] }} {{ m.content }} {% endfor %}")
+        long = "and " * 70
+        done = self.chat(stdin=f"/system god\n{'the ' * 40}\n{'and ' * 40}\n{long}\nearth\n")
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+        self.assertIn("note: the oldest 2 messages no longer fit", done.stderr)
+        self.assertRegex(done.stderr, r"error: the message makes a prompt of \d+ tokens; the model reads 64")
+        last = [{"role": "system", "content": "god"}, {"role": "user", "content": "and " * 40}]
+        alone = json.loads(self.chat("--messages", "-", "--json", stdin=json.dumps(last)).stdout)["text"][0]
+        self.assertEqual(done.stdout.splitlines()[1], alone)
+
+    def test_wrong_usage(self):
+        for words, named in [(["--print_prompt"], "--messages"), (["--json"], "--messages"),
+                             (["--num_samples", "2"], "--num_samples")]:
+            done = tzoo("chat", "--model", str(self.directory), *words, stdin="")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(named, done.stderr)
 
 
 if __name__ == "__main__":

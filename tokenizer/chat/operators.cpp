@@ -156,6 +156,8 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
     }
     return undefined_attribute(object, name);
   }
+  // Python's objects have many of these, which jinja2's sandbox refuses.
+  if (name.starts_with("__")) throw Fault("the attribute '" + name + "' is not allowed");
   if (const auto method = method_of(object, name)) {
     heap.step();
     return std::make_shared<const Method>(Method{object, *method});

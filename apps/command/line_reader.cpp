@@ -5,18 +5,20 @@
 
 #include <unistd.h>
 
-#ifdef ZOO_READLINE
+#ifdef ZOO_EDITLINE
+#include <clocale>
 #include <cstdlib>
 
-#include <readline/history.h>
-#include <readline/readline.h>
+#include <editline/readline.h>
 #endif
 
 namespace zoo {
 namespace {
 
-#ifdef ZOO_READLINE
+#ifdef ZOO_EDITLINE
 std::optional<std::string> edited_line(const std::string& prompt) {
+  static const char* const locale = std::setlocale(LC_CTYPE, "C.UTF-8");  // libedit reads characters of it
+  static_cast<void>(locale);
   rl_outstream = stderr;  // standard output holds the answers alone
   char* line = readline(prompt.c_str());
   if (line == nullptr) return std::nullopt;
@@ -40,7 +42,7 @@ LineReader::LineReader(std::string prompt)
 
 std::optional<std::string> LineReader::next() {
   if (!at_terminal_) return plain_line();
-#ifdef ZOO_READLINE
+#ifdef ZOO_EDITLINE
   std::optional<std::string> line = edited_line(prompt_);
 #else
   std::cerr << prompt_ << std::flush;

@@ -5,7 +5,7 @@
 
 namespace zoo {
 
-/// Reads lines of standard input. At a terminal it shows a prompt, and if tzoo is built with readline the
+/// Reads lines of standard input. At a terminal it shows a prompt, and if tzoo is built with libedit the
 /// line can be edited and earlier lines are reached by the arrow keys; the history ends with the program.
 class LineReader {
  public:

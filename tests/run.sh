@@ -31,5 +31,6 @@ printf 'installing took %s s, building %s s\n' "$started" $((SECONDS - started))
 
 cd "$folder"
 # Teams of two threads: those of every processor, several at a time, wait for one another most of the time.
+jobs=$(nproc)
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
-exec ctest --output-on-failure -j"$(nproc)" "${arguments[@]}"
+exec ctest --output-on-failure -j"$jobs" "${arguments[@]}"

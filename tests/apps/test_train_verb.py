@@ -232,6 +232,31 @@ class TrainTest(CommandTest):
         self.assertEqual(sorted(folder.rglob("*")), before)
         self.assert_one_error(run("train", *words), 2, "missing flag '--out_dir'")
 
+    def test_two_runs_do_not_write_one_folder(self):
+        words = ["train", *flags(self.folder / "run", self.text, max_iters=100000, eval_interval=20)]
+        first = subprocess.Popen([os.environ["TZOO"], *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(first.kill)
+        while not (self.folder / "run/checkpoints/step-00000020").exists():
+            self.assertIsNone(first.poll())
+            time.sleep(0.05)
+        for more in (["--overwrite"], ["--init_from", "resume"]):
+            self.assert_one_error(run(*words, *more), 1, "is being written by process " + str(first.pid))
+        first.kill()
+        first.wait()
+        newest = max(int(path.name[-8:]) for path in (self.folder / "run/checkpoints").glob("step-*"))
+        self.finish("train", "--init_from", "resume", "--out_dir", self.folder / "run", "--max_iters", newest + 5)
+
+    def test_a_checkpoint_of_another_version_is_refused_and_one_without_is_the_first(self):
+        folder = self.train("run")
+        path = folder / "checkpoints/step-00000060/trainer_state.json"
+        state = json.loads(path.read_text())
+        again = ["train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 65]
+        path.write_text(json.dumps({**state, "format_version": 2}))
+        self.assert_one_error(run(*again), 1, "trainer_state.json", "format_version", "expected 1")
+        self.assertEqual(state.pop("format_version"), 1)
+        path.write_text(json.dumps(state))
+        self.finish(*again)
+
     def test_refusals(self):
         text = self.text
         short = self.folder / "short.txt"

@@ -15,6 +15,8 @@
 namespace zoo {
 namespace {
 
+constexpr std::int64_t kFormatVersion = 1;
+
 struct NamedGenerator {
   const char* name;
   at::Generator generator;
@@ -32,6 +34,9 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kTrainerStateFile;
   const nlohmann::json json = read_json(path);
   const ConfigReader reader(json, path.string());
+  // Checkpoints of 0.1.0 have no version; their keys are those of version 1.
+  if (reader.get_int("format_version", kFormatVersion) != kFormatVersion)
+    reader.refuse("format_version", "expected " + std::to_string(kFormatVersion));
   // JSON has no infinity; null represents it.
   return {.iteration = reader.require_int("iteration"),
           .micro_steps = reader.get_int("micro_steps", 0),
@@ -41,7 +46,8 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
 }
 
 void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state) {
-  nlohmann::json json{{"iteration", state.iteration},
+  nlohmann::json json{{"format_version", kFormatVersion},
+                      {"iteration", state.iteration},
                       {"micro_steps", state.micro_steps},
                       {"best_val_loss", nullptr},
                       {"stale_evaluations", state.stale_evaluations},

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/lines.h"
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
@@ -22,7 +23,7 @@ using nlohmann::ordered_json;
 
 ordered_json read_list(const std::string& flag, const std::string& path) {
   const std::string text =
-      path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(path);
+      path == "-" ? std::string(std::istreambuf_iterator<char>(standard_input()), {}) : read_file(path);
   ordered_json list = parse_ordered_json(text);
   if (!list.is_array()) throw Error("--", flag, ": ", path, " is no JSON list");
   return list;

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@
 #include "apps/verbs/train/training_reporter.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
+#include "data/base/directory_lock.h"
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 
@@ -114,11 +116,15 @@ void discard_old_run(const RunDirectory& run) {
   }
 }
 
-void prepare_run(const TrainFlags& flags, const RunDirectory& run, const nlohmann::json& resolved) {
+// Returns the lock of the directory, to be kept while the run writes.
+std::unique_ptr<DirectoryLock> prepare_run(const TrainFlags& flags, const RunDirectory& run,
+                                           const nlohmann::json& resolved) {
   make_directories(run.path());
+  auto lock = std::make_unique<DirectoryLock>(run.path());
   run.clean();
   if (flags.init_from != "resume") discard_old_run(run);
   write_run_config(run, resolved);
+  return lock;
 }
 
 // The command that uses a model of this task.
@@ -232,7 +238,7 @@ int run_train(const Arguments& arguments) {
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
-  if (session.rank() == 0) prepare_run(flags, run, parsed->resolved);
+  const auto lock = session.rank() == 0 ? prepare_run(flags, run, parsed->resolved) : nullptr;
 
   const Savers save = savers(loaded, data.tokenizer, adapters);
   options.save_step = save.step;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+
+namespace zoo {
+
+/// While it lives, no other process gets a lock of the same directory. A killed process releases its own. The
+/// lock is on the hidden file `.lock` in the directory, which holds the owner's process id and stays there.
+class DirectoryLock {
+ public:
+  /// Throws Error naming the process that has the directory, or a directory that cannot be written.
+  explicit DirectoryLock(const std::filesystem::path& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace zoo

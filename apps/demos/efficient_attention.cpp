@@ -147,7 +147,7 @@ Measured measure(std::int64_t longest, const at::Generator& generator) {
     std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << "\n";
     Table table(columns);
     for (const auto& row : rows) table.row(row);
-    table.print(std::cout, standard_output_width());
+    table.print(std::cout);
   }
   return measured;
 }

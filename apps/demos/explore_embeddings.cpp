@@ -202,7 +202,7 @@ int demo_explore_embeddings(const Arguments& arguments) {
     groups.push_back(ids);
     for (const Neighbour& one : found) groups.back().push_back(one.id);
   }
-  table.print(std::cout, standard_output_width());
+  table.print(std::cout);
   print_analogy(space, v);
   std::cout
       << "\nWords of the same company are near one another. Analogies are sums: what tells one word from "

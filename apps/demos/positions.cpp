@@ -141,7 +141,7 @@ void print_decisions() {
   rows.row({"rotary", "none", "with lowered frequencies", "decoders today (Llama)"});
   rows.row({"ALiBi", "none", "yes: it fades out", "training short, reading long"});
   std::cout << "\n";
-  rows.print(std::cout, standard_output_width());
+  rows.print(std::cout);
 }
 
 Figure curves() {

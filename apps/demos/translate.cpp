@@ -189,7 +189,7 @@ void print_translations(Model& model, const WordIds& words, const std::vector<st
     const std::string text = joined(translate(model, words, split_words(source)));
     table.row({source, text, text == target ? "the same" : target});
   }
-  table.print(std::cout, standard_output_width());
+  table.print(std::cout);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ int list_demos(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   Table table({{"demo"}, {"what it shows"}});
   for (const Verb& demo : kDemos) table.row({std::string(demo.name), std::string(demo.summary)});
-  table.print(std::cout, standard_output_width());
+  table.print(std::cout);
   return 0;
 }
 

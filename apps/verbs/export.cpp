@@ -37,13 +37,7 @@ struct ExportFlags {
 bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags.choice(
       "format", values.format, {"torchscript", "huggingface", "gguf"},
       "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "

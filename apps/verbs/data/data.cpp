@@ -50,12 +50,12 @@ void list_as_tables() {
     texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),
                corpus.description, corpus.how_to_get});
   }
-  texts.print(std::cout, standard_output_width());
+  texts.print(std::cout);
   std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
   Table toys({{"  name"}, {"lines"}, {"for example"}});
   for (const ToySet& set : toy_sets())
     toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
-  toys.print(std::cout, standard_output_width());
+  toys.print(std::cout);
 }
 
 int list(const Arguments& arguments) {

@@ -22,8 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json read_list(const std::string& flag, const std::string& path) {
-  const std::string text =
-      path == "-" ? std::string(std::istreambuf_iterator<char>(standard_input()), {}) : read_file(path);
+  const std::string text = path == "-" ? read_standard_input() : read_file(path);
   ordered_json list = parse_ordered_json(text);
   if (!list.is_array()) throw Error("--", flag, ": ", path, " is no JSON list");
   return list;

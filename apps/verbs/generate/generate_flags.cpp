@@ -17,13 +17,7 @@ using nlohmann::json;
 
 void add_model(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags.choice("generation_defaults", values.generation_defaults, {"file", "ours"},
                "defaults of flags that are not given: the checkpoint's generation_config.json where it says "
                "something, or those of this help alone");

@@ -51,7 +51,7 @@ TokenIds encode(const GenerateSession& session, const std::string& flag, const s
 
 std::string read_prompt(const std::string& prompt) {
   constexpr std::string_view kFile = "FILE:";
-  if (prompt == "-") return {std::istreambuf_iterator<char>(standard_input()), {}};
+  if (prompt == "-") return read_standard_input();
   if (prompt.compare(0, kFile.size(), kFile) == 0) return read_text(prompt.substr(kFile.size()));
   return prompt;
 }

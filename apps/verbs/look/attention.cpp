@@ -38,13 +38,7 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
   flags.group("Input");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
       .placeholder("TEXT")
       .required();
@@ -140,7 +134,7 @@ void print_strongest(const AttentionMaps& maps, HeadNumber at) {
                token_label(maps.keys[key]),
                fixed(static_cast<double>(maps.weight(at.layer, at.head, query, key)))});
   }
-  table.print(std::cout, standard_output_width());
+  table.print(std::cout);
 }
 
 Json rounded(double value) {

@@ -42,13 +42,7 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
               "seq_relationship_logits, or last_hidden_state and pooler_output), "
               "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
               "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags
       .add("input_ids", values.texts.input_ids,
            "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'")

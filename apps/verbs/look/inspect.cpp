@@ -230,14 +230,9 @@ int run_inspect(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
               "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
-  flags
-      .add("model", directory,
-           "checkpoint directory, GGUF file, directory of a training run, or name of a model that "
-           "tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, directory,
+                 "checkpoint directory, GGUF file, directory of a training run, or name of a model that "
+                 "tzoo pull has downloaded");
   flags.group("Output");
   flags.add("tensors", tensors, "list every tensor with its type and shape");
   flags.add("json", as_json, "print one JSON object");

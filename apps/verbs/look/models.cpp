@@ -91,7 +91,7 @@ void print_families() {
       table.row({family.model_type, packs ? "yes" : "no", script::missing(*model).empty() ? "yes" : "no",
                  family.description});
     }
-    table.print(std::cout, standard_output_width());
+    table.print(std::cout);
     std::cout << "\n";
   }
 }
@@ -124,7 +124,7 @@ void print_list(bool as_json) {
     return;
   }
   print_families();
-  table.print(std::cout, standard_output_width());
+  table.print(std::cout);
 }
 
 void print_json(const Entry& entry, const Model& model) {

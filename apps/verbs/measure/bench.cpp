@@ -187,13 +187,7 @@ int bench_load(const BenchFlags& flags) {
 }
 
 void declare(Flags& flags, BenchFlags& values) {
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
       .at_least(1);
   values.weights.add_to(flags);

@@ -73,13 +73,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
       "F1, exact match, BLEU). Without --dataset it takes the validation set of the run that the model "
       "belongs to, and the flags that the run was evaluated with.");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   declare_data(flags, values.data);
   flags.group("Evaluation");
   flags.add("batch_size", values.batch_size, "examples per batch").at_least(1);

@@ -34,13 +34,7 @@ struct AnswerFlags {
 bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   Flags flags(arguments.command,
               "Finds the answer to a question in a text, with a question-answering model.");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   flags.add("question", values.question, "the question").placeholder("TEXT").required();
   flags
       .add("context", values.context,
@@ -71,8 +65,7 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
 std::string read_context(const std::string& context) {
   constexpr std::string_view kFile = "FILE:";
   if (context.starts_with(kFile)) return read_text(context.substr(kFile.size()));
-  std::string text =
-      context == "-" ? std::string(std::istreambuf_iterator<char>(standard_input()), {}) : context;
+  std::string text = context == "-" ? read_standard_input() : context;
   require_utf8(text, "--context");
   return text;
 }

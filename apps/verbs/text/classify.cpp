@@ -34,13 +34,7 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   Flags flags(arguments.command,
               "Labels texts with a sequence-classification model, or words with a token-classification "
               "model. Prints one JSON object per text.");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
   flags.choice(
       "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},

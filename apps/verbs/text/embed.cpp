@@ -40,13 +40,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
       "Turns texts into vectors with an encoder or a Sentence-Transformers directory. Prints one object "
       "{\"text\", \"embedding\"} per line.");
   flags.group("Input");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
   flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit")
       .at_least(3);

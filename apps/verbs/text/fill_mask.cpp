@@ -30,13 +30,7 @@ struct FillMaskFlags {
 bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
   Flags flags(arguments.command,
               "Predicts the words at the mask tokens of a text with a masked language model.");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
   flags.add("top_k", values.top_k, "number of predictions per mask").at_least(1);
   flags.add("json", values.json, "print one JSON object per text instead of a table");

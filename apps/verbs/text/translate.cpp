@@ -34,13 +34,7 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       "says (number of beams, penalties, …), else by greedy decoding.");
   flags.group("Input");
   GenerateFlags& generation = values.generation;
-  flags
-      .add("model", generation.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
+  add_model_flag(flags, generation.model);
   add_text_flags(flags, values.text);
   flags
       .add("prefix", values.prefix,

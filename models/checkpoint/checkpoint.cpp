@@ -137,7 +137,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {
-    throw Error(source, ": ", error.what_without_backtrace());
+    throw Error(source, ": ", checkpoint.family->keys.in_own_names(error.what_without_backtrace()));
   }
   checkpoint.own_head = head_of(json, *checkpoint.family, source, head);
   choose_head(checkpoint, head.value_or(checkpoint.own_head));

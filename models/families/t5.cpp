@@ -216,12 +216,16 @@ std::shared_ptr<Model> build(const C& config, Head head) {
   return std::make_shared<encoder::EncoderModel>(config, /*with_pooler=*/false);
 }
 
-// As transformers 5: a projection beside the embedding is one of its own unless the two are equal, whatever
-// tie_word_embeddings says.
+// As transformers 5, whatever tie_word_embeddings says: a projection beside the embedding is one of its own
+// unless the two are equal, and without one the embedding is the projection.
 void complete_config(C& config, const WeightFiles& files) {
   const std::string projection = "lm_head.weight", embedding = "shared.weight";
-  if (!config.tie_word_embeddings || !files.contains(projection) || !files.contains(embedding)) return;
-  config.tie_word_embeddings = files.tensor(projection).equal(files.tensor(embedding));
+  if (!files.contains(embedding)) return;
+  if (!files.contains(projection)) {
+    config.tie_word_embeddings = true;
+  } else if (config.tie_word_embeddings) {
+    config.tie_word_embeddings = files.tensor(projection).equal(files.tensor(embedding));
+  }
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {

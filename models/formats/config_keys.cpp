@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -112,6 +114,36 @@ json written(const TransformerConfig& config, const ConfigKey::Field& field) {
         }
       },
       field);
+}
+
+// The name of a number: the first of the fields that differ when it has another value.
+std::string_view field_name(const ConfigKey::Field& field) {
+  TransformerConfig other;
+  std::visit(
+      [&](auto member) {
+        using Value = std::remove_reference_t<decltype(other.*member)>;
+        if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, double>)
+          other.*member += 1;
+      },
+      field);
+  const auto before = fields_of({}), after = fields_of(other);
+  const auto [first, _] = std::mismatch(before.begin(), before.end(), after.begin());
+  return first == before.end() ? "" : first->first;
+}
+
+bool is_word_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+void replace_word(std::string& text, const std::string& word, const std::string& by) {
+  if (word.empty()) return;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
+    const std::size_t end = at + word.size();
+    const bool whole = (at == 0 || !is_word_character(text[at - 1])) &&
+                       (end == text.size() || !is_word_character(text[end]));
+    if (whole) text.replace(at, word.size(), by);
+    at += whole ? by.size() : 1;
+  }
 }
 
 }  // namespace
@@ -257,6 +289,16 @@ json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& c
   }
   if (!lost.empty()) throw Error(family_, "'s config.json cannot say ", lost);
   return json;
+}
+
+std::string ConfigKeys::in_own_names(std::string message) const {
+  for (const ConfigKey& key : keys_) {
+    for (const ConfigKey::Field& field : key.fields) {
+      const std::string ours(field_name(field));
+      if (ours != key.name) replace_word(message, ours, key.name);
+    }
+  }
+  return message;
 }
 
 void ConfigKeys::set_layers(TransformerConfig& config) const {

@@ -84,6 +84,9 @@ class ConfigKeys {
   /// Sets the fields that have an element for each layer to the family's default for config.num_layers.
   void set_layers(TransformerConfig& config) const;
 
+  /// A message of TransformerConfig::validate() with the names of the file's keys in place of our fields'.
+  std::string in_own_names(std::string message) const;
+
   /// The key that sets the field; null if none does.
   const ConfigKey* find(const ConfigKey::Field& field) const;
 

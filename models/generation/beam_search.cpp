@@ -194,7 +194,8 @@ void BeamSearch::take(const Search& search) {
   std::stable_sort(best.begin(), best.end(),
                    [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
   const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
-  if (best.size() > wanted) best.resize(wanted);
+  // Fewer are found where forced tokens or a constraint allow no other.
+  if (!best.empty()) best.resize(wanted, best.back());
 }
 
 std::vector<std::vector<FoundBeam>> BeamSearch::found() {

@@ -35,6 +35,8 @@ FILES = [
     {"min_length": 30, "min_new_tokens": 2, "num_beams": 2},
     {"forced_eos_token_id": [8], "num_beams": 3, "early_stopping": "never", "length_penalty": 0.3},
     {"temperature": 0.3, "top_k": 5, "no_repeat_ngram_size": 2},  # without do_sample they do nothing
+    {"penalty_alpha": 0.4, "top_k": 1},  # no candidates for contrastive search: greedy
+    {"max_new_tokens": 1, "forced_eos_token_id": 8, "num_beams": 3, "num_return_sequences": 2},  # only one answer exists
 ]
 
 
@@ -94,7 +96,7 @@ class DecodingParity:
         for seed, options in enumerate(self.BEAMS + self.FILTERS + FILES):
             model, draw = self.generator(seed), random.Random(seed)
             rows = [[draw.randrange(10, model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
-            count = {} if "max_length" in options else {"max_new_tokens": 14}
+            count = {} if {"max_length", "max_new_tokens"} & set(options) else {"max_new_tokens": 14}
             said = {**options, **count, "do_sample": False, "eos_token_id": ENDS}
             with self.subTest(seed=seed, options=options), tempfile.TemporaryDirectory() as directory:
                 model.save_pretrained(directory)

@@ -343,8 +343,11 @@ class PartsTest(TokenizerTest):
                 model = models.WordPiece({letter: i for i, letter in enumerate(["?", *"_abcxe 1", *("##" + c for c in "_abcxe 1")])},
                                          unk_token="?")
                 tokenizer = self.save(model, normalizer=replace, decoder=decoders.Replace(Regex(expression), "_"))
-                lines = ["", "abc1 x", "1", "a", "[a]x", "xx  e1e", " "]
+                lines = ["", "abc1 x", "1", "a", "[a]x", "xx  e1e", " ", "\t a1"]
                 self.compare_encodings(tokenizer, lines)
+                stripped = normalizers.Sequence([normalizers.Strip(left=True, right=False), replace])
+                self.compare_encodings(self.save(model, normalizer=stripped), lines)
+                self.save(model, decoder=tokenizer.decoder)
                 rows = [[2, 3, 4], [9, 9, 8], [6], [0, 12, 7]]
                 self.assertEqual(tzoo("decode", self.folder, map(str, rows)), [tokenizer.decode(row) for row in rows])
 

@@ -104,8 +104,16 @@ bool type_is_empty(const Json& branch, const std::string& type) {
          crossed(branch, "exclusiveMinimum", "exclusiveMaximum", room);
 }
 
+// True for keywords of arrays or texts that no array or text fits, but a value of another type does.
+bool needs_other_type(const Json& branch) {
+  const bool has_type = branch.contains("type") || branch.contains("enum") || branch.contains("properties") ||
+                        branch.contains("required");
+  return !has_type && (type_is_empty(branch, "array") || type_is_empty(branch, "string"));
+}
+
 // Drops what the keywords of a branch rule out; nothing if no value is left.
 std::optional<Json> satisfiable(Json branch, const std::string& place) {
+  if (needs_other_type(branch)) branch["type"] = {"string", "number", "boolean", "null"};
   if (branch.contains("enum")) {
     Json kept = Json::array();
     for (const Json& value : branch["enum"]) {

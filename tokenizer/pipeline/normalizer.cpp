@@ -161,6 +161,7 @@ Normalizer nmt_normalizer() {
 Normalizer byte_level_normalizer() {
   return [](AlignedText& text) {
     AlignedText mapped;
+    mapped.begin = text.begin;
     for (std::size_t i = 0; i < text.text.size(); ++i) {
       append_utf8(mapped.text, byte_level_character(static_cast<unsigned char>(text.text[i])));
       if (text.tracks()) mapped.source.resize(mapped.text.size(), text.source[i]);

@@ -184,8 +184,10 @@ void PipelineTokenizer::normalize(SplitText& text) const {
   for (Word& word : text.words) {
     AlignedText part;
     part.text = text.view(word);
-    if (text.text.tracks())
+    if (text.text.tracks()) {
       part.source.assign(text.text.source.begin() + word.begin, text.text.source.begin() + word.end);
+      part.begin = part.source.front().begin;
+    }
     if (!word.is_token()) pipeline_.normalizer(part);
     word.begin = static_cast<std::uint32_t>(whole.text.size());
     if (text.words.size() == 1) {

@@ -15,7 +15,7 @@ std::size_t character_size(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks) : text(part) {
+AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks) : text(part), begin(begin) {
   if (!tracks) return;
   source.reserve(part.size());
   for (std::size_t at = 0; at < part.size();) {
@@ -65,7 +65,7 @@ void TextRewriter::replace(char32_t c, std::size_t removed) {
 }
 
 void TextRewriter::add(char32_t c) {
-  write(c, [this] { return cursor_ == 0 ? text_.source_of({0, 0}) : text_.source[cursor_ - 1]; });
+  write(c, [this] { return cursor_ == 0 ? ByteRange{text_.begin, text_.begin} : text_.source[cursor_ - 1]; });
 }
 
 void TextRewriter::put(char32_t c, int change) {

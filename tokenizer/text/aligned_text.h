@@ -13,6 +13,7 @@ namespace zoo {
 struct AlignedText {
   std::string text;
   std::vector<ByteRange> source;
+  std::uint32_t begin = 0;  // of the original
 
   AlignedText() = default;
   /// Bytes [begin, begin + part.size()) of the original.
@@ -37,7 +38,7 @@ class TextRewriter {
   void keep(std::size_t bytes);
   /// Writes `c` in place of the next old character and `removed` more.
   void replace(char32_t c, std::size_t removed = 0);
-  /// Writes `c` in addition; it is aligned with the old character before it, else with the text's begin.
+  /// Writes `c` in addition; it is aligned with the old character before it, else with the original's begin.
   void add(char32_t c);
   /// change < 1: replace(c, -change); else add(c).
   void put(char32_t c, int change);

@@ -73,6 +73,9 @@ class Defaults {
     set("typical_p", flags.options.sampling.typical_p);
   }
 
+  // Contrastive search chooses among top_k candidates; transformers is greedy where the file allows only one.
+  bool has_candidates() const { return given_("top_k") || reader_.get_int("top_k", kTheirTopK) > 1; }
+
   void set_beams(GenerateFlags& flags) const {
     set("num_beams", flags.options.beams.num_beams);
     if (flags.options.beams.num_beams < 2) return;
@@ -142,7 +145,7 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
   if (flags.generation_defaults != "file") return;
   const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);
   defaults.refuse_unsupported();
-  defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
+  if (defaults.has_candidates()) defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
   const bool beams_asked = given("num_beams") && flags.options.beams.num_beams > 1;
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
                          given("typical_p") || given("penalty_alpha") || given("draft_model") ||

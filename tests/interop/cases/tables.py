@@ -37,7 +37,7 @@ def pairs(chance):
 
 
 def sentences(chance):
-    words = drawn_text(chance, 8).replace("\u00a0", " ").split()
+    words = drawn_text(chance, 8).replace("\u00a0", " ").split() or ["a"]
     return {"tokens": words, "labels": [chance.choice(LABELS) for _ in words]}
 
 

@@ -163,15 +163,16 @@ TEST_CASE("config.json: a key that is missing, of another type or out of range i
              Contains("'tie_word_embeddings' must be true or false, got 1"));
   CHECK_THAT(fault_with("layer_norm_epsilon", "x"), Contains("'layer_norm_epsilon' must be a number"));
   CHECK_THAT(fault_with("activation_function", 7), Contains("'activation_function' must be a string, got 7"));
-  CHECK_THAT(fault_with("n_head", 5),
-             Contains("config.json") && Contains("(12)") && Contains("num_heads (5)"));
-  CHECK_THAT(fault_with("n_layer", -1), Contains("num_layers must be positive, got -1"));
-  CHECK_THAT(fault_with("attn_pdrop", 1.5), Contains("attention_dropout must be in [0, 1), got 1.5"));
+  CHECK_THAT(fault_with("n_head", 5), Contains("config.json") && Contains("(12)") && Contains("n_head (5)"));
+  CHECK_THAT(fault_with("n_layer", -1), Contains("n_layer must be positive, got -1"));
+  CHECK_THAT(fault_with("attn_pdrop", 1.5), Contains("attn_pdrop must be in [0, 1), got 1.5"));
   CHECK_THAT(fault_with("vocab_size", 18446744073709551615ULL),
              Contains("vocab_size") && Contains("got 18446744073709551615"));
-  CHECK_THAT(fault_with("n_layer", 4000000000LL), Contains("num_layers") && Contains("4000000000"));
+  CHECK_THAT(fault_with("n_layer", 4000000000LL),
+             Contains("n_layer must be at most") && Contains("4000000000"));
   CHECK_THAT(fault_with("n_embd", 4611686018427387904LL),
-             Contains("hidden_size") && Contains("4611686018427387904"));
+             Contains("n_embd must be at most") && Contains("4611686018427387904"));
+  CHECK_THAT(fault_with("layer_norm_epsilon", 0), Contains("layer_norm_epsilon must be positive, got 0"));
 }
 
 TEST_CASE("config.json: what the zoo does not have is refused by name") {

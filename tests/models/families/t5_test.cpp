@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <torch/optim/adamw.h>
 
+#include "data/base/atomic_file.h"
+#include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "tests/models/support.h"
@@ -175,6 +177,16 @@ TEST_CASE("every way to tie and to scale survives a checkpoint") {
   const ModelInputs inputs{.input_ids = test::random_ids(config, 1, 4, 15),
                            .decoder_input_ids = test::random_ids(config, 1, 3, 16)};
   CHECK(at::equal(loaded.model->forward(inputs).logits, model->forward(inputs).logits));
+}
+
+TEST_CASE("without a projection in the file, the embedding is it, whatever tie_word_embeddings says") {
+  const auto model = random_t5(small_t5(), 18);
+  const test::TemporaryDirectory directory;
+  save_model(*model, find_family("t5"), Head::kSeq2SeqLm, directory.path());
+  nlohmann::json config = read_json(directory / "config.json");
+  config["tie_word_embeddings"] = false;
+  write_file(directory / "config.json", config.dump());
+  CHECK(load_model(directory.path()).model->config().tie_word_embeddings);
 }
 
 TEST_CASE("a projection beside the embedding is one of its own unless the two are equal") {

@@ -169,6 +169,16 @@ TEST_CASE("Keywords beside references and alternatives count in each of them") {
   CHECK(allows(R"({"allOf": [{"pattern": "a"}, {"pattern": "b"}], "type": "string"})", R"("xbya")"));
 }
 
+TEST_CASE("Bounds that no text or list fits leave values of other types") {
+  const std::string length = R"({"minLength": 3, "maxLength": 0, "maximum": 5})";
+  CHECK(allows(length, "5"));
+  CHECK(allows(length, "true"));
+  CHECK_FALSE(allows(length, "6"));
+  CHECK_FALSE(allows(length, R"("")"));
+  CHECK(allows(R"({"minItems": 2, "maxItems": 1, "maxLength": 1})", R"("a")"));
+  CHECK_FALSE(allows(R"({"minItems": 2, "maxItems": 1, "maxLength": 1})", R"("ab")"));
+}
+
 TEST_CASE("Alternatives of oneOf are accepted if no value fits two of them") {
   const std::string shapes =
       R"({"type": "object", "required": ["kind"], "properties": {"kind": {}}, "oneOf": [

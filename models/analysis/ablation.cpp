@@ -1,5 +1,9 @@
 #include "models/analysis/ablation.h"
 
+#include <optional>
+
+#include "models/layers/stack.h"
+
 namespace zoo::analysis {
 namespace {
 
@@ -17,23 +21,42 @@ at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask)
   return sum / kept.sum(1, /*keepdim=*/true).clamp_min(1);
 }
 
+void check_mean(const Site& site, Ablation ablation) {
+  TORCH_CHECK(ablation == Ablation::kZero || site.part != LayerPart::kResidual,
+              "a whole layer is ablated by leaving it out: it has no mean");
+}
+
+// `clean` is read for means alone.
+Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* clean, const Site& site) {
+  if (clean == nullptr) return {.site = site};
+  const at::Tensor values = activation_at(model, *clean, site);
+  return {.site = site, .value = mean_over_positions(values, mask_of(inputs, model, site.stack))};
+}
+
 }  // namespace
 
 std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
                                   Ablation ablation) {
+  for (const Site& site : sites) check_mean(site, ablation);
+  std::optional<Run> clean;
+  if (ablation == Ablation::kMean) clean = run(model, inputs);
   std::vector<Intervention> interventions;
-  for (const Site& site : sites) {
-    TORCH_CHECK(ablation == Ablation::kZero || site.part != LayerPart::kResidual,
-                "a whole layer is ablated by leaving it out: it has no mean");
-    interventions.push_back({.site = site});
-  }
-  if (ablation == Ablation::kZero || sites.empty()) return interventions;
-  const Run unchanged = run(model, inputs);
-  for (Intervention& change : interventions) {
-    const at::Tensor values = activation_at(model, unchanged, change.site);
-    change.value = mean_over_positions(values, mask_of(inputs, model, change.site.stack));
-  }
+  for (const Site& site : sites)
+    interventions.push_back(ablated(model, inputs, clean ? &*clean : nullptr, site));
   return interventions;
+}
+
+AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
+                               Ablation ablation) {
+  TORCH_CHECK(options.positions.empty(), "ablations are at all positions");
+  check_mean({.part = options.part}, ablation);
+  const Run whole = run(model, inputs);
+  const auto cell = [&](const Site& site, std::int64_t) {
+    return std::vector{ablated(model, inputs, ablation == Ablation::kMean ? &whole : nullptr, site)};
+  };
+  const std::int64_t columns = options.heads ? head_stack(model).config().num_heads : 1;
+  return {.whole = measure(whole.output, options.target),
+          .ablated = sweep(model, inputs, options, columns, cell)};
 }
 
 }  // namespace zoo::analysis

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/analysis/residual_stream.h"
+#include "models/analysis/sweep.h"
 
 namespace zoo::analysis {
 
@@ -15,5 +15,13 @@ enum class Ablation { kZero, kMean };
 /// for a whole layer.
 std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
                                   Ablation ablation);
+
+/// measure() of a sweep's target with each part of each layer, or each head of it, ablated by itself.
+struct AblationEffects {
+  double whole = 0;    // without ablations
+  at::Tensor ablated;  // [L, 1] or [L, H], float64
+};
+AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
+                               Ablation ablation);
 
 }  // namespace zoo::analysis

@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
 #include "models/layers/stack.h"
@@ -43,32 +42,22 @@ std::vector<Intervention> patches(const Model& model, const Run& clean, const st
 }
 
 PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
-                         const PatchOptions& options) {
+                         const SweepOptions& options) {
   check_same_length("input_ids", clean.input_ids, corrupted.input_ids);
   check_same_length("decoder_input_ids", clean.decoder_input_ids, corrupted.decoder_input_ids);
   const Run source = run(model, clean), start = run(model, corrupted);
-  const bool of_head = options.stack == head_stack(model).config().shape;
-  const auto layers = static_cast<std::int64_t>(
-      (of_head ? start.output.activations : start.output.encoder_activations).size());
-  Site site{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
-  const at::Tensor first = activation_at(model, source, site);  // checks the site
-  const auto places = options.positions.empty() ? numbers_to(first.size(1)) : options.positions;
-  const std::int64_t columns =
+  const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
+  const std::int64_t length = activation_at(model, source, first).size(1);
+  const auto places = options.positions.empty() ? numbers_to(length) : options.positions;
+  const auto columns =
       options.heads ? head_stack(model).config().num_heads : static_cast<std::int64_t>(places.size());
-  PatchEffects effects{.clean = measure(source.output, options.target),
-                       .corrupted = measure(start.output, options.target),
-                       .patched = at::empty({layers, columns}, at::kDouble)};
-  ModelInputs inputs = corrupted;
-  for (std::int64_t cell = 0; cell < layers * columns; ++cell) {
-    const std::int64_t column = cell % columns;
-    site.layer = cell / columns;
-    if (options.heads) site.head = column;
-    const std::vector<std::int64_t> one{options.heads ? 0 : places[static_cast<std::size_t>(column)]};
-    inputs.interventions = patches(model, source, {site}, options.heads ? options.positions : one);
-    effects.patched[site.layer][column] = measure(model.forward(inputs), options.target);
-    if (options.progress) options.progress(cell + 1, layers * columns);
-  }
-  return effects;
+  const auto cell = [&](const Site& site, std::int64_t column) {
+    if (options.heads) return patches(model, source, {site}, options.positions);
+    return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});
+  };
+  return {.clean = measure(source.output, options.target),
+          .corrupted = measure(start.output, options.target),
+          .patched = sweep(model, corrupted, options, columns, cell)};
 }
 
 }  // namespace zoo::analysis

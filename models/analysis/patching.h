@@ -1,26 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <vector>
 
-#include "models/analysis/logit_target.h"
-#include "models/analysis/residual_stream.h"
+#include "models/analysis/sweep.h"
 
 namespace zoo::analysis {
 
-/// What a sweep patches: one site of each layer at one position at a time; or each head, at all chosen
-/// positions together.
-struct PatchOptions {
-  Shape stack = Shape::kDecoder;
-  LayerPart part = LayerPart::kResidual;
-  bool heads = false;                   // of the part, an attention
-  std::vector<std::int64_t> positions;  // in [0, T); empty: all
-  LogitTarget target;
-  /// Called after each forward pass of the sweep; what it throws ends the sweep.
-  std::function<void(std::int64_t done, std::int64_t total)> progress;
-};
-
-/// measure() of the target.
+/// measure() of a sweep's target.
 struct PatchEffects {
   double clean = 0, corrupted = 0;  // of the two runs
   at::Tensor patched;               // [L, P] or [L, H], float64: of the corrupted run with one patch
@@ -31,7 +17,7 @@ struct PatchEffects {
 /// shows where the model holds what the inputs differ in. Both inputs are one sequence, of the same length in
 /// the stack. Throws c10::Error for other inputs and a part that the stack lacks.
 PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
-                         const PatchOptions& options);
+                         const SweepOptions& options);
 
 /// The interventions that write the clean run's output of the sites at the positions (empty: all).
 std::vector<Intervention> patches(const Model& model, const Run& clean, const std::vector<Site>& sites,

@@ -34,6 +34,7 @@ inline std::vector<AnalysedModel> analysed_models(std::uint64_t seed = 7) {
   gpt.head_dim = 4;
   gpt.num_heads = 4;
   gpt.num_kv_heads = 2;
+  gpt.attention_output_bias = false;  // the heads' shares are then all of the attention's
   std::size_t form = 0;
   for (const TransformerConfig& config : younger_forms(gpt))
     add("younger form " + std::to_string(form++), "llama", config, Head::kCausalLm);

@@ -161,7 +161,7 @@ TEST_CASE("a sweep finds the position where the inputs differ, and the last laye
   const auto model = test::random_gpt(config, 3);
   ModelInputs clean{.input_ids = at::tensor({1, 2, 3, 4, 5}, at::kLong).view({1, 5})}, corrupted = clean;
   corrupted.input_ids = at::tensor({1, 2, 9, 4, 5}, at::kLong).view({1, 5});
-  PatchOptions options{.target = {.token = 7, .other = 8}};
+  SweepOptions options{.target = {.token = 7, .other = 8}};
   std::vector<std::int64_t> steps;
   options.progress = [&](std::int64_t done, std::int64_t total) {
     CHECK(total == 15);
@@ -193,6 +193,27 @@ TEST_CASE("a sweep finds the position where the inputs differ, and the last laye
   clean.input_ids = clean.input_ids.slice(1, 1);
   CHECK_THAT(c10_error_of([&] { patch_sweep(*model, clean, corrupted, options); }),
              Catch::Matchers::Contains("[1, 4] and [1, 5]"));
+}
+
+TEST_CASE("a sweep of ablations is one ablation at a time") {
+  const at::NoGradGuard no_grad;
+  const auto model = test::random_gpt(test::small_config(), 3);
+  const ModelInputs inputs{.input_ids = test::random_ids(test::small_config(), 1, 5, 4)};
+  for (const Ablation ablation : {Ablation::kZero, Ablation::kMean}) {
+    const SweepOptions options{.part = LayerPart::kAttention, .heads = true, .target = {.token = 7}};
+    const AblationEffects effects = ablation_sweep(*model, inputs, options, ablation);
+    CHECK(effects.ablated.sizes() == at::IntArrayRef({3, 2}));
+    CHECK(effects.whole == measure(run(*model, inputs).output, options.target));
+    ModelInputs off = inputs;
+    const Site site{.layer = 2, .part = LayerPart::kAttention, .head = 1};
+    off.interventions = ablated(*model, inputs, {site}, ablation);
+    CHECK(effects.ablated[2][1].item<double>() == measure(model->forward(off), options.target));
+  }
+  const AblationEffects layers = ablation_sweep(*model, inputs, {.target = {.token = 7}}, Ablation::kZero);
+  CHECK(layers.ablated.sizes() == at::IntArrayRef({3, 1}));
+  CHECK_THAT(
+      c10_error_of([&] { ablation_sweep(*model, inputs, {.stack = Shape::kEncoder}, Ablation::kZero); }),
+      Catch::Matchers::Contains("no encoder"));
 }
 
 TEST_CASE("what has no layers or no logits to look into is refused by name") {

@@ -185,8 +185,7 @@ Figure heat_map(const HeatMap& map) {
     script +=
         "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
         "$cells using 1:2:" +
-        std::string(map.texts.empty() ? "(sprintf('%.2f', $3))" : "5") +
-        ":4 with labels tc rgb variable\n";
+        std::string(map.texts.empty() ? "(sprintf('%.2f', $3))" : "5") + ":4 with labels tc rgb variable\n";
   } else {
     script += "plot $cells using 1:2:3 with image\n";
   }

@@ -5,13 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
-#include "apps/hub/find_model.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
 #include "apps/verbs/look/attention_weights.h"
+#include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -24,39 +23,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct AttentionFlags {
-  fs::path model, out_dir = "runs/attention";
-  AttentionTexts texts;
+struct AttentionFlags : LookFlags {
   std::optional<std::int64_t> layer, head;
-  std::string format = "both";
-  bool json = false;
-  ComputeOptions compute{.device = "cpu"};
+  bool rollout = false;
 };
 
 bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   Flags flags(arguments.command,
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
-  flags.group("Input");
-  flags
-      .add("model", values.model,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded")
-      .leads()
-      .placeholder("DIR")
-      .read_as(find_model)
-      .required();
-  flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
-      .placeholder("TEXT")
-      .required();
-  flags.add("text_pair", values.texts.text_pair, "second text, for an encoder").placeholder("TEXT");
-  flags
-      .add("target", values.texts.target,
-           "text that the decoder of an encoder-decoder has written; default: what the model generates")
-      .placeholder("TEXT");
-  flags
-      .add("max_new_tokens", values.texts.max_new_tokens,
-           "most tokens to generate where --target is not given")
-      .at_least(1);
+  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
   flags.group("What is shown");
   flags
       .add("layer", values.layer,
@@ -64,17 +40,14 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
       .at_least(0);
   flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0")
       .at_least(0);
-  flags.group("Output");
-  flags.add("out_dir", values.out_dir, "directory for attention.html, attention.json and the pictures")
-      .placeholder("DIR");
-  add_format_flag(flags, values.format);
-  flags.add("json", values.json, "print the numbers as JSON");
-  flags.add_compute(values.compute);
+  flags.add("rollout", values.rollout,
+            "show attention rollout in place of the heads: how much of each token reaches a position through "
+            "layers 0 to N, if each is half the mean of its heads and half the residual connection");
+  values.out_dir = "runs/attention";
+  values.add_output(flags, "attention.html, attention.json and the pictures");
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
   if (!flags.parse(arguments)) return false;
-  if (values.json && values.format == "terminal") {
-    throw UsageError("--format terminal: cannot be combined with --json");
-  }
+  values.check();
   return true;
 }
 
@@ -253,9 +226,9 @@ int run_attention(const Arguments& arguments) {
   AttentionFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
-  const auto all = attention_of(model, flags.texts,
-                                defaults_of(read_generation_config(flags.model, model.checkpoint.json)));
+  const LookedModel loaded = load_looked_model(flags);
+  const auto all =
+      attention_of(loaded.model, read_texts(loaded.model, flags.texts, loaded.defaults), flags.rollout);
   for (const AttentionMaps& maps : all) {
     check_choice("--layer", flags.layer, maps.layers);
     check_choice("--head", flags.head, maps.heads);

@@ -103,8 +103,9 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
       const double value = map.cells[row][column];
-      // White text on dark cells.
-      const bool dark = (value - extent.low) / (extent.high - extent.low) > 0.6;
+      // White text on dark cells: both ends of a palette around 0 are dark.
+      const double part = (value - extent.low) / (extent.high - extent.low);
+      const bool dark = extent.low < 0 ? std::abs(part - 0.5) > 0.35 : part > 0.6;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
                (dark ? " 0xffffff" : " 0x202020") +
                (map.texts.empty() ? "" : " " + data_text(map.texts[row][column])) + "\n";

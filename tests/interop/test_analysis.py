@@ -60,8 +60,12 @@ class Reference:
     """A model of transformers with its parts: the modules that give the residual stream and what is added to it, and those
     that read the heads. A site is (part, layer) or (part, layer, head)."""
 
-    def __init__(self, model, parts, readout, heads, target=None):
+    def __init__(self, model, parts, readout, heads, target=None, final_norm=None, linear=None,
+                 end_norm=None):
         self.model, self.parts, self.readout, self.heads, self.target = model, parts, readout, heads, target
+        self.final_norm = final_norm  # of pre-LN, whose logits are a sum
+        self.linear = linear or (lambda x: model.get_output_embeddings()(x))  # the projection, without a bias
+        self.end_norm = end_norm  # of a layer's attention
 
     def forward(self, text, **options):
         inputs = {"input_ids": ids_of(text), **options}
@@ -97,6 +101,18 @@ class Reference:
     def head(self, value, head):
         width = value.shape[-1] // self.heads
         return value[..., head * width:(head + 1) * width]
+
+    def projected(self, part, layer, head, seen):
+        """What a head adds to the residual stream, without the projection's bias; through a norm after it as that is."""
+        module, z = self.parts[part][layer], seen[part, layer]
+        alone = torch.zeros_like(z)
+        self.head(alone, head).copy_(self.head(z, head))
+        is_conv = isinstance(module, transformers.pytorch_utils.Conv1D)  # [in, out], unlike a linear layer
+        own = alone @ (module.weight if is_conv else module.weight.T)
+        if self.end_norm is None:
+            return own
+        whole, norm = module(z), self.end_norm(layer)
+        return own * (whole.pow(2).mean(-1, keepdim=True) + norm.eps).rsqrt() * (1 + norm.weight)
 
     def value(self, seen, site):
         return self.head(seen[site[:2]], site[2]) if len(site) > 2 else seen[site]
@@ -238,6 +254,44 @@ def parity(make):
                          for head in range(self.reference.heads)] for layer in range(len(found["off"]))]
             self.assert_close(found["off"], torch.tensor(expected), "each head")
 
+        def test_attribution(self):
+            reference, token = self.reference, WORDS.index(TOKEN)
+            words = ["--text", CLEAN, "--token", TOKEN, "--attribution", "--json"]
+            if not reference.final_norm:
+                with self.assertRaisesRegex(AssertionError, "not a sum of the sublayers' shares"):
+                    self.tzoo("lens", *words)
+                return
+            found = self.tzoo("lens", *words)["attribution"]
+            _, seen, embedded = reference.run(CLEAN)
+            layers = len(reference.parts["residual"])
+            last = seen["residual", layers - 1]
+            # With mean and scale of the last state the norm is linear.
+            norm = reference.final_norm
+            centred = last - last.mean(-1, keepdim=True) if hasattr(norm, "normalized_shape") else last
+            eps = getattr(norm, "eps", None) or getattr(norm, "variance_epsilon", 0.0)
+            scale = 1 / (centred.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+            weight = norm.weight + 1 if "Gemma" in type(norm).__name__ else norm.weight
+            direction = reference.linear(torch.eye(last.shape[-1], dtype=torch.float64))[:, token]
+
+            def share(part):
+                part = part - part.mean(-1, keepdim=True) if centred is not last else part
+                return (part * scale * weight @ direction)[0, -1].item()
+
+            with torch.no_grad():
+                largest = max(abs(found["logit"]), 1.0)
+                self.assert_close(found["embeddings"], share(embedded), "embeddings", largest)
+                for name in [name for name in ("attention", "cross_attention", "feed_forward") if name in found]:
+                    expected = [share(seen[name, layer]) for layer in range(layers)]
+                    self.assert_close(found[name], torch.tensor(expected), name, largest)
+                total = found["embeddings"] + found["biases"] + sum(
+                    sum(found.get(name, [])) for name in ("attention", "cross_attention", "feed_forward"))
+                self.assert_close(total, found["logit"], "sum", largest)
+                for name, part in (("heads", "head"), ("cross_heads", "cross_head")):
+                    for layer in range(layers if name in found else 0):
+                        for head in range(reference.heads):
+                            expected = share(reference.projected(part, layer, head, seen))
+                            self.assert_close(found[name][layer][head], expected, name, largest)
+
         def test_rollout(self):
             out = self.tzoo("attention", "--text", CLEAN, "--rollout")
             found = json.loads((out / "attention.json").read_text())["maps"]
@@ -262,7 +316,7 @@ def gpt2(seed):
     blocks = model.transformer.h
     return Reference(model, {"residual": blocks, "attention": [b.attn for b in blocks],
                              "feed_forward": [b.mlp for b in blocks], "head": [b.attn.c_proj for b in blocks]},
-                     lambda x: model.lm_head(model.transformer.ln_f(x)), 2)
+                     lambda x: model.lm_head(model.transformer.ln_f(x)), 2, final_norm=model.transformer.ln_f)
 
 
 def llama(seed):
@@ -272,7 +326,7 @@ def llama(seed):
     blocks = model.model.layers
     return Reference(model, {"residual": blocks, "attention": [b.self_attn for b in blocks],
                              "feed_forward": [b.mlp for b in blocks], "head": [b.self_attn.o_proj for b in blocks]},
-                     lambda x: model.lm_head(model.model.norm(x)), 4)
+                     lambda x: model.lm_head(model.model.norm(x)), 4, final_norm=model.model.norm)
 
 
 def gpt_neox(seed):
@@ -282,7 +336,8 @@ def gpt_neox(seed):
     blocks = model.gpt_neox.layers
     return Reference(model, {"residual": blocks, "attention": [b.attention for b in blocks],
                              "feed_forward": [b.mlp for b in blocks], "head": [b.attention.dense for b in blocks]},
-                     lambda x: model.get_output_embeddings()(model.gpt_neox.final_layer_norm(x)), 2)
+                     lambda x: model.get_output_embeddings()(model.gpt_neox.final_layer_norm(x)), 2,
+                     final_norm=model.gpt_neox.final_layer_norm)
 
 
 def gemma2(seed):
@@ -299,7 +354,8 @@ def gemma2(seed):
     # What is added to the stream has passed a norm of its own.
     return Reference(model, {"residual": blocks, "attention": [b.post_attention_layernorm for b in blocks],
                              "feed_forward": [b.post_feedforward_layernorm for b in blocks],
-                             "head": [b.self_attn.o_proj for b in blocks]}, readout, 4)
+                             "head": [b.self_attn.o_proj for b in blocks]}, readout, 4, final_norm=model.model.norm,
+                     end_norm=lambda layer: blocks[layer].post_attention_layernorm)
 
 
 def bert(seed):
@@ -336,7 +392,8 @@ def t5(seed):
     def readout(x):
         return model.lm_head(model.decoder.final_layer_norm(x) * 12 ** -0.5)
 
-    return Reference(model, of_two_stacks(names, model.encoder.block, model.decoder.block), readout, 2, TARGET)
+    return Reference(model, of_two_stacks(names, model.encoder.block, model.decoder.block), readout, 2, TARGET,
+                     final_norm=model.decoder.final_layer_norm, linear=lambda x: model.lm_head(x * 12 ** -0.5))
 
 
 def bart(seed):
@@ -355,6 +412,65 @@ def bart(seed):
 
     return Reference(model, of_two_stacks(names, model.model.encoder.layers, model.model.decoder.layers),
                      lambda x: model.lm_head(x) + model.final_logits_bias, 2, TARGET)
+
+
+class Labels(unittest.TestCase):
+    """A classifier's label is the answer; what has none is refused by name."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = pathlib.Path(folder.name)
+        config = transformers.BertConfig(
+            vocab_size=len(WORDS), hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=16,
+            max_position_embeddings=20, pad_token_id=0, id2label={0: "bad", 1: "good"}, label2id={"bad": 0, "good": 1})
+        self.config = config
+
+    def save(self, kind):
+        model = hf.random_model(kind, self.config, 4)
+        model.save_pretrained(self.directory)
+        save_tokenizer(self.directory)
+        return model.double()
+
+    def tzoo(self, verb, *words):
+        return subprocess.run([os.environ["TZOO"], verb, self.directory, "--out_dir", self.directory / "out", *words],
+                              env={**os.environ, "PATH": ""}, capture_output=True, text=True, timeout=300)
+
+    def test_the_label_without_a_sublayer(self):
+        model = self.save(transformers.BertForSequenceClassification)
+        done = self.tzoo("ablate", "--text", CLEAN, "--sublayers", "1.attention", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {answer["token"]: (answer["on"], answer["off"]) for answer in json.loads(done.stdout)["answers"]}
+        with torch.no_grad(), hf.float64():
+            on = model(input_ids=ids_of(CLEAN)).logits[0].softmax(-1)
+            on_output(model.bert.encoder.layer[1].attention.output.dense, torch.zeros_like)
+            off = model(input_ids=ids_of(CLEAN)).logits[0].softmax(-1)
+        for i, label in enumerate(("bad", "good")):
+            self.assertAlmostEqual(found[label][0], on[i].item(), delta=1e-5)
+            self.assertAlmostEqual(found[label][1], off[i].item(), delta=1e-5)
+        done = self.tzoo("patch", "--text", CLEAN, "--corrupted", CORRUPTED, "--token", "good", "--json")
+        self.assertAlmostEqual(json.loads(done.stdout)["clean"], on[1].item(), delta=1e-5)
+        done = self.tzoo("patch", "--text", CLEAN, "--corrupted", CORRUPTED, "--token", "fine")
+        self.assertIn("--token fine: the model's labels are bad, good", done.stderr)
+        done = self.tzoo("lens", "--text", CLEAN)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("logits at every position", done.stderr)
+
+    def test_a_masked_language_model_needs_a_mask(self):
+        self.save(transformers.BertForMaskedLM)
+        for verb, words in (("ablate", []), ("patch", ["--corrupted", "the dog"])):
+            done = self.tzoo(verb, "--text", "the cat", *words)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("--text: it has no [MASK] token", done.stderr)
+            self.assertEqual(self.tzoo(verb, "--text", "the cat", "--position", "1", *words).returncode, 0)
+        self.assertEqual(self.tzoo("lens", "--text", "the cat").returncode, 0)
+
+    def test_a_model_without_logits(self):
+        self.save(transformers.BertModel)
+        for verb, words in (("lens", []), ("ablate", []), ("patch", ["--corrupted", CORRUPTED])):
+            done = self.tzoo(verb, "--text", CLEAN, *words)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("logits", done.stderr)
 
 
 class Gpt2(parity(gpt2)):

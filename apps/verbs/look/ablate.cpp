@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <iostream>
 
 #include <ATen/ops/log_softmax.h>
@@ -10,6 +10,7 @@
 #include "apps/plots/attention_maps.h"
 #include "apps/verbs/look/answers.h"
 #include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "apps/verbs/look/sites.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
@@ -99,12 +100,6 @@ std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& st
   return sites;
 }
 
-std::string fixed(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4f", value);
-  return text.data();
-}
-
 // Log-probabilities [V] of the answers with everything on, and with the sites off.
 struct Answers {
   at::Tensor on, off;
@@ -139,12 +134,14 @@ Json json_of(const TextModel& model, const Answers& answers, std::int64_t top_k)
 }
 
 void print(const TextModel& model, const Answers& answers, std::int64_t top_k) {
-  std::cout << "probabilities with everything on and with the ablations; divergence "
-            << fixed(answers.divergence()) << " bits\n";
+  std::cout << paragraph("probabilities with everything on and with the ablations; divergence " +
+                         decimal(answers.divergence(), 4) + " bits")
+            << "\n";
   Table table({{"answer"}, number("on"), number("off"), number("change")});
   for (const std::int64_t id : answers.best(top_k)) {
     const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);
-    table.row({token_label(answer_numbered(model, id).name), fixed(on), fixed(off), fixed(off - on)});
+    table.row({token_label(answer_numbered(model, id).name), decimal(on, 4), decimal(off, 4),
+               decimal(off - on, 4)});
   }
   table.print(std::cout);
 }
@@ -165,8 +162,7 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
 
 Figure figure_of(const AblateFlags& flags, const Answer& token, const analysis::AblationEffects& effects) {
   const at::Tensor changes = effects.ablated - effects.whole;
-  HeatMap map{.axes = {.title = "change of the probability of " + token_label(token.name) + " without a " +
-                                flags.each,
+  HeatMap map{.axes = {.title = "change of P(" + token_label(token.name) + ") without a " + flags.each,
                        .x = changes.size(1) > 1 ? "head" : flags.each,
                        .y = "layer"}};
   for (std::int64_t layer = 0; layer < changes.size(0); ++layer) {
@@ -210,19 +206,13 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
   progress.reset();
   figure = figure_of(flags, token, effects);
   if (!flags.json) {
-    std::cout << "probability of " << token_label(token.name) << ": " << fixed(effects.whole)
+    std::cout << "probability of " << token_label(token.name) << ": " << decimal(effects.whole, 4)
               << " with everything on\n";
     show_figure(*figure, {}, "terminal");
   }
   Json json{
       {"each", flags.each}, {"token", {{"token", token.name}, {"id", token.id}}}, {"on", effects.whole}};
-  json["off"] = Json::array();
-  for (std::int64_t layer = 0; layer < effects.ablated.size(0); ++layer) {
-    Json row = Json::array();
-    for (std::int64_t head = 0; head < effects.ablated.size(1); ++head)
-      row.push_back(effects.ablated[layer][head].item<double>());
-    json["off"].push_back(std::move(row));
-  }
+  json["off"] = json_numbers(effects.ablated);
   return json;
 }
 

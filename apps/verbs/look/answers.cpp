@@ -31,6 +31,29 @@ Answer label_named(const TextModel& model, const std::string& flag, const std::s
   throw Error(flag, " ", word, ": the model's labels are ", names);
 }
 
+TokenIds encode(const TextModel& model, const std::string& flag, const std::string& word) {
+  try {
+    return model.tokenizer->encode(word);
+  } catch (const Error& error) {
+    throw Error(flag, " '", word, "': ", error.what());
+  }
+}
+
+// The id of a word that is one token.
+std::optional<std::int64_t> single(const TokenIds& ids, const at::Tensor& logits) {
+  const bool one = ids.size() == 1 && static_cast<std::int64_t>(ids[0]) < logits.size(0);
+  return one ? std::optional<std::int64_t>(ids[0]) : std::nullopt;
+}
+
+std::optional<std::int64_t> single_after_space(const TextModel& model, const std::string& word,
+                                               const at::Tensor& logits) {
+  try {
+    return single(model.tokenizer->encode(" " + word), logits);
+  } catch (const Error&) {
+    return std::nullopt;  // the vocabulary has no space
+  }
+}
+
 }  // namespace
 
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
@@ -60,18 +83,14 @@ Answer answer_numbered(const TextModel& model, std::int64_t id) {
 Answer answer_named(const TextModel& model, const std::string& flag, const std::string& word,
                     const at::Tensor& logits) {
   if (gives_labels(model)) return label_named(model, flag, word, logits.size(0));
-  require_utf8(word, flag.c_str());
-  std::optional<std::int64_t> best;
-  for (const std::string& written : {word, " " + word}) {
-    const TokenIds ids = model.tokenizer->encode(written);
-    if (ids.size() != 1 || ids[0] >= logits.size(0)) continue;
-    const auto id = static_cast<std::int64_t>(ids[0]);
-    const bool better = !best || logits[id].item<float>() > logits[*best].item<float>();
-    if (better) best = id;
-  }
+  const TokenIds ids = encode(model, flag, word);
+  std::optional<std::int64_t> best = single(ids, logits);
+  const auto after_space = single_after_space(model, word, logits);
+  if (after_space && (!best || logits[*after_space].item<float>() > logits[*best].item<float>()))
+    best = after_space;
   if (best) return answer_numbered(model, *best);
   std::string tokens;
-  for (const TokenId id : model.tokenizer->encode(word))
+  for (const TokenId id : ids)
     tokens += (tokens.empty() ? "" : " ") + answer_numbered(model, static_cast<std::int64_t>(id)).name;
   throw Error(flag, " '", word, "': one token is expected, and this is ",
               tokens.empty() ? std::string("none") : tokens);

@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 #include <iostream>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include "apps/plots/attention_page.h"
 #include "apps/verbs/look/attention_weights.h"
 #include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -82,13 +82,6 @@ HeadNumber pictured(const AttentionFlags& flags) {
           static_cast<std::size_t>(flags.head.value_or(0))};
 }
 
-std::string fixed(double value) {
-  if (std::isnan(value)) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", value);
-  return text.data();
-}
-
 void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::cout << maps.name << " attention: " << maps.layers << " layers of " << maps.heads << " heads, "
             << maps.queries.size() << " tokens";
@@ -98,8 +91,8 @@ void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
                number("next"), number("first token")});
   for (const auto [layer, head] : chosen(flags, maps)) {
     const HeadPattern p = pattern_of(maps, layer, head);
-    table.row({std::to_string(layer), std::to_string(head), fixed(p.entropy), fixed(p.itself),
-               fixed(p.previous), fixed(p.next), fixed(p.first)});
+    table.row({std::to_string(layer), std::to_string(head), decimal(p.entropy, 3), decimal(p.itself, 3),
+               decimal(p.previous, 3), decimal(p.next, 3), decimal(p.first, 3)});
   }
   table.print(std::cout);
 }
@@ -111,7 +104,7 @@ void print_strongest(const AttentionMaps& maps, HeadNumber at) {
     const std::size_t key = maps.strongest_key(at.layer, at.head, query);
     table.row({std::to_string(query), token_label(maps.queries[query]), std::to_string(key),
                token_label(maps.keys[key]),
-               fixed(static_cast<double>(maps.weight(at.layer, at.head, query, key)))});
+               decimal(static_cast<double>(maps.weight(at.layer, at.head, query, key)), 3)});
   }
   table.print(std::cout, standard_output_width());
 }

@@ -1,4 +1,3 @@
-#include <array>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +5,9 @@
 #include "apps/command/output.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/verbs/look/answers.h"
+#include "apps/verbs/look/attribution_table.h"
 #include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -23,6 +24,7 @@ struct LensFlags : LookFlags {
   std::int64_t top_k = 5;
   std::optional<std::int64_t> position;
   std::optional<std::string> token;
+  bool attribution = false;
 };
 
 bool read_flags(const Arguments& arguments, LensFlags& values) {
@@ -40,6 +42,10 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
       .add("token", values.token,
            "also show the probability and rank of this token, a word that the vocabulary has")
       .placeholder("WORD");
+  flags.add(
+      "attribution", values.attribution,
+      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
+      "the position");
   values.out_dir = "runs/lens";
   values.add_output(flags, "lens.json and the pictures");
   flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
@@ -56,6 +62,7 @@ struct Lens {
   std::optional<Answer> token;
   analysis::LogitLens numbers;  // on the CPU
   at::Tensor norms;             // [L + 1, T]
+  std::optional<AttributionTable> attribution;
 
   std::int64_t rows() const { return numbers.ids.size(0); }
   std::string answer(std::int64_t row, std::int64_t at, std::int64_t k) const {
@@ -65,12 +72,6 @@ struct Lens {
 
 std::string row_name(std::int64_t row) {
   return row == 0 ? "input" : std::to_string(row - 1);
-}
-
-std::string fixed(const at::Tensor& value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", value.item<double>());
-  return text.data();
 }
 
 Lens look(const LensFlags& flags, const LookedModel& loaded) {
@@ -96,11 +97,15 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
                            &numbers.token_probabilities, &numbers.token_ranks}) {
     if (each->defined()) *each = each->cpu();
   }
+  if (flags.attribution) {
+    const auto best = lens.numbers.ids[-1][position][0].item<std::int64_t>();
+    lens.attribution = attribution_table(model, run, token ? *token : answer_numbered(model, best), position);
+  }
   return lens;
 }
 
 Figure figure_of(const Lens& lens) {
-  HeatMap map{.axes = {.title = "logit lens: the most probable answer after each layer, and its probability",
+  HeatMap map{.axes = {.title = "logit lens: the best answer after each layer",
                        .x = "token that is read",
                        .y = "layer"},
               .columns = token_labels(lens.tokens),
@@ -117,15 +122,18 @@ Figure figure_of(const Lens& lens) {
     }
   }
   Figure figure = heat_map(map);
-  figure.width = std::clamp(160 + 84 * static_cast<int>(length), 480, 8000);
+  figure.width = std::clamp(160 + 84 * static_cast<int>(length), 560, 8000);
   figure.height = std::clamp(180 + 30 * static_cast<int>(lens.rows()), 320, 6000);
   return figure;
 }
 
 void print_layers(const Lens& lens) {
   const auto at = static_cast<std::size_t>(lens.position);
-  std::cout << "\nposition " << at << ", " << token_label(lens.tokens[at])
-            << ": entropy and divergence from the last layer in bits, length of the residual stream\n";
+  std::cout << "\n"
+            << paragraph(
+                   "position " + std::to_string(at) + ", " + token_label(lens.tokens[at]) +
+                   ": entropy and divergence from the last layer in bits, length of the residual stream")
+            << "\n";
   std::vector<Table::Column> columns{number("layer"), number("entropy"), number("divergence"),
                                      number("length")};
   if (lens.token) {
@@ -137,17 +145,17 @@ void print_layers(const Lens& lens) {
   const analysis::LogitLens& numbers = lens.numbers;
   const std::int64_t position = lens.position;
   for (std::int64_t row = 0; row < lens.rows(); ++row) {
-    std::vector<std::string> cells{row_name(row), fixed(numbers.entropies[row][position]),
-                                   fixed(numbers.divergences[row][position]),
-                                   fixed(lens.norms[row][position])};
+    std::vector<std::string> cells{row_name(row), decimal(numbers.entropies[row][position], 3),
+                                   decimal(numbers.divergences[row][position], 3),
+                                   decimal(lens.norms[row][position], 3)};
     if (lens.token) {
-      cells.push_back(fixed(numbers.token_probabilities[row][position]));
+      cells.push_back(decimal(numbers.token_probabilities[row][position], 3));
       cells.push_back(std::to_string(numbers.token_ranks[row][position].item<std::int64_t>() + 1));
     }
     std::string answers;
     for (std::int64_t k = 0; k < numbers.ids.size(2); ++k) {
       answers += (k > 0 ? "  " : "") + token_label(lens.answer(row, position, k)) + " " +
-                 fixed(numbers.probabilities[row][position][k]);
+                 decimal(numbers.probabilities[row][position][k], 3);
     }
     cells.push_back(answers);
     table.row(cells);
@@ -179,6 +187,7 @@ Json json_of(const LensFlags& flags, const Lens& lens) {
             {"tokens", lens.tokens},
             {"position", lens.position}};
   if (lens.token) json["token"] = {{"token", lens.token->name}, {"id", lens.token->id}};
+  if (lens.attribution) json["attribution"] = json_of(*lens.attribution);
   json["layers"] = Json::array();
   for (std::int64_t row = 0; row < lens.rows(); ++row) {
     Json cells = Json::array();
@@ -202,8 +211,10 @@ int run_lens(const Arguments& arguments) {
   if (flags.json) {
     std::cout << json;
   } else {
+    std::cout << lens.rows() - 1 << " layers, " << lens.tokens.size() << " tokens\n";
     show_figure(figure, {}, "terminal");
     print_layers(lens);
+    if (lens.attribution) print(*lens.attribution);
   }
   std::cout.flush();
   make_directories(flags.out_dir);

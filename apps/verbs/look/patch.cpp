@@ -1,13 +1,14 @@
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
+#include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/verbs/look/answers.h"
 #include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "apps/verbs/look/sites.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
@@ -15,7 +16,6 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/patching.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -136,17 +136,17 @@ std::string measured(const Texts& texts) {
 
 // The share of the clean answer that each patch brings back: 0 as corrupted, 1 as clean.
 at::Tensor shares_of(const analysis::PatchEffects& effects) {
-  return (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted);
+  // Added to 0, a negative zero is 0.
+  return (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
 }
 
 Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
   const at::Tensor shares = shares_of(effects);
   const bool heads = texts.options.heads;
-  HeatMap map{
-      .axes = {.title = "patched " + flags.what + ": share of the " + measured(texts) + " that comes back",
-               .x = heads ? "head" : "position",
-               .y = "layer"},
-      .columns = heads ? std::vector<std::string>() : columns_of(texts)};
+  HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
+                       .x = heads ? "head" : "position",
+                       .y = "layer"},
+              .columns = heads ? std::vector<std::string>() : columns_of(texts)};
   for (std::int64_t layer = 0; layer < shares.size(0); ++layer) {
     map.rows.push_back(std::to_string(layer));
     auto& cells = map.cells.emplace_back();
@@ -165,17 +165,6 @@ Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::Pa
   return figure;
 }
 
-Json rows_of(const at::Tensor& values) {
-  Json rows = Json::array();
-  for (std::int64_t row = 0; row < values.size(0); ++row) {
-    Json cells = Json::array();
-    for (std::int64_t column = 0; column < values.size(1); ++column)
-      cells.push_back(values[row][column].item<double>());
-    rows.push_back(std::move(cells));
-  }
-  return rows;
-}
-
 Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
   Json json{{"model", flags.model.string()},
             {"text", flags.texts.text},
@@ -189,7 +178,7 @@ Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchE
   if (!texts.options.heads) json["columns"] = columns_of(texts);
   json["clean"] = effects.clean;
   json["corrupted"] = effects.corrupted;
-  json["patched"] = rows_of(effects.patched);
+  json["patched"] = json_numbers(effects.patched);
   return json;
 }
 
@@ -212,11 +201,12 @@ int run_patch(const Arguments& arguments) {
   const std::string json = json_text(json_of(flags, texts, effects)) + "\n";
   if (flags.json) std::cout << json;
   if (effects.clean == effects.corrupted)
-    throw Error("--corrupted: the ", measured(texts), " is ", effects.clean, " with both texts");
+    throw Error("--corrupted: the ", measured(texts), " is ", significant(effects.clean), " with both texts");
   const Figure figure = figure_of(flags, texts, effects);
   if (!flags.json) {
-    std::cout << measured(texts) << ": " << effects.clean << " with the clean text, " << effects.corrupted
-              << " with the corrupted one\n";
+    std::cout << paragraph(measured(texts) + ": " + significant(effects.clean) + " with the clean text, " +
+                           significant(effects.corrupted) + " with the corrupted one")
+              << "\n";
     show_figure(figure, {}, "terminal");
   }
   std::cout.flush();

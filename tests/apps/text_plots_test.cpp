@@ -60,14 +60,14 @@ TEST_CASE("a heat map with texts has blocks of columns, as many as fit") {
   // A space, ten columns of text and six of a number make a cell of 17; 4 are for the labels.
   CHECK(text_heat_map(map, {.width = 38}) == R"(T
      iron             man
-iron the          0.00 informatio  1.00
- man a            0.87 北          0.13
+iron the         0.00 informatio  1.00
+ man a           0.87 北          0.13
 rows: query, columns: key
 )");
   CHECK(text_heat_map(map, {.width = 37}) == R"(T
      iron
-iron the          0.00
- man a            0.87
+iron the         0.00
+ man a           0.87
 
      man
 iron informatio  1.00

@@ -55,7 +55,7 @@ AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const Sw
     return std::vector{ablated(model, inputs, ablation == Ablation::kMean ? &whole : nullptr, site)};
   };
   const std::int64_t columns = options.heads ? head_stack(model).config().num_heads : 1;
-  return {.whole = measure(whole.output, options.target),
+  return {.whole = measure(model, whole.output, options.target),
           .ablated = sweep(model, inputs, options, columns, cell)};
 }
 

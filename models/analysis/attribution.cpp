@@ -84,7 +84,7 @@ LogitAttribution attribute_logit(const Model& model, const Run& run, const Logit
   const TransformerConfig& config = stack.config();
   const HeadParts head = model.parts().head;
   check_linear(config, head);
-  target_logits(run.output, target);                        // checks the target
+  target_logits(model, run.output, target);                 // checks the target
   const auto at_position = [&](const at::Tensor& states) {  // [B, *, T, W] to [*, W]
     const std::int64_t length = states.size(-2);
     return wide(states[0].select(-2, target.position < 0 ? length - 1 : target.position));

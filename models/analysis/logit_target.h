@@ -13,11 +13,12 @@ struct LogitTarget {
   std::int64_t position = -1;         // in [0, T); -1: the last. A classifier of sequences has none
 };
 
-/// Logits [V] of the first row at the position, float32. Throws c10::Error for a model without logits, a
+/// Logits [V] of the model's output, first row, at the position, float32. Throws c10::Error for a model whose
+/// logits are no distribution over tokens or labels (spans, flags, regression, several labels at once), a
 /// position outside its sequence, and a token outside [0, V).
-at::Tensor target_logits(const ModelOutput& output, const LogitTarget& target);
+at::Tensor target_logits(const Model& model, const ModelOutput& output, const LogitTarget& target);
 
 /// The token's probability; with `other` logit(token) - logit(other).
-double measure(const ModelOutput& output, const LogitTarget& target);
+double measure(const Model& model, const ModelOutput& output, const LogitTarget& target);
 
 }  // namespace zoo::analysis

@@ -55,8 +55,8 @@ PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInpu
     if (options.heads) return patches(model, source, {site}, options.positions);
     return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});
   };
-  return {.clean = measure(source.output, options.target),
-          .corrupted = measure(start.output, options.target),
+  return {.clean = measure(model, source.output, options.target),
+          .corrupted = measure(model, start.output, options.target),
           .patched = sweep(model, corrupted, options, columns, cell)};
 }
 

@@ -26,7 +26,7 @@ at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& op
       const Site site{
           .stack = options.stack, .layer = layer, .part = options.part, .head = options.heads ? column : -1};
       changed.interventions = interventions(site, column);
-      values[layer][column] = measure(model.forward(changed), options.target);
+      values[layer][column] = measure(model, model.forward(changed), options.target);
       if (options.progress) options.progress(layer * columns + column + 1, layers * columns);
     }
   }

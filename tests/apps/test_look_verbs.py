@@ -76,7 +76,8 @@ class LookVerbs(CommandTest):
         self.assertEqual((swept["each"], len(swept["off"]), len(swept["off"][0])), ("head", 3, 2))
         for words, changed in ((["--heads", "2.1"], swept["off"][2][1]),
                                (["--layers", "1"], self.numbers("ablate", "--token", "b", "--each", "layer")["off"][1][0])):
-            named = self.numbers("ablate", "--top_k", 99, *words)
+            named = self.numbers("ablate", "--top_k", 1, "--token", "b", *words)
+            self.assertEqual(named["answers"][0]["token"], "b")
             off = {answer["token"]: (answer["on"], answer["off"]) for answer in named["answers"]}["b"]
             self.assertAlmostEqual(off[0], swept["on"], places=6)
             self.assertAlmostEqual(off[1], changed, places=6)
@@ -154,6 +155,7 @@ class LookVerbs(CommandTest):
             (["--each", "layer", "--with", "mean"], 2, ["--with mean"]),
             (["--each", "cross_head"], 1, ["--each cross_head"]),
             (["--each", "head", "--heads", "0.0"], 2, ["--each", "--heads"]),
+            (["--top_k", "3"], 2, ["--top_k", "--heads"]),
             (["--stack", "encoder"], 1, ["--stack encoder"]),
         ]:
             with self.subTest(words=words):

@@ -452,6 +452,7 @@ class Labels(unittest.TestCase):
         self.assertAlmostEqual(json.loads(done.stdout)["clean"], on[1].item(), delta=1e-5)
         done = self.tzoo("patch", "--text", CLEAN, "--corrupted", CORRUPTED, "--token", "fine")
         self.assertIn("--token fine: the model's labels are bad, good", done.stderr)
+        self.assertEqual(self.tzoo("ablate", "--text", CLEAN, "--position", "1").returncode, 2)
         done = self.tzoo("lens", "--text", CLEAN)
         self.assertEqual(done.returncode, 1)
         self.assertIn("logits at every position", done.stderr)

@@ -67,7 +67,7 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   flags.add("top_k", values.top_k, "number of answers").at_least(1);
   flags
       .add("token", values.token,
-           "answer whose probability --each shows, one token; default: the most probable")
+           "answer that is shown first, or that --each shows, one token; default: the most probable")
       .placeholder("WORD");
   flags
       .add("position", values.position,
@@ -82,6 +82,8 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   values.check();
   if (values.names_sites() && flags.given("each"))
     throw UsageError("--each: cannot be combined with --heads, --cross_heads, --sublayers and --layers");
+  if (!values.names_sites() && flags.given("top_k"))
+    throw UsageError("--top_k: one answer is shown where neither --heads nor another flag names what is off");
   return true;
 }
 
@@ -103,14 +105,16 @@ std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& st
 // Log-probabilities [V] of the answers with everything on, and with the sites off.
 struct Answers {
   at::Tensor on, off;
+  std::optional<std::int64_t> chosen;
 
   double probability(const at::Tensor& of, std::int64_t id) const { return of[id].exp().item<double>(); }
   double divergence() const {
     return (on.exp() * (on - off)).masked_fill(on.exp().eq(0), 0.0).sum().item<double>() / std::log(2.0);
   }
-  /// The most probable of both, each once, those with everything on first.
+  /// The most probable of both, each once, those with everything on first; after `chosen`.
   std::vector<std::int64_t> best(std::int64_t top_k) const {
     std::vector<std::int64_t> ids;
+    if (chosen) ids.push_back(*chosen);
     for (const at::Tensor& of : {on, off}) {
       const at::Tensor top = std::get<1>(of.topk(std::min(top_k, of.size(0))));
       for (std::int64_t k = 0; k < top.size(0); ++k) {
@@ -153,9 +157,10 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
   ModelInputs off = read.inputs;
   off.interventions = ablated(model, read.inputs, sites_of(flags, stack), flags.ablation());
   const auto answer = [&](const ModelInputs& inputs) {
-    return at::log_softmax(target_logits(analysis::run(model, inputs).output, target), -1).cpu();
+    return at::log_softmax(target_logits(model, analysis::run(model, inputs).output, target), -1).cpu();
   };
-  const Answers answers{.on = answer(read.inputs), .off = answer(off)};
+  Answers answers{.on = answer(read.inputs), .off = answer(off)};
+  if (flags.token) answers.chosen = answer_named(loaded.model, "--token", *flags.token, answers.on).id;
   if (!flags.json) print(loaded.model, answers, flags.top_k);
   return json_of(loaded.model, answers, flags.top_k);
 }
@@ -190,7 +195,7 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
     throw Error("--each ", flags.each, ": only an encoder-decoder's decoder has cross-attention");
   if (kind.part == LayerPart::kResidual && flags.with == "mean")
     throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
-  const at::Tensor logits = target_logits(model.forward(read.inputs), target);
+  const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);
   const Answer token = flags.token ? answer_named(loaded.model, "--token", *flags.token, logits)
                                    : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
   target.token = token.id;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "apps/command/arguments.h"
 #include "apps/verbs/text/token_entities.h"
 #include "data/base/error.h"
 #include "tokenizer/text/utf8.h"
@@ -60,6 +61,8 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask) {
   const auto& tokens = read.written.empty() ? read.source : read.written;
   const auto length = static_cast<std::int64_t>(tokens.size());
+  if (chosen && model.head != Head::kTokenClassification && gives_labels(model))
+    throw UsageError("--position: the model gives one answer for the whole text");
   if (chosen && *chosen >= length)
     throw Error("--position ", *chosen, ": there are ", length, " tokens, numbered from 0 to ", length - 1);
   if (chosen) return *chosen;

@@ -15,7 +15,8 @@ struct Answer {
 
 /// Where the answer of a model is looked at: `chosen`; else the first mask token in the text of a masked
 /// language model; else the last token. Throws Error naming --position for one outside the tokens, and --text
-/// for a masked language model's text without a mask, unless `needs_mask` is false.
+/// for a masked language model's text without a mask, unless `needs_mask` is false; UsageError for a position
+/// in a text that gets one answer as a whole.
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask = true);
 

@@ -105,7 +105,8 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   texts.options = {.stack = stack.shape, .part = kind.part, .heads = kind.heads};
   analysis::LogitTarget& target = texts.options.target;
   target.position = answer_position(model, texts.clean, flags.position);
-  const at::Tensor logits = analysis::target_logits(model.model->forward(texts.clean.inputs), target);
+  const at::Tensor logits =
+      analysis::target_logits(*model.model, model.model->forward(texts.clean.inputs), target);
   texts.token = flags.token ? answer_named(model, "--token", *flags.token, logits)
                             : answer_numbered(model, logits.argmax().item<std::int64_t>());
   target.token = texts.token.id;

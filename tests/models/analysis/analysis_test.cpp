@@ -203,11 +203,11 @@ TEST_CASE("a sweep of ablations is one ablation at a time") {
     const SweepOptions options{.part = LayerPart::kAttention, .heads = true, .target = {.token = 7}};
     const AblationEffects effects = ablation_sweep(*model, inputs, options, ablation);
     CHECK(effects.ablated.sizes() == at::IntArrayRef({3, 2}));
-    CHECK(effects.whole == measure(run(*model, inputs).output, options.target));
+    CHECK(effects.whole == measure(*model, run(*model, inputs).output, options.target));
     ModelInputs off = inputs;
     const Site site{.layer = 2, .part = LayerPart::kAttention, .head = 1};
     off.interventions = ablated(*model, inputs, {site}, ablation);
-    CHECK(effects.ablated[2][1].item<double>() == measure(model->forward(off), options.target));
+    CHECK(effects.ablated[2][1].item<double>() == measure(*model, model->forward(off), options.target));
   }
   const AblationEffects layers = ablation_sweep(*model, inputs, {.target = {.token = 7}}, Ablation::kZero);
   CHECK(layers.ablated.sizes() == at::IntArrayRef({3, 1}));
@@ -229,7 +229,19 @@ TEST_CASE("what has no layers or no logits to look into is refused by name") {
   const auto bare = test::random_model("bert", config, Head::kBase, 1);
   const Run own = run(*bare, inputs);
   CHECK_THAT(c10_error_of([&] { logit_lens(*bare, own, {}); }), Contains("logits at every position"));
-  CHECK_THAT(c10_error_of([&] { measure(own.output, {}); }), Contains("no logits"));
+  CHECK_THAT(c10_error_of([&] { measure(*bare, own.output, {}); }), Contains("no logits"));
   const auto span = test::random_model("bert", config, Head::kQuestionAnswering, 1);
+  const auto flags = test::random_model("electra", config, Head::kReplacedTokens, 1);
+  CHECK_THAT(c10_error_of([&] { measure(*flags, flags->forward(inputs), {}); }), Contains("a flag or span"));
+  TransformerConfig number = config;
+  number.num_labels = 1;
+  const auto regression = test::random_model("bert", number, Head::kSequenceClassification, 1);
+  CHECK_THAT(c10_error_of([&] { measure(*regression, regression->forward(inputs), {}); }),
+             Contains("regression"));
+  number.num_labels = 3;
+  number.problem_type = ProblemType::kMultiLabel;
+  const auto several = test::random_model("bert", number, Head::kSequenceClassification, 1);
+  CHECK_THAT(c10_error_of([&] { measure(*several, several->forward(inputs), {}); }),
+             Contains("several labels"));
   CHECK_THAT(c10_error_of([&] { logit_lens(*span, run(*span, inputs), {}); }), Contains("every position"));
 }

@@ -15,6 +15,7 @@ import transformers
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import huggingface as hf  # noqa: E402
+from text_models import byte_level  # noqa: E402
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
 CLEAN, CORRUPTED, TARGET = "the cat sat on [MASK] mat", "the dog ran on [MASK] mat", "a dog sat"
@@ -456,6 +457,21 @@ class Labels(unittest.TestCase):
         done = self.tzoo("lens", "--text", CLEAN)
         self.assertEqual(done.returncode, 1)
         self.assertIn("logits at every position", done.stderr)
+
+    def test_a_word_is_the_likelier_of_its_tokens_with_and_without_a_space(self):
+        tokens = byte_level()
+        config = transformers.GPT2Config(n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens),
+                                         bos_token_id=None, eos_token_id=None)
+        chosen = set()
+        for seed in range(6):
+            hf.random_model(transformers.GPT2LMHeadModel, config, seed).save_pretrained(self.directory)
+            tokens.save_pretrained(self.directory)
+            done = self.tzoo("lens", "--text", "in", "--top_k", str(len(tokens)), "--token", "the", "--json")
+            found = json.loads(done.stdout)
+            last = {answer["token"]: answer["probability"] for answer in found["layers"][-1]["positions"][-1]["answers"]}
+            self.assertEqual(found["token"]["token"], max(("the", "Ġthe"), key=last.get))
+            chosen.add(found["token"]["token"])
+        self.assertEqual(chosen, {"the", "Ġthe"})
 
     def test_a_masked_language_model_needs_a_mask(self):
         self.save(transformers.BertForMaskedLM)

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/verbs/look/answers.h"
@@ -112,6 +114,7 @@ Figure figure_of(const Lens& lens) {
               .low = 0,
               .high = 1};
   const auto length = static_cast<std::int64_t>(lens.tokens.size());
+  int widest = 1;  // text in a cell
   for (std::int64_t row = 0; row < lens.rows(); ++row) {
     map.rows.push_back(row_name(row));
     auto& cells = map.cells.emplace_back();
@@ -119,10 +122,11 @@ Figure figure_of(const Lens& lens) {
     for (std::int64_t at = 0; at < length; ++at) {
       cells.push_back(lens.numbers.probabilities[row][at][0].item<double>());
       texts.push_back(token_label(lens.answer(row, at, 0)));
+      widest = std::max(widest, display_width(texts.back()));
     }
   }
   Figure figure = heat_map(map);
-  figure.width = std::clamp(160 + 84 * static_cast<int>(length), 560, 8000);
+  figure.width = std::clamp(160 + (24 + 9 * widest) * static_cast<int>(length), 560, 8000);
   figure.height = std::clamp(180 + 30 * static_cast<int>(lens.rows()), 320, 6000);
   return figure;
 }

@@ -46,10 +46,12 @@ std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const
   return interventions;
 }
 
-AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
+AblationEffects ablation_sweep(Model& model, const ModelInputs& all, const SweepOptions& given,
                                Ablation ablation) {
-  TORCH_CHECK(options.positions.empty(), "ablations are at all positions");
-  check_mean({.part = options.part}, ablation);
+  TORCH_CHECK(given.positions.empty(), "ablations are at all positions");
+  check_mean({.part = given.part}, ablation);
+  SweepOptions options = given;
+  const ModelInputs inputs = answering_inputs(model, all, options.target);
   const Run whole = run(model, inputs);
   const auto cell = [&](const Site& site, std::int64_t) {
     return std::vector{ablated(model, inputs, ablation == Ablation::kMean ? &whole : nullptr, site)};

@@ -42,10 +42,12 @@ std::vector<Intervention> patches(const Model& model, const Run& clean, const st
 }
 
 PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
-                         const SweepOptions& options) {
+                         const SweepOptions& given) {
   check_same_length("input_ids", clean.input_ids, corrupted.input_ids);
   check_same_length("decoder_input_ids", clean.decoder_input_ids, corrupted.decoder_input_ids);
-  const Run source = run(model, clean), start = run(model, corrupted);
+  SweepOptions options = given;
+  const ModelInputs start = answering_inputs(model, corrupted, options.target);
+  const Run source = run(model, answering_inputs(model, clean, options.target));
   const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
   const std::int64_t length = activation_at(model, source, first).size(1);
   const auto places = options.positions.empty() ? numbers_to(length) : options.positions;
@@ -56,8 +58,8 @@ PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInpu
     return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});
   };
   return {.clean = measure(model, source.output, options.target),
-          .corrupted = measure(model, start.output, options.target),
-          .patched = sweep(model, corrupted, options, columns, cell)};
+          .corrupted = measure(model, run(model, start).output, options.target),
+          .patched = sweep(model, start, options, columns, cell)};
 }
 
 }  // namespace zoo::analysis

@@ -16,6 +16,17 @@ std::int64_t layers_of(const Model& model, Shape stack) {
 
 }  // namespace
 
+ModelInputs answering_inputs(const Model& model, const ModelInputs& inputs, LogitTarget& target) {
+  ModelInputs answering = inputs;
+  const at::Tensor& ids =
+      model.config().shape == Shape::kEncoderDecoder ? inputs.decoder_input_ids : inputs.input_ids;
+  const bool at_end = target.position < 0 || (ids.defined() && target.position == ids.size(1) - 1);
+  if (!at_end || !model.parts().generates()) return answering;
+  answering.last_logits_only = true;
+  target.position = -1;
+  return answering;
+}
+
 at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options, std::int64_t columns,
                  const CellInterventions& interventions) {
   const std::int64_t layers = layers_of(model, options.stack);

@@ -20,6 +20,10 @@ struct SweepOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress;
 };
 
+/// The inputs with logits of the last position alone, if the target is there and the model can; the target's
+/// position is then -1. Most of a small model's time goes into logits.
+ModelInputs answering_inputs(const Model& model, const ModelInputs& inputs, LogitTarget& target);
+
 /// Makes the interventions of one cell.
 using CellInterventions = std::function<std::vector<Intervention>(const Site& site, std::int64_t column)>;
 

@@ -161,7 +161,7 @@ TEST_CASE("a sweep finds the position where the inputs differ, and the last laye
   const auto model = test::random_gpt(config, 3);
   ModelInputs clean{.input_ids = at::tensor({1, 2, 3, 4, 5}, at::kLong).view({1, 5})}, corrupted = clean;
   corrupted.input_ids = at::tensor({1, 2, 9, 4, 5}, at::kLong).view({1, 5});
-  SweepOptions options{.target = {.token = 7, .other = 8}};
+  SweepOptions options{.target = {.token = 7, .other = 8, .position = 4}};
   std::vector<std::int64_t> steps;
   options.progress = [&](std::int64_t done, std::int64_t total) {
     CHECK(total == 15);
@@ -203,11 +203,14 @@ TEST_CASE("a sweep of ablations is one ablation at a time") {
     const SweepOptions options{.part = LayerPart::kAttention, .heads = true, .target = {.token = 7}};
     const AblationEffects effects = ablation_sweep(*model, inputs, options, ablation);
     CHECK(effects.ablated.sizes() == at::IntArrayRef({3, 2}));
-    CHECK(effects.whole == measure(*model, run(*model, inputs).output, options.target));
+    const double whole = measure(*model, run(*model, inputs).output, options.target);
+    CHECK(effects.whole == Approx(whole).epsilon(1e-6));
     ModelInputs off = inputs;
     const Site site{.layer = 2, .part = LayerPart::kAttention, .head = 1};
     off.interventions = ablated(*model, inputs, {site}, ablation);
-    CHECK(effects.ablated[2][1].item<double>() == measure(*model, model->forward(off), options.target));
+    const double one = measure(*model, model->forward(off), options.target);
+    CHECK(effects.ablated[2][1].item<double>() == Approx(one).epsilon(1e-6));
+    CHECK(std::abs(one - whole) > 1e-5);
   }
   const AblationEffects layers = ablation_sweep(*model, inputs, {.target = {.token = 7}}, Ablation::kZero);
   CHECK(layers.ablated.sizes() == at::IntArrayRef({3, 1}));
@@ -225,7 +228,11 @@ TEST_CASE("what has no layers or no logits to look into is refused by name") {
   CHECK_THAT(c10_error_of([&] { run(*packed, inputs); }), Contains("packed"));
   ModelInputs recorded = inputs;
   recorded.output_activations = true;
-  CHECK_THAT(c10_error_of([&] { packed->forward(recorded); }), Contains("activations are unknown"));
+  CHECK_THAT(c10_error_of([&] { packed->forward(recorded); }),
+             Contains("packed weights record no activations"));
+  recorded.output_activations = false;
+  recorded.interventions = {{.site = {.stack = Shape::kEncoder}}};
+  CHECK_THAT(c10_error_of([&] { packed->forward(recorded); }), Contains("take no interventions"));
   const auto bare = test::random_model("bert", config, Head::kBase, 1);
   const Run own = run(*bare, inputs);
   CHECK_THAT(c10_error_of([&] { logit_lens(*bare, own, {}); }), Contains("logits at every position"));

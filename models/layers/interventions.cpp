@@ -1,5 +1,8 @@
 #include "models/layers/interventions.h"
 
+#include <algorithm>
+#include <functional>
+
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -90,6 +93,10 @@ void check_interventions(const std::vector<Intervention>& interventions, const T
       TORCH_CHECK(position >= 0 && position < embeddings[1], "an intervention is at position ", position,
                   " of a sequence of ", embeddings[1]);
     }
+    const auto unordered = std::adjacent_find(change.positions.begin(), change.positions.end(),
+                                              std::greater_equal<std::int64_t>());
+    TORCH_CHECK(unordered == change.positions.end(), "an intervention's positions must be ascending, got ",
+                at::IntArrayRef(change.positions));
     const auto positions = static_cast<std::int64_t>(change.positions.size());
     check_value(change, {embeddings[0], positions > 0 ? positions : embeddings[1],
                          site.head < 0 ? config.hidden_size : config.head_size()});

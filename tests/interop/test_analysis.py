@@ -1,5 +1,6 @@
 """tzoo lens, patch, ablate and attention --rollout beside transformers with PyTorch's hooks, computing in float64."""
 
+import itertools
 import json
 import math
 import os
@@ -80,7 +81,12 @@ class Reference:
         seen, handles = {}, []
         for part, modules in self.parts.items():
             for layer, module in enumerate(modules):
-                def change(value, site=(part, layer)):
+                # A module that all layers share is called once for each.
+                turn = itertools.count() if modules[0] is modules[-1] else itertools.repeat(layer)
+
+                def change(value, site=(part, layer), turn=turn):
+                    if next(turn) != site[1]:
+                        return None
                     value = value.clone()
                     for at, replace in changes:
                         if at[:2] != site:
@@ -369,6 +375,17 @@ def bert(seed):
                              "head": [b.attention.output.dense for b in blocks]}, model.cls, 2)
 
 
+def albert(seed):
+    config = transformers.AlbertConfig(vocab_size=len(WORDS), embedding_size=8, hidden_size=12, num_hidden_layers=3,
+                                       num_attention_heads=2, intermediate_size=16, max_position_embeddings=20,
+                                       bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    model = hf.random_model(transformers.AlbertForMaskedLM, config, seed)
+    blocks = 3 * [model.albert.encoder.albert_layer_groups[0].albert_layers[0]]
+    return Reference(model, {"residual": blocks, "attention": [b.attention.dense for b in blocks],
+                             "feed_forward": [b.ffn_output for b in blocks],
+                             "head": [b.attention.dense for b in blocks]}, model.predictions, 2)
+
+
 def of_two_stacks(names, encoder, decoder):
     """The parts of the decoder, and of the encoder with a prefix; names(block) gives a stack's."""
     parts = {}
@@ -507,6 +524,10 @@ class Gemma2(parity(gemma2)):
 
 
 class Bert(parity(bert)):
+    pass
+
+
+class Albert(parity(albert)):
     pass
 
 

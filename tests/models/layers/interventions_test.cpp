@@ -157,6 +157,7 @@ TEST_CASE("interventions that the model cannot do are refused by name") {
   CHECK_THAT(error({.site = {.part = LayerPart::kCrossAttention}}), Contains("cross-attention"));
   CHECK_THAT(error({.site = {.part = LayerPart::kFeedForward, .head = 0}}), Contains("a part that has none"));
   CHECK_THAT(error({.site = {.part = LayerPart::kAttention, .head = 2}}), Contains("head 2"));
+  CHECK_THAT(error({.site = {}, .positions = {1, 1}}), Contains("ascending, got [1, 1]"));
   CHECK_THAT(error({.site = {}, .positions = {5}}), Contains("position 5 of a sequence of 5"));
   CHECK_THAT(error({.site = {}, .value = at::zeros({1, 4, 12})}), Contains("[1, 5, 12], got [1, 4, 12]"));
   CHECK_THAT(error({.site = {}, .value = at::zeros({1, 2, 12}), .positions = {1}}), Contains("[1, 1, 12]"));

@@ -1,6 +1,9 @@
 #include "models/analysis/attribution.h"
 
-#include <ATen/ops/empty.h>
+#include <cmath>
+
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "models/layers/linear.h"

@@ -1,5 +1,7 @@
 #include "models/analysis/logit_lens.h"
 
+#include <algorithm>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/stack.h>

@@ -1,5 +1,7 @@
 #include "models/analysis/residual_stream.h"
 
+#include <string>
+
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 

@@ -58,6 +58,14 @@ def on_input(module, change):
     return module.register_forward_pre_hook(hook)
 
 
+def eps_of(norm):
+    return norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
+
+
+def weight_of(norm):
+    return norm.weight + 1 if "Gemma" in type(norm).__name__ else norm.weight
+
+
 class Reference:
     """A model of transformers with its parts: the modules that give the residual stream and what is added to it, and those
     that read the heads. A site is (part, layer) or (part, layer, head)."""
@@ -119,7 +127,7 @@ class Reference:
         if self.end_norm is None:
             return own
         whole, norm = module(z), self.end_norm(layer)
-        return own * (whole.pow(2).mean(-1, keepdim=True) + norm.eps).rsqrt() * (1 + norm.weight)
+        return own * (whole.pow(2).mean(-1, keepdim=True) + eps_of(norm)).rsqrt() * weight_of(norm)
 
     def value(self, seen, site):
         return self.head(seen[site[:2]], site[2]) if len(site) > 2 else seen[site]
@@ -275,9 +283,8 @@ def parity(make):
             # With mean and scale of the last state the norm is linear.
             norm = reference.final_norm
             centred = last - last.mean(-1, keepdim=True) if hasattr(norm, "normalized_shape") else last
-            eps = getattr(norm, "eps", None) or getattr(norm, "variance_epsilon", 0.0)
-            scale = 1 / (centred.pow(2).mean(-1, keepdim=True) + eps).sqrt()
-            weight = norm.weight + 1 if "Gemma" in type(norm).__name__ else norm.weight
+            scale = 1 / (centred.pow(2).mean(-1, keepdim=True) + eps_of(norm)).sqrt()
+            weight = weight_of(norm)
             direction = reference.linear(torch.eye(last.shape[-1], dtype=torch.float64))[:, token]
 
             def share(part):
@@ -363,6 +370,28 @@ def gemma2(seed):
                              "feed_forward": [b.post_feedforward_layernorm for b in blocks],
                              "head": [b.self_attn.o_proj for b in blocks]}, readout, 4, final_norm=model.model.norm,
                      end_norm=lambda layer: blocks[layer].post_attention_layernorm)
+
+
+def olmo2(seed):
+    config = transformers.Olmo2Config(hidden_size=16, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+                                      num_key_value_heads=2, max_position_embeddings=16, **IDS)
+    model = hf.random_model(transformers.Olmo2ForCausalLM, config, seed)
+    blocks = model.model.layers
+    return Reference(model, {"residual": blocks, "attention": [b.post_attention_layernorm for b in blocks],
+                             "feed_forward": [b.post_feedforward_layernorm for b in blocks],
+                             "head": [b.self_attn.o_proj for b in blocks]},
+                     lambda x: model.lm_head(model.model.norm(x)), 4, final_norm=model.model.norm,
+                     end_norm=lambda layer: blocks[layer].post_attention_layernorm)
+
+
+def gptj(seed):
+    config = transformers.GPTJConfig(n_positions=16, n_embd=16, n_layer=3, n_head=2, rotary_dim=4, **IDS)
+    model = hf.random_model(transformers.GPTJForCausalLM, config, seed)
+    blocks = model.transformer.h
+    return Reference(model, {"residual": blocks, "attention": [b.attn for b in blocks],
+                             "feed_forward": [b.mlp for b in blocks], "head": [b.attn.out_proj for b in blocks]},
+                     lambda x: model.lm_head(model.transformer.ln_f(x)), 2, final_norm=model.transformer.ln_f,
+                     linear=lambda x: x @ model.lm_head.weight.T)
 
 
 def bert(seed):
@@ -520,6 +549,14 @@ class GptNeoX(parity(gpt_neox)):
 
 
 class Gemma2(parity(gemma2)):
+    pass
+
+
+class Olmo2(parity(olmo2)):
+    pass
+
+
+class GptJ(parity(gptj)):
     pass
 
 

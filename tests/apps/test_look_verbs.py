@@ -71,6 +71,17 @@ class LookVerbs(CommandTest):
         share = [[(p - found["corrupted"]) / (found["clean"] - found["corrupted"]) for p in row] for row in found["patched"]]
         self.assertEqual([[float(cell) for cell in row] for row in rows], [[round(s, 2) + 0.0 for s in row] for row in share])
 
+    def test_positions_choose_what_is_patched(self):
+        whole = self.numbers("patch", "--token", "c")
+        some = self.numbers("patch", "--token", "c", "--positions", "4,3", "--positions", "3")
+        self.assertEqual((some["positions"], some["columns"]), ([3, 4], ["o→a", "b"]))
+        self.assertEqual(some["patched"], [row[3:] for row in whole["patched"]])
+        early = self.numbers("patch", "--token", "c", "--what", "head", "--positions", "0,1,2")
+        self.assertEqual(early["patched"], [[early["corrupted"]] * 2] * 3)
+        late = self.numbers("patch", "--token", "c", "--what", "head", "--positions", "3,4")
+        self.assertEqual(late["patched"], self.numbers("patch", "--token", "c", "--what", "head")["patched"])
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--positions", "5"), 1, "--positions 5", "from 0 to 4")
+
     def test_ablations_of_each_are_those_by_name(self):
         swept = self.numbers("ablate", "--token", "b")
         self.assertEqual((swept["each"], len(swept["off"]), len(swept["off"][0])), ("head", 3, 2))

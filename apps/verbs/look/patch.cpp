@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 struct PatchFlags : LookFlags {
   std::string corrupted, what = "residual";
   std::optional<std::string> token, other, stack;
+  std::vector<std::string> positions;
   std::optional<std::int64_t> position;
 };
 
@@ -59,6 +60,10 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
       "sublayer adds to it; head, cross_head: each head, at all positions");
   flags.choice("stack", values.stack, {"encoder", "decoder"},
                "stack of an encoder-decoder; default: the encoder, which reads the texts");
+  flags
+      .add("positions", values.positions,
+           "positions that are patched, such as 2,5: each by itself, of heads together; default: all")
+      .placeholder("N,…");
   values.out_dir = "runs/patch";
   values.add_output(flags, "patch.json and the pictures");
   flags.example(
@@ -84,6 +89,11 @@ void check_same_length(const TextInputs& clean, const TextInputs& corrupted) {
               "; a state is patched at its own position, so both need the same number");
 }
 
+// True if the patched stack reads the clean and the corrupted text, false if it is the decoder after them.
+bool reads_texts(const Texts& texts) {
+  return texts.options.stack == Shape::kEncoder || texts.clean.written.empty();
+}
+
 Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   const TextModel& model = loaded.model;
   Texts texts{.clean = read_texts(model, flags.texts, loaded.defaults)};
@@ -103,6 +113,8 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   if (cross && !stack.cross_attention)
     throw Error("--what ", flags.what, ": only an encoder-decoder's decoder has cross-attention");
   texts.options = {.stack = stack.shape, .part = kind.part, .heads = kind.heads};
+  const auto& tokens = reads_texts(texts) ? texts.clean.source : texts.clean.written;
+  texts.options.positions = position_list(flags.positions, static_cast<std::int64_t>(tokens.size()));
   analysis::LogitTarget& target = texts.options.target;
   target.position = answer_position(model, texts.clean, flags.position);
   const at::Tensor logits =
@@ -117,9 +129,8 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
 }
 
 // Tokens of the stack's positions, "wrong→right" where the texts differ.
-std::vector<std::string> columns_of(const Texts& texts) {
-  const bool encoder_of_two = texts.options.stack == Shape::kEncoder || texts.clean.written.empty();
-  if (!encoder_of_two) return token_labels(texts.clean.written);
+std::vector<std::string> tokens_of(const Texts& texts) {
+  if (!reads_texts(texts)) return token_labels(texts.clean.written);
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < texts.clean.source.size(); ++i) {
     const std::string clean = token_label(texts.clean.source[i]);
@@ -127,6 +138,15 @@ std::vector<std::string> columns_of(const Texts& texts) {
     labels.push_back(clean == corrupted ? clean : corrupted + "→" + clean);
   }
   return labels;
+}
+
+std::vector<std::string> columns_of(const Texts& texts) {
+  const std::vector<std::string> tokens = tokens_of(texts);
+  if (texts.options.positions.empty()) return tokens;
+  std::vector<std::string> chosen;
+  for (const std::int64_t position : texts.options.positions)
+    chosen.push_back(tokens[static_cast<std::size_t>(position)]);
+  return chosen;
 }
 
 std::string measured(const Texts& texts) {
@@ -176,6 +196,7 @@ Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchE
   if (texts.other) json["other"] = {{"token", texts.other->name}, {"id", texts.other->id}};
   json["measured"] = texts.other ? "logit difference" : "probability";
   json["position"] = texts.options.target.position;
+  if (!texts.options.positions.empty()) json["positions"] = texts.options.positions;
   if (!texts.options.heads) json["columns"] = columns_of(texts);
   json["clean"] = effects.clean;
   json["corrupted"] = effects.corrupted;

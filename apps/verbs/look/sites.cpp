@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include "data/base/error.h"
@@ -88,6 +89,13 @@ std::vector<Site> head_sites(const std::string& flag, const std::vector<std::str
                      .head = number_below(flag, item, head, stack.num_heads, "head")});
   }
   return sites;
+}
+
+std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length) {
+  std::set<std::int64_t> positions;
+  for (const std::string& item : items_of("--positions", texts))
+    positions.insert(number_below("--positions", item, item, length, "position"));
+  return {positions.begin(), positions.end()};
 }
 
 std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack) {

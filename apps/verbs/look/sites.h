@@ -29,4 +29,7 @@ std::vector<Site> head_sites(const std::string& flag, const std::vector<std::str
                              const TransformerConfig& stack);
 std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack);
 
+/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order.
+std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
+
 }  // namespace zoo

@@ -11,6 +11,7 @@
 
 #include "models/heads/losses.h"
 #include "models/layers/attention/attention.h"
+#include "models/layers/interventions.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
@@ -39,6 +40,8 @@ struct ModelInputs {
   bool output_hidden_states = false;
   bool output_attentions = false;
   bool output_heads = false;
+  bool output_activations = false;
+  std::vector<Intervention> interventions;  // in evaluation mode alone
 };
 
 /// Outputs of a model; fields that do not apply are undefined or empty.
@@ -56,8 +59,10 @@ struct ModelOutput {
   at::Tensor encoder_last_hidden_state;  // [B, S, C]
   std::vector<at::Tensor> encoder_hidden_states;
   std::vector<at::Tensor> encoder_attentions;
-  std::vector<at::Tensor> cross_attentions;  // num_decoder_layers of [B, H, T, S]
-  std::vector<HeadRecord> heads;             // of each self-attention, an encoder's before its decoder's
+  std::vector<LayerActivations> encoder_activations;
+  std::vector<at::Tensor> cross_attentions;   // num_decoder_layers of [B, H, T, S]
+  std::vector<HeadRecord> heads;              // of each self-attention, an encoder's before its decoder's
+  std::vector<LayerActivations> activations;  // num_layers
 };
 
 class EmbeddingsImpl;

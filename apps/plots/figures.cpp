@@ -103,10 +103,12 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
       const double value = map.cells[row][column];
-      // White text on dark cells.
-      const bool dark = (value - extent.low) / (extent.high - extent.low) > 0.6;
+      // White text on dark cells: both ends of a palette around 0 are dark.
+      const double part = (value - extent.low) / (extent.high - extent.low);
+      const bool dark = extent.low < 0 ? std::abs(part - 0.5) > 0.35 : part > 0.6;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
-               (dark ? " 0xffffff\n" : " 0x202020\n");
+               (dark ? " 0xffffff" : " 0x202020") +
+               (map.texts.empty() ? "" : " " + data_text(map.texts[row][column])) + "\n";
     }
     lines += "\n";
   }
@@ -180,10 +182,11 @@ Figure heat_map(const HeatMap& map) {
   script += "set cbrange [" + number_text(extent.low) + ":" + number_text(extent.high) + "]\n";
   script += extent.low < 0 ? "set palette defined (0 '#2166ac', 0.5 '#f7f7f7', 1 '#b2182b')\n"
                            : "set palette defined (0 '#fff5f0', 0.5 '#fb6a4a', 1 '#67000d')\n";
-  if (map.values) {
+  if (map.values || !map.texts.empty()) {
     script +=
         "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
-        "$cells using 1:2:(sprintf('%.2f', $3)):4 with labels tc rgb variable\n";
+        "$cells using 1:2:" +
+        std::string(map.texts.empty() ? "(sprintf('%.2f', $3))" : "5") + ":4 with labels tc rgb variable\n";
   } else {
     script += "plot $cells using 1:2:3 with image\n";
   }

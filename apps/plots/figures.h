@@ -39,7 +39,8 @@ struct HeatMap {
   Axes axes;
   std::vector<std::string> rows, columns;
   std::vector<std::vector<double>> cells;
-  bool values = true;  // print them in the cells
+  std::vector<std::vector<std::string>> texts;  // printed in the cells, as text beside the values; or empty
+  bool values = true;                           // print them in the cells
   double low = 0, high = 0;
 };
 Figure heat_map(const HeatMap& map);

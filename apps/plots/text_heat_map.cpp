@@ -13,7 +13,7 @@ constexpr std::array<const char*, 5> kShades{" ", "░", "▒", "▓", "█"};
 // Of a terminal's 256 colours: pale to dark red, and blue over white to red for values around 0.
 constexpr std::array kOneSided{231, 224, 217, 210, 203, 196, 160, 124, 88, 52};
 constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
-constexpr int kValueWidth = 6, kMostLabel = 14;
+constexpr int kValueWidth = 6, kMostLabel = 14, kMostCellText = 10;
 constexpr std::size_t kMostRows = 48;
 
 struct ColourScale {
@@ -96,6 +96,45 @@ std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
   return text;
 }
 
+// Columns of the longest text of the cells or label of the columns, within bounds.
+int text_width(const HeatMap& map) {
+  int widest = 1;
+  for (std::size_t column = 0; column < map.cells.front().size(); ++column) {
+    for (const auto& row : map.texts) widest = std::max(widest, display_width(row[column]));
+    widest = std::max(widest, display_width(label(map.columns, column)) - kValueWidth);
+  }
+  return std::min(widest, kMostCellText);
+}
+
+std::string with_texts(const HeatMap& map, const TextStyle& style, int left) {
+  const ColourScale scale(map);
+  const int width = text_width(map), cell = width + kValueWidth;
+  const std::size_t columns = map.cells.front().size();
+  // A space parts a cell from the one before it.
+  const auto room = static_cast<std::size_t>(std::max(1, (style.width - left) / (cell + 1)));
+  std::string text;
+  for (std::size_t begin = 0; begin < columns; begin += room) {
+    const std::size_t end = std::min(columns, begin + room);
+    text += std::string(begin > 0 ? "\n" : "") + std::string(static_cast<std::size_t>(left), ' ');
+    for (std::size_t column = begin; column < end; ++column)
+      text += " " + padded(label(map.columns, column), cell, /*right=*/false);
+    while (text.back() == ' ') text.pop_back();
+    text += "\n";
+    for (std::size_t row = 0; row < map.cells.size(); ++row) {
+      text += padded(label(map.rows, row), left, /*right=*/true);
+      for (std::size_t column = begin; column < end; ++column) {
+        const double value = map.cells[row][column];
+        std::array<char, 32> number{};
+        std::snprintf(number.data(), number.size(), "%*.2f", kValueWidth, value);
+        const std::string shown = padded(map.texts[row][column], width, /*right=*/false) + number.data();
+        text += " " + (style.colour ? scale.coloured(value, shown) : shown);
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 std::string with_shades(const HeatMap& map, const TextStyle& style, int left) {
   const ColourScale scale(map);
   const std::size_t rows = map.cells.size(), columns = map.cells.front().size();
@@ -132,8 +171,10 @@ std::string text_heat_map(const HeatMap& map, const TextStyle& style) {
   const int left = label_width(map);
   const auto columns = static_cast<int>(map.cells.front().size());
   const bool values = map.values && left + kValueWidth * columns <= style.width;
-  return map.axes.title + "\n" + (values ? with_values(map, style, left) : with_shades(map, style, left)) +
-         "rows: " + map.axes.y + ", columns: " + map.axes.x + "\n";
+  const std::string cells = !map.texts.empty() ? with_texts(map, style, left)
+                            : values           ? with_values(map, style, left)
+                                               : with_shades(map, style, left);
+  return map.axes.title + "\n" + cells + "rows: " + map.axes.y + ", columns: " + map.axes.x + "\n";
 }
 
 }  // namespace zoo

@@ -16,6 +16,7 @@ DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
 }
 
 ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
+  check_stacks(inputs.interventions, /*has_encoder=*/false, /*has_decoder=*/true);
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   at::Tensor positions = inputs.position_ids;
   if (!positions.defined() && inputs.attention_mask.defined() &&
@@ -31,11 +32,14 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
                                          .cache = inputs.cache,
                                          .output_hidden_states = inputs.output_hidden_states,
                                          .output_attentions = inputs.output_attentions,
-                                         .output_heads = inputs.output_heads});
+                                         .output_heads = inputs.output_heads,
+                                         .output_activations = inputs.output_activations,
+                                         .interventions = inputs.interventions});
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
   output.heads = std::move(result.heads);
+  output.activations = std::move(result.activations);
   output.last_hidden_state = std::move(result.hidden);
   apply_head(inputs, output);
   return output;

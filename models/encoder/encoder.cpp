@@ -25,9 +25,10 @@ EncoderModel::EncoderModel(const TransformerConfig& config, bool with_pooler) : 
 
 StackOutput EncoderModel::encode(const ModelInputs& inputs) {
   if (inputs.memory.defined()) {
-    TORCH_CHECK(!inputs.output_hidden_states && !inputs.output_attentions && !inputs.output_heads,
-                "an encoder's output without its layers was given: hidden states, attentions and heads are "
-                "unknown");
+    TORCH_CHECK(!inputs.output_hidden_states && !inputs.output_attentions && !inputs.output_heads &&
+                    !inputs.output_activations && inputs.interventions.empty(),
+                "an encoder's output without its layers was given: hidden states, attentions, heads and "
+                "activations are unknown, and interventions would change nothing");
     return {.hidden = inputs.memory};
   }
   const at::Tensor embedded = embeddings(EmbeddingInputs{
@@ -36,16 +37,20 @@ StackOutput EncoderModel::encode(const ModelInputs& inputs) {
                            .attention_mask = inputs.attention_mask,
                            .output_hidden_states = inputs.output_hidden_states,
                            .output_attentions = inputs.output_attentions,
-                           .output_heads = inputs.output_heads});
+                           .output_heads = inputs.output_heads,
+                           .output_activations = inputs.output_activations,
+                           .interventions = inputs.interventions});
 }
 
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
+  check_stacks(inputs.interventions, /*has_encoder=*/true, /*has_decoder=*/false);
   StackOutput result = encode(inputs);
   ModelOutput output;
   output.last_hidden_state = std::move(result.hidden);
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
   output.heads = std::move(result.heads);
+  output.activations = std::move(result.activations);
   if (pooler) output.pooler_output = pooler(output.last_hidden_state);
   apply_head(inputs, output);
   return output;

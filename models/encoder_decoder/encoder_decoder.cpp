@@ -48,7 +48,9 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
                                     .cache = inputs.cache,
                                     .output_hidden_states = inputs.output_hidden_states,
                                     .output_attentions = inputs.output_attentions,
-                                    .output_heads = inputs.output_heads};
+                                    .output_heads = inputs.output_heads,
+                                    .output_activations = inputs.output_activations,
+                                    .interventions = inputs.interventions};
   if (!inputs.memory.defined())
     stack_inputs.encoder_embeddings = embeddings(EmbeddingInputs{.ids = inputs.input_ids});
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
@@ -65,6 +67,8 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   output.hidden_states = std::move(result.decoder.hidden_states);
   output.attentions = std::move(result.decoder.attentions);
   output.cross_attentions = std::move(result.decoder.cross_attentions);
+  output.activations = std::move(result.decoder.activations);
+  output.encoder_activations = std::move(result.encoder.activations);
   output.heads = std::move(result.encoder.heads);
   output.heads.insert(output.heads.end(), result.decoder.heads.begin(), result.decoder.heads.end());
   if (head_ == Head::kSeq2SeqLm) apply_head(inputs, output);

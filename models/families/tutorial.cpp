@@ -74,6 +74,8 @@ void check_ids(const ModelInputs& inputs) {
   const at::Tensor& ids = inputs.input_ids;
   TORCH_CHECK(ids.defined() && ids.dim() == 2 && ids.size(1) > 0, "input_ids must be [batch, length], got ",
               ids.defined() ? ids.sizes() : at::IntArrayRef());
+  TORCH_CHECK(inputs.interventions.empty() && !inputs.output_activations,
+              "this tutorial's model has no layers whose activations can be recorded or replaced");
 }
 
 // Every position sees every other, except padding.

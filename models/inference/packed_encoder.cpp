@@ -77,6 +77,8 @@ class PackedEncoderModel : public Model {
 
   ModelOutput forward(const ModelInputs& given) override {
     TORCH_CHECK(!is_training() && !at::GradMode::is_enabled(), "packed weights have no gradients");
+    TORCH_CHECK(given.interventions.empty() && !given.output_activations,
+                "packed weights record no activations and take no interventions");
     ModelInputs inputs = given;
     inputs.memory = encoder_.run(embeddings_->forward({.ids = inputs.input_ids,
                                                        .position_ids = inputs.position_ids,

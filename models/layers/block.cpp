@@ -1,5 +1,7 @@
 #include "models/layers/block.h"
 
+#include "models/layers/interventions.h"
+
 namespace zoo {
 
 BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
@@ -24,6 +26,7 @@ BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
 
 at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
                               const CrossAttentionContext& cross) {
+  if (context.hook != nullptr) return hooked(x, context, cross);
   if (order_ != SublayerOrder::kSequential) return parallel(x, context);
   switch (placement_) {
     case NormPlacement::kPost:
@@ -56,6 +59,37 @@ at::Tensor BlockImpl::parallel(const at::Tensor& x, const SelfAttentionContext& 
   const at::Tensor normed = attention_norm(x);
   const at::Tensor attended = attention(normed, context, /*add_to=*/x);
   return feed_forward(feed_forward_norm ? feed_forward_norm(x) : normed, /*add_to=*/attended);
+}
+
+// The same block with each sublayer's output by itself, which the hook records and replaces.
+at::Tensor BlockImpl::hooked(const at::Tensor& input, const SelfAttentionContext& context,
+                             const CrossAttentionContext& cross) {
+  const bool post = placement_ == NormPlacement::kPost, end = placement_ == NormPlacement::kBranchEnd;
+  const auto normed = [](const Norm& norm, const at::Tensor& x) { return norm ? norm->forward(x) : x; };
+  const auto branch_input = [&](const Norm& norm, const at::Tensor& x) {
+    return post || end ? x : normed(norm, x);
+  };
+  const auto branch_output = [&](LayerPart part, const Norm& norm, const at::Tensor& y) {
+    const at::Tensor output = normed(norm, y);
+    return context.hook->sublayer(part, residual_scale_ == 1.0 ? output : residual_scale_ * output);
+  };
+  const auto sum = [&](const Norm& norm, const at::Tensor& x, const at::Tensor& output) {
+    return post ? norm->forward(x + output) : x + output;
+  };
+  const at::Tensor read = branch_input(attention_norm, input);
+  const at::Tensor attended = branch_output(LayerPart::kAttention, end ? attention_norm : attention_end_norm,
+                                            attention(read, context));
+  at::Tensor x = sum(attention_norm, input, attended);
+  if (cross_attention) {
+    const at::Tensor seen = cross_attention(branch_input(cross_attention_norm, x), cross);
+    x = sum(cross_attention_norm, x, branch_output(LayerPart::kCrossAttention, Norm(nullptr), seen));
+  }
+  const at::Tensor& source = order_ == SublayerOrder::kSequential ? x : input;
+  const bool one_norm = order_ == SublayerOrder::kParallelOneNorm;
+  const at::Tensor computed = feed_forward(one_norm ? read : branch_input(feed_forward_norm, source));
+  x = sum(feed_forward_norm, x,
+          branch_output(LayerPart::kFeedForward, end ? feed_forward_norm : feed_forward_end_norm, computed));
+  return context.hook->residual(input, x);
 }
 
 }  // namespace zoo

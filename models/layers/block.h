@@ -27,6 +27,8 @@ class BlockImpl : public torch::nn::Module {
  private:
   at::Tensor pre_norm(at::Tensor x, const SelfAttentionContext& context, const CrossAttentionContext& cross);
   at::Tensor parallel(const at::Tensor& x, const SelfAttentionContext& context);
+  at::Tensor hooked(const at::Tensor& input, const SelfAttentionContext& context,
+                    const CrossAttentionContext& cross);
 
   NormPlacement placement_;
   SublayerOrder order_;

@@ -11,6 +11,7 @@ EncoderDecoderStackImpl::EncoderDecoderStackImpl(const TransformerConfig& config
 
 EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs& inputs) {
   EncoderDecoderOutput output;
+  check_stacks(inputs.interventions, /*has_encoder=*/!inputs.memory.defined(), /*has_decoder=*/true);
   if (inputs.memory.defined()) {
     output.encoder.hidden = inputs.memory;
   } else {
@@ -18,7 +19,9 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
                                          .attention_mask = inputs.attention_mask,
                                          .output_hidden_states = inputs.output_hidden_states,
                                          .output_attentions = inputs.output_attentions,
-                                         .output_heads = inputs.output_heads});
+                                         .output_heads = inputs.output_heads,
+                                         .output_activations = inputs.output_activations,
+                                         .interventions = inputs.interventions});
   }
   output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
                                        .attention_mask = inputs.decoder_attention_mask,
@@ -27,7 +30,9 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
                                        .cache = inputs.cache,
                                        .output_hidden_states = inputs.output_hidden_states,
                                        .output_attentions = inputs.output_attentions,
-                                       .output_heads = inputs.output_heads});
+                                       .output_heads = inputs.output_heads,
+                                       .output_activations = inputs.output_activations,
+                                       .interventions = inputs.interventions});
   return output;
 }
 

@@ -15,6 +15,8 @@ struct EncoderDecoderInputs {
   bool output_hidden_states = false;
   bool output_attentions = false;
   bool output_heads = false;
+  bool output_activations = false;
+  std::vector<Intervention> interventions;
 };
 
 struct EncoderDecoderOutput {

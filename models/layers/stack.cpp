@@ -104,6 +104,17 @@ void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
               memory.sizes());
 }
 
+bool TransformerStackImpl::is_hooked(const StackInputs& inputs) const {
+  if (inputs.interventions.empty() && !inputs.output_activations) return false;
+  TORCH_CHECK(!is_training(), "activations are recorded and replaced in evaluation mode alone");
+  check_interventions(inputs.interventions, config_, inputs.embeddings.sizes());
+  for (const Intervention& change : inputs.interventions) {
+    TORCH_CHECK(inputs.cache == nullptr || change.positions.empty(),
+                "with a cache, interventions are at all positions");
+  }
+  return true;
+}
+
 BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   const auto own = static_cast<std::size_t>(layer) % blocks->size();  // always 0 if all layers share one
   return *blocks->ptr(own)->as<BlockImpl>();
@@ -145,6 +156,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
 
   const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
                           inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads;
+  const bool hooked = is_hooked(inputs);
+  std::optional<LayerHook> hook;
   StackOutput output;
   for (; context.layer < config_.num_layers; ++context.layer) {
     if (inputs.output_hidden_states) output.hidden_states.push_back(x);
@@ -165,6 +178,10 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     if (inputs.output_attentions && config_.cross_attention)
       cross.weights = &output.cross_attentions.emplace_back();
     if (inputs.output_heads) context.heads = &output.heads.emplace_back();
+    if (hooked) {
+      auto* record = inputs.output_activations ? &output.activations.emplace_back() : nullptr;
+      context.hook = cross.hook = &hook.emplace(inputs.interventions, config_.shape, context.layer, record);
+    }
     x = block(context.layer).forward(std::move(x), context, cross);
   }
   if (final_norm) x = final_norm(x);

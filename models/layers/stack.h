@@ -6,6 +6,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "models/layers/block.h"
+#include "models/layers/interventions.h"
 
 namespace zoo {
 
@@ -20,6 +21,8 @@ struct StackInputs {
   bool output_hidden_states = false;
   bool output_attentions = false;
   bool output_heads = false;
+  bool output_activations = false;
+  std::vector<Intervention> interventions;  // those on another stack have no effect
 };
 
 struct StackOutput {
@@ -27,8 +30,9 @@ struct StackOutput {
   std::vector<at::Tensor>
       hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
   std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
-  std::vector<at::Tensor> cross_attentions;  // num_layers of [B, H, T, M]; decoders with a memory only
-  std::vector<HeadRecord> heads;             // num_layers, of self-attention
+  std::vector<at::Tensor> cross_attentions;   // num_layers of [B, H, T, M]; decoders with a memory only
+  std::vector<HeadRecord> heads;              // num_layers, of self-attention
+  std::vector<LayerActivations> activations;  // num_layers
 };
 
 /// num_layers blocks, each left out of a training step with the probability layer_dropout, and a final norm
@@ -67,6 +71,7 @@ class TransformerStackImpl : public torch::nn::Module {
   bool drops_layer() const;
   RotaryTable rotary_table(const StackInputs& inputs, std::int64_t past, bool window) const;
   void check_memory(const StackInputs& inputs) const;
+  bool is_hooked(const StackInputs& inputs) const;
   at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                             const CrossAttentionContext& cross) const;
 

@@ -54,6 +54,30 @@ TEST_CASE("a heat map wider than the terminal shows the largest of the cells tha
   CHECK(text == "T\n0 " + std::string(8, ' ') + "█" + std::string(7, ' ') + "\nrows: y, columns: x\n");
 }
 
+TEST_CASE("a heat map with texts has blocks of columns, as many as fit") {
+  HeatMap map = two_by_two();
+  map.texts = {{"the", "information"}, {"a", "北"}};
+  // A space, ten columns of text and six of a number make a cell of 17; 4 are for the labels.
+  CHECK(text_heat_map(map, {.width = 38}) == R"(T
+     iron             man
+iron the         0.00 informatio  1.00
+ man a           0.87 北          0.13
+rows: query, columns: key
+)");
+  CHECK(text_heat_map(map, {.width = 37}) == R"(T
+     iron
+iron the         0.00
+ man a           0.87
+
+     man
+iron informatio  1.00
+ man 北          0.13
+rows: query, columns: key
+)");
+  const std::string colours = text_heat_map(map, {.width = 38, .colour = true});
+  CHECK(count(colours, "\x1b[48;5;52;38;5;231minformatio  1.00\x1b[0m") == 1);
+}
+
 TEST_CASE("a gap in a heat map is empty") {
   HeatMap map{.axes = {.title = "T", .x = "x", .y = "y"}, .cells = {{1, std::nan(""), 1}}};
   map.high = 1;

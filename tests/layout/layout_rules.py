@@ -46,7 +46,7 @@ MODEL_FLOORS = [
     ["models/registry."],
     ["models/checkpoint/"],
     ["models/generation/"],
-    ["models/inference/", "models/script/", "models/embedding/"],
+    ["models/analysis/", "models/inference/", "models/script/", "models/embedding/"],
 ]
 
 # The parts of models/ that call kernels.

@@ -1,17 +1,16 @@
-#include <array>
 #include <cmath>
 #include <iostream>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
-#include "apps/hub/find_model.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
 #include "apps/verbs/look/attention_weights.h"
+#include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -24,33 +23,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct AttentionFlags {
-  fs::path model, out_dir = "runs/attention";
-  AttentionTexts texts;
+struct AttentionFlags : LookFlags {
   std::optional<std::int64_t> layer, head;
-  std::string format = "both";
-  bool json = false;
-  ComputeOptions compute{.device = "cpu"};
+  bool rollout = false;
 };
 
 bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   Flags flags(arguments.command,
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
-  flags.group("Input");
-  add_model_flag(flags, values.model);
-  flags.add("text", values.texts.text, "text that the model reads; for an encoder-decoder, its encoder")
-      .placeholder("TEXT")
-      .required();
-  flags.add("text_pair", values.texts.text_pair, "second text, for an encoder").placeholder("TEXT");
-  flags
-      .add("target", values.texts.target,
-           "text that the decoder of an encoder-decoder has written; default: what the model generates")
-      .placeholder("TEXT");
-  flags
-      .add("max_new_tokens", values.texts.max_new_tokens,
-           "most tokens to generate where --target is not given")
-      .at_least(1);
+  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
   flags.group("What is shown");
   flags
       .add("layer", values.layer,
@@ -58,17 +40,14 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
       .at_least(0);
   flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0")
       .at_least(0);
-  flags.group("Output");
-  flags.add("out_dir", values.out_dir, "directory for attention.html, attention.json and the pictures")
-      .placeholder("DIR");
-  add_format_flag(flags, values.format);
-  flags.add("json", values.json, "print the numbers as JSON");
-  flags.add_compute(values.compute);
+  flags.add("rollout", values.rollout,
+            "show attention rollout in place of the heads: how much of each token reaches a position through "
+            "layers 0 to N, if each is half the mean of its heads and half the residual connection");
+  values.out_dir = "runs/attention";
+  values.add_output(flags, "attention.html, attention.json and the pictures");
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
   if (!flags.parse(arguments)) return false;
-  if (values.json && values.format == "terminal") {
-    throw UsageError("--format terminal: cannot be combined with --json");
-  }
+  values.check();
   return true;
 }
 
@@ -103,13 +82,6 @@ HeadNumber pictured(const AttentionFlags& flags) {
           static_cast<std::size_t>(flags.head.value_or(0))};
 }
 
-std::string fixed(double value) {
-  if (std::isnan(value)) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", value);
-  return text.data();
-}
-
 void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::cout << maps.name << " attention: " << maps.layers << " layers of " << maps.heads << " heads, "
             << maps.queries.size() << " tokens";
@@ -119,8 +91,8 @@ void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
                number("next"), number("first token")});
   for (const auto [layer, head] : chosen(flags, maps)) {
     const HeadPattern p = pattern_of(maps, layer, head);
-    table.row({std::to_string(layer), std::to_string(head), fixed(p.entropy), fixed(p.itself),
-               fixed(p.previous), fixed(p.next), fixed(p.first)});
+    table.row({std::to_string(layer), std::to_string(head), decimal(p.entropy, 3), decimal(p.itself, 3),
+               decimal(p.previous, 3), decimal(p.next, 3), decimal(p.first, 3)});
   }
   table.print(std::cout);
 }
@@ -132,7 +104,7 @@ void print_strongest(const AttentionMaps& maps, HeadNumber at) {
     const std::size_t key = maps.strongest_key(at.layer, at.head, query);
     table.row({std::to_string(query), token_label(maps.queries[query]), std::to_string(key),
                token_label(maps.keys[key]),
-               fixed(static_cast<double>(maps.weight(at.layer, at.head, query, key)))});
+               decimal(static_cast<double>(maps.weight(at.layer, at.head, query, key)), 3)});
   }
   table.print(std::cout);
 }
@@ -247,9 +219,9 @@ int run_attention(const Arguments& arguments) {
   AttentionFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
-  const auto all = attention_of(model, flags.texts,
-                                defaults_of(read_generation_config(flags.model, model.checkpoint.json)));
+  const LookedModel loaded = load_looked_model(flags);
+  const auto all =
+      attention_of(loaded.model, read_texts(loaded.model, flags.texts, loaded.defaults), flags.rollout);
   for (const AttentionMaps& maps : all) {
     check_choice("--layer", flags.layer, maps.layers);
     check_choice("--head", flags.head, maps.heads);

@@ -2,6 +2,7 @@
 
 #include "models/layers/attention/efficient_attention.h"
 #include "models/layers/attention/relative_positions.h"
+#include "models/layers/interventions.h"
 
 namespace zoo {
 namespace {
@@ -102,6 +103,8 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
     v = std::move(seen.values);
   }
   AttentionOutput attended = attend(q, k, v, context);
+  if (context.hook != nullptr)
+    attended.output = context.hook->heads(LayerPart::kAttention, std::move(attended.output));
   if (context.weights != nullptr) *context.weights = std::move(attended.weights);
   if (context.heads != nullptr) *context.heads = {v, attended.output};
   return out(merge_heads(attended.output),
@@ -159,6 +162,8 @@ at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const CrossAttention
       .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.weights != nullptr};
   AttentionOutput attended = ops::scaled_dot_product_attention(split_heads(q(x), head_dim_), seen.keys,
                                                                seen.values, context.mask, options);
+  if (context.hook != nullptr)
+    attended.output = context.hook->heads(LayerPart::kCrossAttention, std::move(attended.output));
   if (context.weights != nullptr) *context.weights = std::move(attended.weights);
   return out(merge_heads(attended.output),
              ops::Residual{.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0});

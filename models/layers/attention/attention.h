@@ -14,14 +14,17 @@ struct HeadRecord {
   at::Tensor values, outputs;
 };
 
+class LayerHook;
+
 /// Inputs of one self-attention call besides x, and what it gives besides its result.
 struct SelfAttentionContext {
   AttentionMask mask;
   const RotaryTable* rotary = nullptr;
   KeyValueCache* cache = nullptr;
-  std::int64_t layer = 0;         // index in the cache
-  at::Tensor* weights = nullptr;  // receives the attention weights [B, H, T, S]; null: not computed
-  HeadRecord* heads = nullptr;    // receives the heads; null: not wanted
+  std::int64_t layer = 0;           // index in the cache
+  at::Tensor* weights = nullptr;    // receives the attention weights [B, H, T, S]; null: not computed
+  HeadRecord* heads = nullptr;      // receives the heads; null: not wanted
+  const LayerHook* hook = nullptr;  // records and replaces the layer's outputs; null: neither
 };
 
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
@@ -65,8 +68,9 @@ struct CrossAttentionContext {
   at::Tensor memory;  // [B, S, C]; not read when the cache holds its keys and values
   AttentionMask mask;
   KeyValueCache* cache = nullptr;
-  std::int64_t layer = 0;         // index in the cache
-  at::Tensor* weights = nullptr;  // receives the attention weights [B, H, T, S]; null: not computed
+  std::int64_t layer = 0;           // index in the cache
+  at::Tensor* weights = nullptr;    // receives the attention weights [B, H, T, S]; null: not computed
+  const LayerHook* hook = nullptr;  // see SelfAttentionContext
 };
 
 /// Multi-head attention from x [B, T, C] to another sequence, memory [B, S, C]: queries from x, keys and

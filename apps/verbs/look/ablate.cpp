@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include <ATen/ops/log_softmax.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command/output.h"
+#include "apps/command/progress.h"
+#include "apps/plots/attention_maps.h"
+#include "apps/verbs/look/answers.h"
+#include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
+#include "apps/verbs/look/sites.h"
+#include "apps/verbs/pictures.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "models/analysis/ablation.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct AblateFlags : LookFlags {
+  std::vector<std::string> layers, sublayers, heads, cross_heads;
+  std::string each = "head", with = "zero";
+  std::optional<std::string> token, stack;
+  std::optional<std::int64_t> position;
+  std::int64_t top_k = 10;
+
+  bool names_sites() const {
+    return !layers.empty() || !sublayers.empty() || !heads.empty() || !cross_heads.empty();
+  }
+  analysis::Ablation ablation() const {
+    return with == "mean" ? analysis::Ablation::kMean : analysis::Ablation::kZero;
+  }
+};
+
+void add_site_flags(Flags& flags, AblateFlags& values) {
+  flags.group("What is switched off");
+  flags.add("heads", values.heads, "heads of self-attention, such as 3.5,4.0: layer and head")
+      .placeholder("LAYER.HEAD,…");
+  flags.add("cross_heads", values.cross_heads, "the same of cross-attention").placeholder("LAYER.HEAD,…");
+  flags.add("sublayers", values.sublayers, "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
+      .placeholder("LAYER.NAME,…");
+  flags.add("layers", values.layers, "whole layers, such as 4,5").placeholder("LAYER,…");
+  flags.choice(
+      "each", values.each, {"head", "cross_head", "attention", "cross_attention", "feed_forward", "layer"},
+      "where none of these is given: switch each of these off by itself, and show what it does to one "
+      "answer");
+  flags.choice("with", values.with, {"zero", "mean"},
+               "what stands for an output that is off: zeros, or its mean over the text's positions");
+  flags.choice("stack", values.stack, {"encoder", "decoder"},
+               "stack of an encoder-decoder; default: the decoder");
+}
+
+bool read_flags(const Arguments& arguments, AblateFlags& values) {
+  Flags flags(arguments.command,
+              "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
+              "without them. Layers, heads and positions count from 0.");
+  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
+  add_site_flags(flags, values);
+  flags.group("What is shown");
+  flags.add("top_k", values.top_k, "number of answers").at_least(1);
+  flags
+      .add("token", values.token,
+           "answer that is shown first, or that --each shows, one token; default: the most probable")
+      .placeholder("WORD");
+  flags
+      .add("position", values.position,
+           "position of the answer; default: the first mask token, or the last token")
+      .at_least(0);
+  values.out_dir = "runs/ablate";
+  values.add_output(flags, "ablate.json and the pictures of --each");
+  flags.example(
+      "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "
+      "drink to\" --heads 9.9,10.0");
+  if (!flags.parse(arguments)) return false;
+  values.check();
+  if (values.names_sites() && flags.given("each"))
+    throw UsageError("--each: cannot be combined with --heads, --cross_heads, --sublayers and --layers");
+  if (!values.names_sites() && flags.given("top_k"))
+    throw UsageError("--top_k: one answer is shown where neither --heads nor another flag names what is off");
+  return true;
+}
+
+std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& stack) {
+  std::vector<Site> sites = layer_sites(flags.layers, stack);
+  for (const auto& more : {sublayer_sites(flags.sublayers, stack),
+                           head_sites("--heads", flags.heads, LayerPart::kAttention, stack),
+                           head_sites("--cross_heads", flags.cross_heads, LayerPart::kCrossAttention, stack)})
+    sites.insert(sites.end(), more.begin(), more.end());
+  for (const Site& site : sites) {
+    if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
+      throw Error("--cross_heads, --sublayers: only an encoder-decoder's decoder has cross-attention");
+    if (site.part == LayerPart::kResidual && flags.with == "mean")
+      throw UsageError("--with mean: a layer that is off passes its input on, so --layers has no mean");
+  }
+  return sites;
+}
+
+// Log-probabilities [V] of the answers with everything on, and with the sites off.
+struct Answers {
+  at::Tensor on, off;
+  std::optional<std::int64_t> chosen;
+
+  double probability(const at::Tensor& of, std::int64_t id) const { return of[id].exp().item<double>(); }
+  double divergence() const {
+    return (on.exp() * (on - off)).masked_fill(on.exp().eq(0), 0.0).sum().item<double>() / std::log(2.0);
+  }
+  /// The most probable of both, each once, those with everything on first; after `chosen`.
+  std::vector<std::int64_t> best(std::int64_t top_k) const {
+    std::vector<std::int64_t> ids;
+    if (chosen) ids.push_back(*chosen);
+    for (const at::Tensor& of : {on, off}) {
+      const at::Tensor top = std::get<1>(of.topk(std::min(top_k, of.size(0))));
+      for (std::int64_t k = 0; k < top.size(0); ++k) {
+        const auto id = top[k].item<std::int64_t>();
+        if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+      }
+    }
+    return ids;
+  }
+};
+
+Json json_of(const TextModel& model, const Answers& answers, std::int64_t top_k) {
+  Json json{{"divergence", answers.divergence()}, {"answers", Json::array()}};
+  for (const std::int64_t id : answers.best(top_k)) {
+    json["answers"].push_back({{"token", answer_numbered(model, id).name},
+                               {"id", id},
+                               {"on", answers.probability(answers.on, id)},
+                               {"off", answers.probability(answers.off, id)}});
+  }
+  return json;
+}
+
+void print(const TextModel& model, const Answers& answers, std::int64_t top_k) {
+  std::cout << paragraph("probabilities with everything on and with the ablations; divergence " +
+                         decimal(answers.divergence(), 4) + " bits")
+            << "\n";
+  Table table({{"answer"}, number("on"), number("off"), number("change")});
+  for (const std::int64_t id : answers.best(top_k)) {
+    const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);
+    table.row({token_label(answer_numbered(model, id).name), decimal(on, 4), decimal(off, 4),
+               decimal(off - on, 4)});
+  }
+  table.print(std::cout);
+}
+
+// The flags' sites all off together.
+Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInputs& read,
+             const analysis::LogitTarget& target, const TransformerConfig& stack) {
+  Model& model = *loaded.model.model;
+  ModelInputs off = read.inputs;
+  off.interventions = ablated(model, read.inputs, sites_of(flags, stack), flags.ablation());
+  const auto answer = [&](const ModelInputs& inputs) {
+    return at::log_softmax(target_logits(model, analysis::run(model, inputs).output, target), -1).cpu();
+  };
+  Answers answers{.on = answer(read.inputs), .off = answer(off)};
+  if (flags.token) answers.chosen = answer_named(loaded.model, "--token", *flags.token, answers.on).id;
+  if (!flags.json) print(loaded.model, answers, flags.top_k);
+  return json_of(loaded.model, answers, flags.top_k);
+}
+
+Figure figure_of(const AblateFlags& flags, const Answer& token, const analysis::AblationEffects& effects) {
+  const at::Tensor changes = effects.ablated - effects.whole;
+  HeatMap map{.axes = {.title = "change of P(" + token_label(token.name) + ") without a " + flags.each,
+                       .x = changes.size(1) > 1 ? "head" : flags.each,
+                       .y = "layer"}};
+  for (std::int64_t layer = 0; layer < changes.size(0); ++layer) {
+    auto& cells = map.cells.emplace_back();
+    map.rows.push_back(std::to_string(layer));
+    for (std::int64_t head = 0; head < changes.size(1); ++head)
+      cells.push_back(changes[layer][head].item<double>());
+  }
+  for (std::int64_t head = 0; head < changes.size(1); ++head) map.columns.push_back(std::to_string(head));
+  map.high = std::max(1e-6, changes.abs().max().item<double>());
+  map.low = -map.high;
+  map.values = changes.size(1) <= 24;
+  Figure figure = heat_map(map);
+  figure.width = std::clamp(220 + 56 * static_cast<int>(changes.size(1)), 560, 8000);
+  figure.height = std::clamp(220 + 30 * static_cast<int>(changes.size(0)), 320, 6000);
+  return figure;
+}
+
+// Each site off by itself.
+Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextInputs& read,
+                analysis::LogitTarget target, const TransformerConfig& stack, std::optional<Figure>& figure) {
+  Model& model = *loaded.model.model;
+  const SiteKind kind = site_kind(flags.each);
+  if (kind.part == LayerPart::kCrossAttention && !stack.cross_attention)
+    throw Error("--each ", flags.each, ": only an encoder-decoder's decoder has cross-attention");
+  if (kind.part == LayerPart::kResidual && flags.with == "mean")
+    throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
+  const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);
+  const Answer token = flags.token ? answer_named(loaded.model, "--token", *flags.token, logits)
+                                   : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
+  target.token = token.id;
+  std::optional<Progress> progress;
+  const auto show = [&](std::int64_t done, std::int64_t total) {
+    if (!progress) progress.emplace(total, "ablations");
+    progress->update(done);
+  };
+  const analysis::AblationEffects effects = ablation_sweep(
+      model, read.inputs,
+      {.stack = stack.shape, .part = kind.part, .heads = kind.heads, .target = target, .progress = show},
+      flags.ablation());
+  progress.reset();
+  figure = figure_of(flags, token, effects);
+  if (!flags.json) {
+    std::cout << "probability of " << token_label(token.name) << ": " << decimal(effects.whole, 4)
+              << " with everything on\n";
+    show_figure(*figure, {}, "terminal");
+  }
+  Json json{
+      {"each", flags.each}, {"token", {{"token", token.name}, {"id", token.id}}}, {"on", effects.whole}};
+  json["off"] = json_numbers(effects.ablated);
+  return json;
+}
+
+}  // namespace
+
+int run_ablate(const Arguments& arguments) {
+  AblateFlags flags;
+  if (!read_flags(arguments, flags)) return 0;
+  const at::NoGradGuard no_grad;
+  const LookedModel loaded = load_looked_model(flags);
+  const TextInputs read = read_texts(loaded.model, flags.texts, loaded.defaults);
+  const TransformerConfig stack = stack_of(*loaded.model.model, flags.stack);
+  const analysis::LogitTarget target{.position = answer_position(loaded.model, read, flags.position)};
+  Json json{{"model", flags.model.string()},
+            {"text", flags.texts.text},
+            {"position", target.position},
+            {"with", flags.with}};
+  std::optional<Figure> figure;
+  json.update(flags.names_sites() ? compare(flags, loaded, read, target, stack)
+                                  : sweep_each(flags, loaded, read, target, stack, figure));
+  if (flags.json) std::cout << json_text(json) << "\n";
+  std::cout.flush();
+  make_directories(flags.out_dir);
+  write_file(flags.out_dir / "ablate.json", json_text(json) + "\n");
+  std::cerr << "numbers: " << (flags.out_dir / "ablate.json").string() << "\n";
+  if (figure && flags.format != "terminal") show_figure(*figure, flags.out_dir / "ablate", flags.format);
+  return 0;
+}
+
+}  // namespace zoo

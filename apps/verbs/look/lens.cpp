@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/display_width.h"
+#include "apps/command/output.h"
+#include "apps/plots/attention_maps.h"
+#include "apps/verbs/look/answers.h"
+#include "apps/verbs/look/attribution_table.h"
+#include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
+#include "apps/verbs/pictures.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "models/analysis/logit_lens.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LensFlags : LookFlags {
+  std::int64_t top_k = 5;
+  std::optional<std::int64_t> position;
+  std::optional<std::string> token;
+  bool attribution = false;
+};
+
+bool read_flags(const Arguments& arguments, LensFlags& values) {
+  Flags flags(arguments.command,
+              "Logit lens: shows what a language model would answer after each layer, by its own head on the "
+              "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
+  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
+  flags.group("What is shown");
+  flags.add("top_k", values.top_k, "number of answers of each layer").at_least(1);
+  flags
+      .add("position", values.position,
+           "position whose layers are listed; default: the first mask token, or the last token")
+      .at_least(0);
+  flags
+      .add("token", values.token,
+           "also show the probability and rank of this token, a word that the vocabulary has")
+      .placeholder("WORD");
+  flags.add(
+      "attribution", values.attribution,
+      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
+      "the position");
+  values.out_dir = "runs/lens";
+  values.add_output(flags, "lens.json and the pictures");
+  flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
+  if (!flags.parse(arguments)) return false;
+  values.check();
+  return true;
+}
+
+// What the verb shows.
+struct Lens {
+  const TextModel& model;
+  std::vector<std::string> tokens;
+  std::int64_t position;
+  std::optional<Answer> token;
+  analysis::LogitLens numbers;  // on the CPU
+  at::Tensor norms;             // [L + 1, T]
+  std::optional<AttributionTable> attribution;
+
+  std::int64_t rows() const { return numbers.ids.size(0); }
+  std::string answer(std::int64_t row, std::int64_t at, std::int64_t k) const {
+    return answer_numbered(model, numbers.ids[row][at][k].item<std::int64_t>()).name;
+  }
+};
+
+std::string row_name(std::int64_t row) {
+  return row == 0 ? "input" : std::to_string(row - 1);
+}
+
+Lens look(const LensFlags& flags, const LookedModel& loaded) {
+  const TextModel& model = loaded.model;
+  const TextInputs read = read_texts(model, flags.texts, loaded.defaults);
+  const analysis::Run run = analysis::run(*model.model, read.inputs);
+  const std::int64_t position = answer_position(model, read, flags.position, /*needs_mask=*/false);
+  analysis::LensOptions options{.top_k = flags.top_k};
+  std::optional<Answer> token;
+  if (flags.token) {
+    const at::Tensor logits = analysis::lens_logits(*model.model, run.stream.back());
+    token = answer_named(model, "--token", *flags.token, logits[0][position].to(at::kFloat));
+    options.token = token->id;
+  }
+  Lens lens{.model = model,
+            .tokens = read.written.empty() ? read.source : read.written,
+            .position = position,
+            .token = token,
+            .numbers = logit_lens(*model.model, run, options),
+            .norms = stream_norms(run).select(1, 0).cpu()};
+  analysis::LogitLens& numbers = lens.numbers;
+  for (at::Tensor* each : {&numbers.ids, &numbers.probabilities, &numbers.entropies, &numbers.divergences,
+                           &numbers.token_probabilities, &numbers.token_ranks}) {
+    if (each->defined()) *each = each->cpu();
+  }
+  if (flags.attribution) {
+    const auto best = lens.numbers.ids[-1][position][0].item<std::int64_t>();
+    lens.attribution = attribution_table(model, run, token ? *token : answer_numbered(model, best), position);
+  }
+  return lens;
+}
+
+Figure figure_of(const Lens& lens) {
+  HeatMap map{.axes = {.title = "logit lens: the best answer after each layer",
+                       .x = "token that is read",
+                       .y = "layer"},
+              .columns = token_labels(lens.tokens),
+              .low = 0,
+              .high = 1};
+  const auto length = static_cast<std::int64_t>(lens.tokens.size());
+  int widest = 1;  // text in a cell
+  for (std::int64_t row = 0; row < lens.rows(); ++row) {
+    map.rows.push_back(row_name(row));
+    auto& cells = map.cells.emplace_back();
+    auto& texts = map.texts.emplace_back();
+    for (std::int64_t at = 0; at < length; ++at) {
+      cells.push_back(lens.numbers.probabilities[row][at][0].item<double>());
+      texts.push_back(token_label(lens.answer(row, at, 0)));
+      widest = std::max(widest, display_width(texts.back()));
+    }
+  }
+  Figure figure = heat_map(map);
+  figure.width = std::clamp(160 + (24 + 9 * widest) * static_cast<int>(length), 560, 8000);
+  figure.height = std::clamp(180 + 30 * static_cast<int>(lens.rows()), 320, 6000);
+  return figure;
+}
+
+void print_layers(const Lens& lens) {
+  const auto at = static_cast<std::size_t>(lens.position);
+  std::cout << "\n"
+            << paragraph(
+                   "position " + std::to_string(at) + ", " + token_label(lens.tokens[at]) +
+                   ": entropy and divergence from the last layer in bits, length of the residual stream")
+            << "\n";
+  std::vector<Table::Column> columns{number("layer"), number("entropy"), number("divergence"),
+                                     number("length")};
+  if (lens.token) {
+    columns.push_back(number(token_label(lens.token->name)));
+    columns.push_back(number("rank"));
+  }
+  columns.push_back({"answers"});
+  Table table(columns);
+  const analysis::LogitLens& numbers = lens.numbers;
+  const std::int64_t position = lens.position;
+  for (std::int64_t row = 0; row < lens.rows(); ++row) {
+    std::vector<std::string> cells{row_name(row), decimal(numbers.entropies[row][position], 3),
+                                   decimal(numbers.divergences[row][position], 3),
+                                   decimal(lens.norms[row][position], 3)};
+    if (lens.token) {
+      cells.push_back(decimal(numbers.token_probabilities[row][position], 3));
+      cells.push_back(std::to_string(numbers.token_ranks[row][position].item<std::int64_t>() + 1));
+    }
+    std::string answers;
+    for (std::int64_t k = 0; k < numbers.ids.size(2); ++k) {
+      answers += (k > 0 ? "  " : "") + token_label(lens.answer(row, position, k)) + " " +
+                 decimal(numbers.probabilities[row][position][k], 3);
+    }
+    cells.push_back(answers);
+    table.row(cells);
+  }
+  table.print(std::cout);
+}
+
+Json cell_of(const Lens& lens, std::int64_t row, std::int64_t at) {
+  const analysis::LogitLens& numbers = lens.numbers;
+  Json cell{{"entropy", numbers.entropies[row][at].item<double>()},
+            {"divergence", numbers.divergences[row][at].item<double>()},
+            {"length", lens.norms[row][at].item<double>()}};
+  if (lens.token) {
+    cell["token"] = {{"probability", numbers.token_probabilities[row][at].item<double>()},
+                     {"rank", numbers.token_ranks[row][at].item<std::int64_t>() + 1}};
+  }
+  cell["answers"] = Json::array();
+  for (std::int64_t k = 0; k < numbers.ids.size(2); ++k) {
+    cell["answers"].push_back({{"token", lens.answer(row, at, k)},
+                               {"id", numbers.ids[row][at][k].item<std::int64_t>()},
+                               {"probability", numbers.probabilities[row][at][k].item<double>()}});
+  }
+  return cell;
+}
+
+Json json_of(const LensFlags& flags, const Lens& lens) {
+  Json json{{"model", flags.model.string()},
+            {"text", flags.texts.text},
+            {"tokens", lens.tokens},
+            {"position", lens.position}};
+  if (lens.token) json["token"] = {{"token", lens.token->name}, {"id", lens.token->id}};
+  if (lens.attribution) json["attribution"] = json_of(*lens.attribution);
+  json["layers"] = Json::array();
+  for (std::int64_t row = 0; row < lens.rows(); ++row) {
+    Json cells = Json::array();
+    for (std::size_t at = 0; at < lens.tokens.size(); ++at)
+      cells.push_back(cell_of(lens, row, static_cast<std::int64_t>(at)));
+    json["layers"].push_back({{"layer", row_name(row)}, {"positions", std::move(cells)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+int run_lens(const Arguments& arguments) {
+  LensFlags flags;
+  if (!read_flags(arguments, flags)) return 0;
+  const at::NoGradGuard no_grad;
+  const LookedModel loaded = load_looked_model(flags);
+  const Lens lens = look(flags, loaded);
+  const std::string json = json_text(json_of(flags, lens)) + "\n";
+  const Figure figure = figure_of(lens);
+  if (flags.json) {
+    std::cout << json;
+  } else {
+    std::cout << lens.rows() - 1 << " layers, " << lens.tokens.size() << " tokens\n";
+    show_figure(figure, {}, "terminal");
+    print_layers(lens);
+    if (lens.attribution) print(*lens.attribution);
+  }
+  std::cout.flush();
+  make_directories(flags.out_dir);
+  write_file(flags.out_dir / "lens.json", json);
+  std::cerr << "numbers: " << (flags.out_dir / "lens.json").string() << "\n";
+  if (flags.format != "terminal") show_figure(figure, flags.out_dir / "lens", flags.format);
+  return 0;
+}
+
+}  // namespace zoo

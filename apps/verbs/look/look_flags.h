@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "apps/command/flags.h"
+#include "apps/verbs/look/model_texts.h"
+
+namespace zoo {
+
+/// Flags that the verbs share which look inside a model while it reads a text.
+struct LookFlags {
+  std::filesystem::path model, out_dir;
+  ModelTexts texts;
+  std::string format = "both";
+  bool json = false;
+  ComputeOptions compute{.device = "cpu"};
+
+  /// The groups "Input" and "Output". `files`: what --out_dir receives.
+  void add_input(Flags& flags, const std::string& text_help);
+  void add_output(Flags& flags, const std::string& files);
+  /// Throws UsageError for --json with --format terminal.
+  void check() const;
+};
+
+/// The checkpoint's model as modules, with its tokenizer, and what it reads.
+struct LookedModel {
+  TextModel model;
+  GenerationDefaults defaults;
+};
+LookedModel load_looked_model(const LookFlags& flags);
+
+}  // namespace zoo

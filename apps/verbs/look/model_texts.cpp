@@ -1,0 +1,102 @@
+#include "apps/verbs/look/model_texts.h"
+
+#include <ATen/ops/tensor.h>
+
+#include "apps/command/arguments.h"
+#include "data/base/error.h"
+#include "models/generation/generate.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& flag) {
+  require_utf8(texts.text, flag.c_str());
+  const EncodeOptions options{.with_offsets = false};
+  Encoding encoding;
+  if (texts.text_pair) {
+    require_utf8(*texts.text_pair, "--text_pair");
+    encoding = model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
+  } else {
+    encoding = model.tokenizer->encode(texts.text, options);
+  }
+  if (encoding.ids.empty()) throw Error(flag, ": the text is empty");
+  return encoding;
+}
+
+void check_length(const std::string& flag, std::size_t tokens, const TransformerConfig& config) {
+  if (config.has_position_table() && static_cast<std::int64_t>(tokens) > config.max_length())
+    throw Error(flag, ": ", tokens, " tokens, but the model reads at most ", config.max_length());
+}
+
+std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
+  std::vector<std::string> tokens;
+  for (const TokenId id : ids) {
+    // A model may have more rows of embeddings than its tokenizer has tokens.
+    const bool known = id < model.tokenizer->vocab_size();
+    tokens.push_back(known ? model.tokenizer->token_text(id) : "#" + std::to_string(id));
+    tokens.back() = replace_invalid_utf8(tokens.back());
+  }
+  return tokens;
+}
+
+TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) {
+  if (defaults.decoder_start_token_id) return *defaults.decoder_start_token_id;
+  const TransformerConfig& config = model.model->config();
+  if (config.decoder_start_token_id >= 0 && config.decoder_start_token_id < config.vocab_size)
+    return static_cast<TokenId>(config.decoder_start_token_id);
+  throw Error("--model: its config.json has no decoder_start_token_id");
+}
+
+// Decoder inputs: the start token, then the target or the generated tokens.
+TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const ModelTexts& texts,
+                     const GenerationDefaults& defaults) {
+  TokenIds ids{start_token(model, defaults)};
+  if (texts.target) {
+    require_utf8(*texts.target, "--target");
+    const auto target = model.tokenizer->encode(*texts.target);
+    ids.insert(ids.end(), target.begin(), target.end());
+    return ids;
+  }
+  if (model.head != Head::kSeq2SeqLm) {
+    throw UsageError("missing flag '--target': without a language model head the decoder cannot generate it");
+  }
+  const GenerationOptions options{.max_new_tokens = texts.max_new_tokens,
+                                  .sampling = {.temperature = 0},
+                                  .eos_token_ids = defaults.eos_token_ids,
+                                  .decoder_start_token_id = ids.front()};
+  const GenerationResult written = generate(*model.model, {source}, options);
+  ids.insert(ids.end(), written.ids[0].begin(), written.ids[0].end());
+  if (ids.size() > 1) ids.pop_back();  // the last generated token is never an input
+  return ids;
+}
+
+void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
+  if (texts.text_pair && config.shape != Shape::kEncoder) {
+    throw UsageError("--text_pair: only an encoder reads two texts, and this model is not one",
+                     config.shape == Shape::kEncoderDecoder ? "; the decoder's text is --target" : "");
+  }
+  if (texts.target && config.shape != Shape::kEncoderDecoder) {
+    throw UsageError("--target: only an encoder-decoder has a target, and this model is not one");
+  }
+}
+
+}  // namespace
+
+TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
+                      const std::string& flag) {
+  const TransformerConfig& config = model.model->config();
+  check_texts(config, texts);
+  const Encoding encoding = encode(model, texts, flag);
+  check_length(flag, encoding.size(), config);
+  const Encoding* const batch[] = {&encoding};
+  TextInputs read{.inputs = batch_of(model, batch), .source = tokens_of(model, encoding.ids)};
+  if (config.shape != Shape::kEncoderDecoder) return read;
+  const TokenIds target = decoder_ids(model, encoding.ids, texts, defaults);
+  check_length("--target", target.size(), config);
+  read.inputs.decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0).to(model.device);
+  read.written = tokens_of(model, target);
+  return read;
+}
+
+}  // namespace zoo

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/progress.h"
+#include "apps/command/terminal.h"
+#include "apps/plots/attention_maps.h"
+#include "apps/verbs/look/answers.h"
+#include "apps/verbs/look/look_flags.h"
+#include "apps/verbs/look/number_text.h"
+#include "apps/verbs/look/sites.h"
+#include "apps/verbs/pictures.h"
+#include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "models/analysis/patching.h"
+
+namespace zoo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct PatchFlags : LookFlags {
+  std::string corrupted, what = "residual";
+  std::optional<std::string> token, other, stack;
+  std::vector<std::string> positions;
+  std::optional<std::int64_t> position;
+};
+
+bool read_flags(const Arguments& arguments, PatchFlags& values) {
+  Flags flags(arguments.command,
+              "Activation patching: runs the corrupted text with one state taken from the clean text, for "
+              "each layer and position, and shows how much of the clean answer comes back. Layers, heads and "
+              "positions count from 0.");
+  values.add_input(flags, "clean text, whose answer is looked for; for an encoder-decoder, its encoder's");
+  flags
+      .add("corrupted", values.corrupted,
+           "text of as many tokens that changes the answer, such as another name")
+      .placeholder("TEXT")
+      .required();
+  flags.group("What is measured");
+  flags
+      .add("token", values.token,
+           "answer whose probability is measured, one token; default: the clean text's most probable")
+      .placeholder("WORD");
+  flags
+      .add("other", values.other,
+           "wrong answer: measure the difference of both logits in place of the probability")
+      .placeholder("WORD");
+  flags
+      .add("position", values.position,
+           "position of the answer; default: the first mask token, or the last token")
+      .at_least(0);
+  flags.group("What is patched");
+  flags.choice(
+      "what", values.what, site_kind_names(),
+      "residual: the residual stream after a layer; attention, cross_attention, feed_forward: what a "
+      "sublayer adds to it; head, cross_head: each head, at all positions");
+  flags.choice("stack", values.stack, {"encoder", "decoder"},
+               "stack of an encoder-decoder; default: the encoder, which reads the texts");
+  flags
+      .add("positions", values.positions,
+           "positions that are patched, such as 2,5: each by itself, of heads together; default: all")
+      .placeholder("N,…");
+  values.out_dir = "runs/patch";
+  values.add_output(flags, "patch.json and the pictures");
+  flags.example(
+      "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
+      "capital "
+      "of Italy is\" --token Paris");
+  if (!flags.parse(arguments)) return false;
+  values.check();
+  return true;
+}
+
+// Both texts as the model reads them, and what is measured.
+struct Texts {
+  TextInputs clean, corrupted;
+  Answer token;
+  std::optional<Answer> other;
+  analysis::SweepOptions options;
+};
+
+void check_same_length(const TextInputs& clean, const TextInputs& corrupted) {
+  if (clean.source.size() == corrupted.source.size()) return;
+  throw Error("--corrupted: ", corrupted.source.size(), " tokens, but --text has ", clean.source.size(),
+              "; a state is patched at its own position, so both need the same number");
+}
+
+// True if the patched stack reads the clean and the corrupted text, false if it is the decoder after them.
+bool reads_texts(const Texts& texts) {
+  return texts.options.stack == Shape::kEncoder || texts.clean.written.empty();
+}
+
+Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
+  const TextModel& model = loaded.model;
+  Texts texts{.clean = read_texts(model, flags.texts, loaded.defaults)};
+  ModelTexts corrupted = flags.texts;
+  corrupted.text = flags.corrupted;
+  // The decoder reads the clean answer in both runs: only the encoder's text differs.
+  if (!texts.clean.written.empty() && !corrupted.target) corrupted.target = "";
+  texts.corrupted = read_texts(model, corrupted, loaded.defaults, "--corrupted");
+  texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
+  texts.corrupted.written = texts.clean.written;
+  check_same_length(texts.clean, texts.corrupted);
+  const bool encodes_first = model.model->config().shape == Shape::kEncoderDecoder && !flags.stack;
+  const SiteKind kind = site_kind(flags.what);
+  const bool cross = kind.part == LayerPart::kCrossAttention;
+  const TransformerConfig stack =
+      stack_of(*model.model, encodes_first ? (cross ? "decoder" : "encoder") : flags.stack);
+  if (cross && !stack.cross_attention)
+    throw Error("--what ", flags.what, ": only an encoder-decoder's decoder has cross-attention");
+  texts.options = {.stack = stack.shape, .part = kind.part, .heads = kind.heads};
+  const auto& tokens = reads_texts(texts) ? texts.clean.source : texts.clean.written;
+  texts.options.positions = position_list(flags.positions, static_cast<std::int64_t>(tokens.size()));
+  analysis::LogitTarget& target = texts.options.target;
+  target.position = answer_position(model, texts.clean, flags.position);
+  const at::Tensor logits =
+      analysis::target_logits(*model.model, model.model->forward(texts.clean.inputs), target);
+  texts.token = flags.token ? answer_named(model, "--token", *flags.token, logits)
+                            : answer_numbered(model, logits.argmax().item<std::int64_t>());
+  target.token = texts.token.id;
+  if (!flags.other) return texts;
+  texts.other = answer_named(model, "--other", *flags.other, logits);
+  target.other = texts.other->id;
+  return texts;
+}
+
+// Tokens of the stack's positions, "wrong→right" where the texts differ.
+std::vector<std::string> tokens_of(const Texts& texts) {
+  if (!reads_texts(texts)) return token_labels(texts.clean.written);
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < texts.clean.source.size(); ++i) {
+    const std::string clean = token_label(texts.clean.source[i]);
+    const std::string corrupted = token_label(texts.corrupted.source[i]);
+    labels.push_back(clean == corrupted ? clean : corrupted + "→" + clean);
+  }
+  return labels;
+}
+
+std::vector<std::string> columns_of(const Texts& texts) {
+  const std::vector<std::string> tokens = tokens_of(texts);
+  if (texts.options.positions.empty()) return tokens;
+  std::vector<std::string> chosen;
+  for (const std::int64_t position : texts.options.positions)
+    chosen.push_back(tokens[static_cast<std::size_t>(position)]);
+  return chosen;
+}
+
+std::string measured(const Texts& texts) {
+  const std::string token = token_label(texts.token.name);
+  return texts.other ? "logit of " + token + " minus that of " + token_label(texts.other->name)
+                     : "probability of " + token;
+}
+
+// The share of the clean answer that each patch brings back: 0 as corrupted, 1 as clean.
+at::Tensor shares_of(const analysis::PatchEffects& effects) {
+  // Added to 0, a negative zero is 0.
+  return (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
+}
+
+Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
+  const at::Tensor shares = shares_of(effects);
+  const bool heads = texts.options.heads;
+  HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
+                       .x = heads ? "head" : "position",
+                       .y = "layer"},
+              .columns = heads ? std::vector<std::string>() : columns_of(texts)};
+  for (std::int64_t layer = 0; layer < shares.size(0); ++layer) {
+    map.rows.push_back(std::to_string(layer));
+    auto& cells = map.cells.emplace_back();
+    for (std::int64_t column = 0; column < shares.size(1); ++column)
+      cells.push_back(shares[layer][column].item<double>());
+  }
+  if (heads) {
+    for (std::int64_t head = 0; head < shares.size(1); ++head) map.columns.push_back(std::to_string(head));
+  }
+  map.high = std::max(1.0, shares.abs().max().item<double>());
+  map.low = -map.high;
+  map.values = shares.size(1) <= 24;
+  Figure figure = heat_map(map);
+  figure.width = std::clamp(220 + 56 * static_cast<int>(shares.size(1)), 560, 8000);
+  figure.height = std::clamp(220 + 30 * static_cast<int>(shares.size(0)), 320, 6000);
+  return figure;
+}
+
+Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
+  Json json{{"model", flags.model.string()},
+            {"text", flags.texts.text},
+            {"corrupted_text", flags.corrupted},
+            {"what", flags.what},
+            {"stack", texts.options.stack == Shape::kEncoder ? "encoder" : "decoder"},
+            {"token", {{"token", texts.token.name}, {"id", texts.token.id}}}};
+  if (texts.other) json["other"] = {{"token", texts.other->name}, {"id", texts.other->id}};
+  json["measured"] = texts.other ? "logit difference" : "probability";
+  json["position"] = texts.options.target.position;
+  if (!texts.options.positions.empty()) json["positions"] = texts.options.positions;
+  if (!texts.options.heads) json["columns"] = columns_of(texts);
+  json["clean"] = effects.clean;
+  json["corrupted"] = effects.corrupted;
+  json["patched"] = json_numbers(effects.patched);
+  return json;
+}
+
+}  // namespace
+
+int run_patch(const Arguments& arguments) {
+  PatchFlags flags;
+  if (!read_flags(arguments, flags)) return 0;
+  const at::NoGradGuard no_grad;
+  const LookedModel loaded = load_looked_model(flags);
+  Texts texts = read_texts_of(flags, loaded);
+  std::optional<Progress> progress;
+  texts.options.progress = [&](std::int64_t done, std::int64_t total) {
+    if (!progress) progress.emplace(total, "patches");
+    progress->update(done);
+  };
+  const analysis::PatchEffects effects =
+      patch_sweep(*loaded.model.model, texts.clean.inputs, texts.corrupted.inputs, texts.options);
+  progress.reset();
+  const std::string json = json_text(json_of(flags, texts, effects)) + "\n";
+  if (flags.json) std::cout << json;
+  if (effects.clean == effects.corrupted)
+    throw Error("--corrupted: the ", measured(texts), " is ", significant(effects.clean), " with both texts");
+  const Figure figure = figure_of(flags, texts, effects);
+  if (!flags.json) {
+    std::cout << paragraph(measured(texts) + ": " + significant(effects.clean) + " with the clean text, " +
+                           significant(effects.corrupted) + " with the corrupted one")
+              << "\n";
+    show_figure(figure, {}, "terminal");
+  }
+  std::cout.flush();
+  make_directories(flags.out_dir);
+  write_file(flags.out_dir / "patch.json", json);
+  std::cerr << "numbers: " << (flags.out_dir / "patch.json").string() << "\n";
+  if (flags.format != "terminal") show_figure(figure, flags.out_dir / "patch", flags.format);
+  return 0;
+}
+
+}  // namespace zoo

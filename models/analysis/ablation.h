@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "models/analysis/sweep.h"
+
+namespace zoo::analysis {
+
+/// What stands for the output of an ablated site. kZero: zeros; of a whole layer (LayerPart::kResidual) its
+/// input. kMean: the site's mean over the sequence's positions in the pass without ablations, which removes
+/// what differs between positions and keeps the rest.
+enum class Ablation { kZero, kMean };
+
+/// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error
+/// for a whole layer.
+std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
+                                  Ablation ablation);
+
+/// measure() of a sweep's target with each part of each layer, or each head of it, ablated by itself.
+struct AblationEffects {
+  double whole = 0;    // without ablations
+  at::Tensor ablated;  // [L, 1] or [L, H], float64
+};
+AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
+                               Ablation ablation);
+
+}  // namespace zoo::analysis

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "models/analysis/logit_target.h"
+#include "models/analysis/residual_stream.h"
+
+namespace zoo::analysis {
+
+/// Shares of a logit, or of a difference of two logits: they sum to `logit`, up to rounding.
+struct LogitAttribution {
+  double logit = 0;            // before the head's softcap
+  double embeddings = 0;       // of what enters the first layer
+  double biases = 0;           // of the final norm and of the head
+  at::Tensor attention;        // [L], float64; those of its heads and of its biases
+  at::Tensor cross_attention;  // [L]; undefined without cross-attention
+  at::Tensor feed_forward;     // [L]
+  at::Tensor heads;            // [L, H]
+  at::Tensor cross_heads;      // [L, H]; undefined without cross-attention
+};
+
+/// Direct logit attribution (Elhage et al., 2021, "A Mathematical Framework for Transformer Circuits"): the
+/// residual stream is a sum of what the sublayers add, and the logit is linear in it once the norms' means
+/// and scales are fixed to those of this pass. Reads the first row. Throws c10::Error where that sum does not
+/// exist: in post-LN, which normalises it after each sublayer, and for a head with a layer of its own before
+/// the projection.
+LogitAttribution attribute_logit(const Model& model, const Run& run, const LogitTarget& target);
+
+}  // namespace zoo::analysis

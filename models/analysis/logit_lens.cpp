@@ -1,0 +1,99 @@
+#include "models/analysis/logit_lens.h"
+
+#include <algorithm>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include "models/heads/vocabulary.h"
+#include "models/layers/linear.h"
+#include "models/layers/stack.h"
+
+namespace zoo::analysis {
+namespace {
+
+constexpr double kNatsPerBit = 0.69314718055994530942;
+
+HeadParts head_of_every_position(const Model& model) {
+  HeadParts head = model.parts().head;
+  TORCH_CHECK(
+      head.tokens == HeadParts::Tokens::kAll && head.weight.defined() && !head.is_span && !head.is_flag,
+      "the logit lens needs a head that gives logits at every position: that of a language model or of "
+      "a token classifier");
+  return head;
+}
+
+// [P] of the run's first row.
+at::Tensor chosen_positions(const at::Tensor& states, const std::vector<std::int64_t>& positions) {
+  const std::int64_t length = states.size(1);
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  if (positions.empty()) return at::arange(length, options).to(states.device());
+  for (const std::int64_t position : positions) {
+    TORCH_CHECK(position >= 0 && position < length, "position ", position, " is not in a sequence of ",
+                length);
+  }
+  return at::tensor(positions, options).to(states.device());
+}
+
+// sum p (log p - log q) in bits; where p is 0 a term is 0.
+at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
+  const at::Tensor p = log_p.exp();
+  return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
+}
+
+at::Tensor entropy(const at::Tensor& log_p) {
+  const at::Tensor p = log_p.exp();
+  return -(p * log_p).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
+}
+
+}  // namespace
+
+at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
+  const HeadParts head = head_of_every_position(model);
+  const Norm& final_norm = head_stack(model).final_norm;
+  at::Tensor x = final_norm ? final_norm->forward(states) : states;
+  if (head.dense) x = activate(head.dense->forward(x), head.activation);
+  if (head.norm) x = head.norm->forward(x);
+  const VocabularyHead projection{
+      .weight = head.weight, .bias = head.bias, .scale = head.scale, .softcap = head.softcap};
+  return projection.logits(x);
+}
+
+LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& options) {
+  TORCH_CHECK(options.top_k > 0, "top_k must be positive, got ", options.top_k);
+  const at::Tensor positions = chosen_positions(run.stream.front(), options.positions);
+  const auto log_probabilities = [&](const at::Tensor& state) {  // [P, V]
+    const at::Tensor logits = lens_logits(model, state.slice(0, 0, 1).index_select(1, positions));
+    return at::log_softmax(logits[0].to(at::kFloat), -1);
+  };
+  const at::Tensor last = log_probabilities(run.stream.back());
+  const std::int64_t size = last.size(-1);
+  TORCH_CHECK(!options.token || (*options.token >= 0 && *options.token < size), "token ",
+              options.token.value_or(0), " is not in [0, ", size, ")");
+  std::vector<at::Tensor> ids, probabilities, entropies, divergences, of_token, ranks;
+  for (const at::Tensor& state : run.stream) {
+    const at::Tensor log_p = log_probabilities(state);
+    const auto [values, indices] = log_p.topk(std::min(options.top_k, size));
+    ids.push_back(indices);
+    probabilities.push_back(values.exp());
+    entropies.push_back(entropy(log_p));
+    divergences.push_back(divergence(last, log_p));
+    if (!options.token) continue;
+    const at::Tensor own = log_p.select(-1, *options.token);
+    of_token.push_back(own.exp());
+    ranks.push_back(log_p.gt(own.unsqueeze(-1)).sum(-1));
+  }
+  LogitLens lens{.ids = at::stack(ids),
+                 .probabilities = at::stack(probabilities),
+                 .entropies = at::stack(entropies),
+                 .divergences = at::stack(divergences)};
+  if (options.token) {
+    lens.token_probabilities = at::stack(of_token);
+    lens.token_ranks = at::stack(ranks);
+  }
+  return lens;
+}
+
+}  // namespace zoo::analysis

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/analysis/residual_stream.h"
+
+namespace zoo::analysis {
+
+struct LensOptions {
+  std::int64_t top_k = 5;               // capped at V
+  std::vector<std::int64_t> positions;  // in [0, T); empty: all
+  std::optional<std::int64_t> token;    // whose probability and rank are wanted too
+};
+
+/// Answers of the head after 0, 1, … L layers at P positions.
+struct LogitLens {
+  at::Tensor ids, probabilities;   // [L + 1, P, top_k], the most probable first
+  at::Tensor entropies;            // [L + 1, P], in bits
+  at::Tensor divergences;          // [L + 1, P], KL(last layer || this layer), in bits
+  at::Tensor token_probabilities;  // [L + 1, P] of options.token; undefined without it
+  at::Tensor token_ranks;          // [L + 1, P], 0 is the most probable
+};
+
+/// Logits [B, T, V] that the model's head gives for the states [B, T, C] after a layer: the final norm, if
+/// the model has one, and the head with its dense layer, norm, scale and softcap. Throws c10::Error for a
+/// head that does not give logits at every position.
+at::Tensor lens_logits(const Model& model, const at::Tensor& states);
+
+/// The logit lens (nostalgebraist, 2020): what the head says of the residual stream after each layer. The
+/// last layer's answer is the model's own. Reads the first row.
+LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& options);
+
+}  // namespace zoo::analysis

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "models/analysis/sweep.h"
+
+namespace zoo::analysis {
+
+/// measure() of a sweep's target.
+struct PatchEffects {
+  double clean = 0, corrupted = 0;  // of the two runs
+  at::Tensor patched;               // [L, P] or [L, H], float64: of the corrupted run with one patch
+};
+
+/// Activation patching, as in causal tracing (Meng et al., 2022, section 2.1): the corrupted input runs once
+/// for each site, with this site's output taken from the clean run. A patch that brings the clean answer back
+/// shows where the model holds what the inputs differ in. Both inputs are one sequence, of the same length in
+/// the stack. Throws c10::Error for other inputs and a part that the stack lacks.
+PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
+                         const SweepOptions& options);
+
+/// The interventions that write the clean run's output of the sites at the positions (empty: all).
+std::vector<Intervention> patches(const Model& model, const Run& clean, const std::vector<Site>& sites,
+                                  const std::vector<std::int64_t>& positions);
+
+}  // namespace zoo::analysis

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "models/model.h"
+
+namespace zoo::analysis {
+
+/// The stack whose states a model's head reads: an encoder-decoder's decoder. Throws c10::Error for a model
+/// without one (packed weights, the tutorials' models).
+TransformerStackImpl& head_stack(const Model& model);
+
+/// One forward pass with everything that the analyses read.
+struct Run {
+  ModelOutput output;
+  /// num_layers + 1 of [B, T, C] in head_stack(): the embeddings, then the stream after each layer, the last
+  /// one too before the final norm.
+  std::vector<at::Tensor> stream;
+};
+
+/// Runs the model, with inputs.interventions. The model must be in evaluation mode.
+Run run(Model& model, ModelInputs inputs);
+
+/// Output of a site in the run: [B, T, C], of a head [B, T, D]. Throws c10::Error for a site that the model
+/// lacks.
+at::Tensor activation_at(const Model& model, const Run& run, const Site& site);
+
+/// Euclidean lengths [num_layers + 1, B, T] of the residual stream.
+at::Tensor stream_norms(const Run& run);
+
+}  // namespace zoo::analysis

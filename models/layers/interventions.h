@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/layers/transformer_config.h"
+
+namespace zoo {
+
+/// Part of a layer whose output a forward pass can record and replace. kResidual: the residual stream after
+/// the layer. The others: what the sublayer adds to it, after the norm that ends a branch (kSandwich,
+/// kBranchEnd) and the factor residual_scale; in post-LN before the sum is normalised.
+enum class LayerPart { kResidual, kAttention, kCrossAttention, kFeedForward };
+
+/// Place in a model.
+struct Site {
+  Shape stack = Shape::kDecoder;  // kEncoder or kDecoder
+  std::int64_t layer = 0;
+  LayerPart part = LayerPart::kResidual;
+  /// Of an attention: this head's output, before the output projection. -1: the whole part.
+  std::int64_t head = -1;
+};
+
+/// Replacement of a site's output: activation patching (Meng et al., 2022, section 2.1) and ablation.
+struct Intervention {
+  Site site;
+  /// Broadcasts to [B, P, C], of a head to [B, P, D], for P positions. Undefined: the site is switched off. A
+  /// head or sublayer then gives zeros; a layer (kResidual) gives its input.
+  at::Tensor value;
+  std::vector<std::int64_t> positions;  // ascending, in [0, T); empty: all
+};
+
+/// Outputs of a layer's parts, after its interventions.
+struct LayerActivations {
+  at::Tensor residual, attention, cross_attention, feed_forward;  // [B, T, C]
+  at::Tensor attention_heads, cross_attention_heads;              // [B, H, T, D]
+
+  at::Tensor& of(LayerPart part);
+  at::Tensor& heads_of(LayerPart part);  // kAttention or kCrossAttention
+  /// [B, T, C], of a head [B, T, D].
+  at::Tensor at(const Site& site) const;
+};
+
+/// Throws c10::Error that names the first intervention on a stack that the model lacks.
+void check_stacks(const std::vector<Intervention>& interventions, bool has_encoder, bool has_decoder);
+
+/// Throws c10::Error naming the first intervention on this stack whose layer, part, head, position or value
+/// does not exist in a pass over embeddings [B, T, C].
+void check_interventions(const std::vector<Intervention>& interventions, const TransformerConfig& config,
+                         at::IntArrayRef embeddings);
+
+/// One layer's interventions and the record of its activations. The layer's modules pass their outputs
+/// through it.
+class LayerHook {
+ public:
+  /// Keeps references. record: null if nothing is recorded.
+  LayerHook(const std::vector<Intervention>& interventions, Shape stack, std::int64_t layer,
+            LayerActivations* record);
+
+  /// A sublayer's output [B, T, C].
+  at::Tensor sublayer(LayerPart part, at::Tensor output) const;
+  /// The residual stream [B, T, C] after the layer; `input` is that before it.
+  at::Tensor residual(const at::Tensor& input, at::Tensor output) const;
+  /// An attention's heads [B, H, T, D].
+  at::Tensor heads(LayerPart part, at::Tensor outputs) const;
+
+ private:
+  std::vector<const Intervention*> on_layer_;
+  LayerActivations* record_;
+};
+
+}  // namespace zoo

@@ -42,14 +42,19 @@ bool is_json(const std::string& type) {
 }
 
 // A POST's head: of a body that a page of somebody else can send without being asked, and of unknown size.
-std::optional<ApiError> body_refusal(const WebRequest& request) {
+std::optional<ApiError> body_refusal(const WebRequest& request, std::size_t most) {
   if (request.header("Transfer-Encoding")) return ApiError(411, "the request needs a Content-Length");
   if (request.method != "POST") {
     if (request.header("Content-Length").value_or("0") != "0")
       return ApiError(400, "a " + request.method + " request has no body");
     return std::nullopt;
   }
-  if (!request.header("Content-Length")) return ApiError(411, "the request needs a Content-Length");
+  const std::optional<std::string> length = request.header("Content-Length");
+  if (!length) return ApiError(411, "the request needs a Content-Length");
+  if (length->empty() || length->find_first_not_of("0123456789") != std::string::npos)
+    return ApiError(400, "the Content-Length is no number");
+  if (length->size() > 15 || std::stoull(*length) > most)
+    return ApiError(413, "the body is larger than " + std::to_string(most) + " bytes");
   if (lower(request.header("Content-Encoding").value_or("identity")) != "identity")
     return ApiError(415, "the body must not be compressed");
   if (!is_json(request.header("Content-Type").value_or("")))
@@ -100,7 +105,7 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   if (!api_key.empty() && !is_open(request.path) &&
       !same_secret(request.header("Authorization").value_or(""), bearer))
     return ApiError(401, "the request needs the API key: 'Authorization: Bearer KEY'", "", "invalid_api_key");
-  return body_refusal(request);
+  return body_refusal(request, body_bytes);
 }
 
 }  // namespace zoo

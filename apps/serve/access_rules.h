@@ -13,9 +13,10 @@ namespace zoo {
 /// anything: DNS rebinding is stopped by the Host header, cross-site requests (CSRF) by Origin and by the
 /// type of the body.
 struct AccessRules {
-  std::string host;                        // that the server listens on
-  std::string api_key;                     // empty: none
-  std::vector<std::string> allowed_hosts;  // names of this machine, beside localhost and addresses
+  std::string host;                               // that the server listens on
+  std::string api_key;                            // empty: none
+  std::size_t body_bytes = std::size_t{4} << 20;  // of a request, at most
+  std::vector<std::string> allowed_hosts;         // names of this machine, beside localhost and addresses
   std::vector<std::string>
       allowed_origins;  // pages of others that may use the API, such as "http://localhost:3000"
 

@@ -113,8 +113,7 @@ ChatCompletion read_chat(RequestFields& fields, const ServedModel& served, const
   }
   if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
   set_length(chat.writing, model, length ? length : old_length,
-             length || !old_length ? "max_completion_tokens" : "max_tokens",
-             options.most_new_tokens > 0 ? options.most_new_tokens : model.batch->options().context);
+             length || !old_length ? "max_completion_tokens" : "max_tokens", options.most_new_tokens);
   return chat;
 }
 

@@ -93,9 +93,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   read_prompts(fields, completion);
   const auto length = fields.integer("max_tokens", completion.echo ? 0 : 1, 1'000'000'000);
   fields.refuse_others();
-  const std::int64_t context = model.batch->options().context;
-  set_length(completion.writing, model, length.value_or(kUsualTokens), "max_tokens",
-             options.most_new_tokens > 0 ? options.most_new_tokens : context);
+  set_length(completion.writing, model, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
   return completion;
 }
 

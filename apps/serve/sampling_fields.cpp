@@ -134,8 +134,9 @@ void set_length(WritingRequest& request, const WritingModel& model, std::optiona
   std::size_t longest = 0;
   for (const TokenIds& prompt : request.batch->prompts) longest = std::max(longest, prompt.size());
   const std::int64_t room = context - static_cast<std::int64_t>(longest);
-  const std::int64_t wanted = given.value_or(std::max<std::int64_t>(1, std::min(room, most)));
-  if (wanted > most)
+  const std::int64_t wanted =
+      given.value_or(std::max<std::int64_t>(1, most > 0 ? std::min(room, most) : room));
+  if (most > 0 && wanted > most)
     RequestFields::refuse(name,
                           "must be at most " + std::to_string(most) + ", got " + std::to_string(wanted));
   if (wanted > room)

@@ -21,8 +21,8 @@ struct WritingRequest {
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session);
 
-/// Sets the number of new tokens: `given` by the field `name`, or what the context leaves. Throws ApiError if
-/// it does not fit, as OpenAI does: context_length_exceeded.
+/// Sets the number of new tokens: `given` by the field `name`, or what the context leaves; at most `most`
+/// unless that is 0. Throws ApiError if it does not fit, as OpenAI does: context_length_exceeded.
 void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
                 const std::string& name, std::int64_t most);
 

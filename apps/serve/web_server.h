@@ -52,6 +52,7 @@ class WebServer {
 
   /// Answers until stop() and until the requests in progress are answered.
   void run();
+  /// Called once, by another thread than run().
   void stop();
 
   /// Connections that are open now.

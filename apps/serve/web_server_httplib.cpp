@@ -95,6 +95,11 @@ const char* words_for(int status) {
 
 struct WebServer::Impl : public httplib::Server {
   Impl(const WebLimits& given, WebServer::Gate gate, WebServer::Handler handler) : limits(given) {
+    // The library's default, SO_REUSEPORT, lets a second server take half of the connections.
+    set_socket_options([](socket_t socket) {
+      const int on = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    });
     set_payload_max_length(limits.body_bytes);
     new_task_queue = [this] { return new ConnectionThreads(limits.connections, running); };
     set_pre_routing_handler(
@@ -161,7 +166,7 @@ struct WebServer::Impl : public httplib::Server {
   }
 
   WebLimits limits;
-  std::atomic<bool> stopping = false;
+  std::atomic<bool> stopping = false, ended = false;
   std::atomic<std::size_t> running = 0;
 };
 
@@ -180,12 +185,15 @@ int WebServer::bind(const std::string& host, int port) {
 }
 
 void WebServer::run() {
-  impl_->listen_after_bind();
+  if (!impl_->stopping) impl_->listen_after_bind();
+  impl_->ended = true;
 }
 
 void WebServer::stop() {
   impl_->stopping = true;
-  impl_->stop();
+  // The library's stop() has no effect before it listens.
+  while (!impl_->ended && !impl_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (impl_->is_running()) impl_->stop();
 }
 
 std::size_t WebServer::connections() const {

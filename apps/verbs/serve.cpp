@@ -121,11 +121,12 @@ void load_models(const ServeFlags& flags, ServerState& state) {
 void serve(const ServeFlags& flags, ServerState& state) {
   const AccessRules rules{.host = flags.host,
                           .api_key = flags.api_key,
+                          .body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10,
                           .allowed_hosts = flags.allow_host,
                           .allowed_origins = flags.allow_origin};
   Service service(state, rules);
   WebServer server(
-      {.body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10,
+      {.body_bytes = rules.body_bytes,
        .connections = static_cast<std::size_t>(flags.connections),
        .request_seconds = flags.request_seconds},
       [&](const WebRequest& request) { return service.refuse(request); },

@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 
 #include "data/base/error.h"
+#include "models/generation/batch_row.h"
 #include "models/generation/decoding_batch.h"
 
 namespace zoo {
@@ -22,47 +23,7 @@ std::int64_t count_of(const TokenIds& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-ScoredToken scored(const at::Tensor& log_probabilities, TokenId id, std::int64_t likeliest) {
-  ScoredToken token{id, log_probabilities[id].item<double>(), {}};
-  const auto [values, ids] = log_probabilities.topk(std::min(likeliest, log_probabilities.size(0)));
-  for (std::int64_t i = 0; i < values.size(0); ++i)
-    token.likeliest.emplace_back(ids[i].item<std::int64_t>(), values[i].item<double>());
-  return token;
-}
-
 }  // namespace
-
-// A request and what its rows share.
-struct ContinuousBatch::Work {
-  Work(std::shared_ptr<BatchRequest> given, std::int64_t vocab_size)
-      : request(std::move(given)),
-        rules(request->options, vocab_size),
-        sampler(request->options.sampling, rows()),
-        first_state(request->only_prompt ? 0 : rules.first_state()) {}
-
-  std::size_t rows() const { return request->prompts.size() * static_cast<std::size_t>(request->samples); }
-
-  std::shared_ptr<BatchRequest> request;
-  LogitsRules rules;
-  TokenSampler sampler;
-  std::int64_t first_state;
-  std::size_t entered = 0;  // prompts
-  bool failed = false;
-};
-
-// A row of the session. While it reads its prompt it stands for all samples of it.
-struct ContinuousBatch::Row {
-  std::shared_ptr<Work> work;
-  std::size_t number = 0;
-  TokenIds tokens, new_ids;
-  std::size_t given = 0, read = 0;
-  std::int64_t state = 0;  // of the constraint
-  std::vector<ScoredToken> scores;
-  bool was_read = false, ended = false;
-
-  bool reads() const { return !was_read; }
-  std::int64_t unread() const { return static_cast<std::int64_t>(tokens.size() - read); }
-};
 
 ContinuousBatch::ContinuousBatch(DecodingModel& model, const Options& options)
     : model_(model), options_(options) {
@@ -102,7 +63,7 @@ void ContinuousBatch::check(const BatchRequest& request) const {
 
 bool ContinuousBatch::submit(std::shared_ptr<BatchRequest> request) {
   check(*request);
-  auto work = std::make_shared<Work>(std::move(request), model_.config().vocab_size);
+  auto work = std::make_shared<BatchWork>(std::move(request), model_.config().vocab_size);
   const std::lock_guard lock(mutex_);
   if (queue_.size() >= options_.queue) return false;
   if (!work->request->prompts.empty()) queue_.push_back(std::move(work));
@@ -130,16 +91,18 @@ bool ContinuousBatch::step() {
 }
 
 void ContinuousBatch::drop_cancelled() {
-  for (Row& row : rows_) {
-    if (row.work->request->cancelled) end(row, RowEnd::kCancelled);
+  for (BatchRow& row : rows_) {
+    if (row.work->request->cancelled) row.end(RowEnd::kCancelled);
   }
   keep_running_rows();
-  std::vector<std::shared_ptr<Work>> dropped;
+  std::vector<std::shared_ptr<BatchWork>> dropped;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& work : queue_)
-      if (work->request->cancelled) dropped.push_back(work);
-    std::erase_if(queue_, [](const auto& work) { return work->request->cancelled.load(); });
+    std::erase_if(queue_, [&](const auto& work) {
+      if (!work->request->cancelled) return false;
+      dropped.push_back(work);
+      return true;
+    });
   }
   for (const auto& work : dropped) {
     const auto samples = static_cast<std::size_t>(work->request->samples);
@@ -150,7 +113,7 @@ void ContinuousBatch::drop_cancelled() {
 }
 
 bool ContinuousBatch::writes() const {
-  return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.reads(); });
+  return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
 }
 
 // Tokens that a row may read in a step that scores prompts.
@@ -161,20 +124,20 @@ std::int64_t ContinuousBatch::most_scored() const {
 // Slots that neither a row nor a sample to come has.
 std::int64_t ContinuousBatch::free_slots() const {
   std::int64_t taken = 0;
-  for (const Row& row : rows_) taken += row.reads() ? row.work->request->samples : 1;
+  for (const BatchRow& row : rows_) taken += row.reads() ? row.work->request->samples : 1;
   return options_.slots - taken;
 }
 
 // The work that enters next, if there are slots for it.
-std::shared_ptr<ContinuousBatch::Work> ContinuousBatch::next_work() const {
+std::shared_ptr<BatchWork> ContinuousBatch::next_work() const {
   const std::lock_guard lock(mutex_);
   if (queue_.empty() || queue_.front()->request->samples > free_slots()) return nullptr;
   return queue_.front();
 }
 
-void ContinuousBatch::enter(std::shared_ptr<Work> work) {
+void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   if (!rows_.empty()) session_->add_row();
-  Row row;
+  BatchRow row;
   row.number = work->entered * static_cast<std::size_t>(work->request->samples);
   row.tokens = work->request->prompts[work->entered];
   row.given = row.tokens.size();
@@ -191,14 +154,14 @@ void ContinuousBatch::enter(std::shared_ptr<Work> work) {
 // What each row reads in this step: its last token, or the next piece of its prompt. Prompts enter while
 // there is room in the step.
 ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
-  std::shared_ptr<Work> next = next_work();
-  const auto scores = [](const Work& work) { return work.request->scores_prompt; };
+  std::shared_ptr<BatchWork> next = next_work();
+  const auto scores = [](const BatchWork& work) { return work.request->scores_prompt; };
   const bool scoring = (next && scores(*next)) ||
                        std::any_of(rows_.begin(), rows_.end(),
-                                   [&](const Row& row) { return row.reads() && scores(*row.work); });
+                                   [&](const BatchRow& row) { return row.reads() && scores(*row.work); });
   std::int64_t budget = writes() ? options_.piece : std::max(options_.piece, kPieceAlone);
   Tokens tokens;
-  const auto read_next = [&](Row& row) {
+  const auto read_next = [&](BatchRow& row) {
     std::int64_t count = row.unread();
     if (row.reads()) {
       const std::int64_t most = scoring ? std::min(budget, most_scored()) : budget;
@@ -209,7 +172,7 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
     tokens.emplace_back(first, first + count);
     row.read += static_cast<std::size_t>(count);
   };
-  for (Row& row : rows_) read_next(row);
+  for (BatchRow& row : rows_) read_next(row);
   for (; next && budget > 0 && (scoring || !scores(*next)); next = next_work()) {
     enter(next);
     read_next(rows_.back());
@@ -219,7 +182,7 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
 
 void ContinuousBatch::read() {
   const Tokens tokens = next_tokens();
-  const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
+  const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) {
     return row.reads() && row.work->request->scores_prompt;
   });
   at::Tensor logits =
@@ -227,40 +190,24 @@ void ContinuousBatch::read() {
   for (std::size_t b = 0; b < rows_.size(); ++b)
     if (rows_[b].reads()) read_ += count_of(tokens[b]);
   if (scoring) {
-    score_prompts(logits, tokens);
     std::vector<at::Tensor> last;
-    for (std::size_t b = 0; b < tokens.size(); ++b)
-      last.push_back(logits[static_cast<std::int64_t>(b)][count_of(tokens[b]) - 1]);
+    for (std::size_t b = 0; b < tokens.size(); ++b) {
+      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b]));
+      if (rows_[b].reads() && rows_[b].work->request->scores_prompt) rows_[b].score_prompt(own);
+      last.push_back(own[-1]);
+    }
     logits = at::stack(last);
   }
   write(repeat_rows(logits));
   keep_running_rows();
 }
 
-// `logits` [B, T, V] follow each of the tokens just read.
-void ContinuousBatch::score_prompts(const at::Tensor& logits, const Tokens& tokens) {
-  for (std::size_t b = 0; b < rows_.size(); ++b) {
-    Row& row = rows_[b];
-    BatchRequest& request = *row.work->request;
-    if (!row.reads() || !request.scores_prompt) continue;
-    const at::Tensor own =
-        log_probabilities_of(logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b])))
-            .to(at::kCPU);
-    const std::size_t first = row.read - tokens[b].size();
-    for (std::size_t i = 0; i < tokens[b].size() && first + i + 1 < row.given; ++i)
-      row.scores.push_back(scored(own[static_cast<std::int64_t>(i)], row.tokens[first + i + 1],
-                                  request.likeliest.value_or(0)));
-    if (row.read == row.given && request.on_prompt)
-      request.on_prompt(row.number / static_cast<std::size_t>(request.samples), row.scores);
-  }
-}
-
 // Gives each sample of a prompt that has been read a row; returns the logits of the rows.
 at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
   std::vector<std::int64_t> from;
-  std::vector<Row> rows;
+  std::vector<BatchRow> rows;
   for (std::size_t b = 0; b < rows_.size(); ++b) {
-    Row& row = rows_[b];
+    BatchRow& row = rows_[b];
     const bool begins = row.reads() && row.read == row.given;
     const std::int64_t samples = begins ? row.work->request->samples : 1;
     row.was_read = row.was_read || begins;
@@ -282,75 +229,35 @@ at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
 
 // Chooses a token for each row that has read all of its own; requests choose by their own rules.
 void ContinuousBatch::write(const at::Tensor& logits) {
-  std::vector<std::pair<Work*, std::vector<std::int64_t>>> works;
-  for (std::size_t b = 0; b < rows_.size(); ++b) {
-    if (rows_[b].reads()) continue;
-    Work* work = rows_[b].work.get();
-    auto place =
-        std::find_if(works.begin(), works.end(), [&](const auto& entry) { return entry.first == work; });
-    if (place == works.end()) place = works.insert(works.end(), {work, {}});
-    place->second.push_back(static_cast<std::int64_t>(b));
+  std::vector<std::shared_ptr<BatchWork>> works;
+  for (const BatchRow& row : rows_) {
+    if (!row.reads() && std::find(works.begin(), works.end(), row.work) == works.end())
+      works.push_back(row.work);
   }
-  for (const auto& [work, rows] : works) {
+  for (const auto& work : works) {
+    std::vector<BatchRow*> rows;
+    std::vector<std::int64_t> places;
+    for (std::size_t b = 0; b < rows_.size(); ++b) {
+      if (rows_[b].reads() || rows_[b].work != work) continue;
+      rows.push_back(&rows_[b]);
+      places.push_back(static_cast<std::int64_t>(b));
+    }
+    if (work->request->only_prompt) {
+      for (BatchRow* row : rows) row->end(RowEnd::kLength);
+      continue;
+    }
     try {
-      write_rows(*work, logits, rows);
+      write_tokens(*work, rows, logits.index_select(0, at::tensor(places, at::kLong).to(logits.device())));
+      written_ += static_cast<std::int64_t>(rows.size());
     } catch (const Error& error) {  // the rules leave no token, or the logits are not finite
       fail(*work, error.what());
     }
   }
 }
 
-void ContinuousBatch::write_rows(Work& work, const at::Tensor& logits,
-                                 const std::vector<std::int64_t>& rows) {
-  BatchRequest& request = *work.request;
-  const auto row_at = [&](std::size_t i) -> Row& { return rows_[static_cast<std::size_t>(rows[i])]; };
-  if (request.only_prompt) {
-    for (std::size_t i = 0; i < rows.size(); ++i) end(row_at(i), RowEnd::kLength);
-    return;
-  }
-  const at::Tensor own = logits.index_select(0, at::tensor(rows, at::kLong).to(logits.device()));
-  RowHistories histories;
-  std::vector<std::int64_t> states;
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = row_at(i);
-    histories.push_back({&row.tokens, row.given});
-    states.push_back(row.state);
-    numbers.push_back(row.number);
-  }
-  const TokenIds chosen = work.sampler.sample(work.rules.apply(own, histories, states), numbers);
-  const at::Tensor known = request.likeliest ? log_probabilities_of(own).to(at::kCPU) : at::Tensor();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Row& row = row_at(i);
-    const TokenId id = chosen[i];
-    row.tokens.push_back(id);
-    row.new_ids.push_back(id);
-    row.state = work.rules.next_state(row.state, id);
-    ++written_;
-    if (request.on_token)
-      request.on_token(row.number, known.defined()
-                                       ? scored(known[static_cast<std::int64_t>(i)], id, *request.likeliest)
-                                       : ScoredToken{.id = id});
-    if (work.rules.ends(row.new_ids, row.state)) {
-      end(row, RowEnd::kStop);
-    } else if (count_of(row.new_ids) >= request.options.max_new_tokens) {
-      end(row, RowEnd::kLength);
-    }
-  }
-}
-
-void ContinuousBatch::end(Row& row, RowEnd reason) {
-  if (row.ended) return;
-  row.ended = true;
-  const BatchRequest& request = *row.work->request;
-  const std::int64_t rows = row.reads() ? request.samples : 1;
-  for (std::int64_t s = 0; s < rows && request.on_end; ++s)
-    request.on_end(row.number + static_cast<std::size_t>(s), reason);
-}
-
-void ContinuousBatch::fail(Work& work, const std::string& message) {
+void ContinuousBatch::fail(BatchWork& work, const std::string& message) {
   if (std::exchange(work.failed, true)) return;
-  for (Row& row : rows_) row.ended = row.ended || row.work.get() == &work;
+  for (BatchRow& row : rows_) row.ended = row.ended || row.work.get() == &work;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(queue_, [&](const auto& other) { return other.get() == &work; });
@@ -360,8 +267,8 @@ void ContinuousBatch::fail(Work& work, const std::string& message) {
 
 // After an error of the model itself nothing is known of the session.
 void ContinuousBatch::fail_all(const std::string& message) {
-  std::vector<std::shared_ptr<Work>> works;
-  for (const Row& row : rows_) works.push_back(row.work);
+  std::vector<std::shared_ptr<BatchWork>> works;
+  for (const BatchRow& row : rows_) works.push_back(row.work);
   for (const auto& work : works) fail(*work, message);
   begin_session();
 }
@@ -371,7 +278,7 @@ void ContinuousBatch::keep_running_rows() {
   for (std::size_t b = 0; b < rows_.size(); ++b)
     if (!rows_[b].ended) kept.push_back(static_cast<std::int64_t>(b));
   if (kept.size() == rows_.size()) return;
-  std::erase_if(rows_, [](const Row& row) { return row.ended; });
+  std::erase_if(rows_, [](const BatchRow& row) { return row.ended; });
   session_->select(kept.empty() ? std::vector<std::int64_t>{0} : kept);
   if (kept.empty()) session_->rewind(0, 0);
 }

@@ -2,48 +2,17 @@
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "models/generation/generate.h"
-#include "models/generation/logits_rules.h"
+#include "models/generation/batch_request.h"
 
 namespace zoo {
 
-/// A token and the model's log-probability of it, before any filter.
-struct ScoredToken {
-  TokenId id = 0;
-  double log_probability = 0;
-  std::vector<std::pair<TokenId, double>> likeliest;  // the most probable ids, best first; as asked for
-};
-
-/// Reason why a row has ended: an end token, a complete constraint or `row_ends`; max_new_tokens; the
-/// request.
-enum class RowEnd { kStop, kLength, kCancelled };
-
-/// Prompts that a ContinuousBatch continues with the same options, and the callbacks for what comes of it,
-/// which run on the thread of step(). Row p * samples + s is sample s of prompt p, as if generate() were
-/// given each prompt `samples` times.
-struct BatchRequest {
-  std::vector<TokenIds> prompts;
-  std::int64_t samples = 1;  // rows of a prompt, which is read once; at most the number of slots
-  GenerationOptions options;
-  bool only_prompt = false;               // write no token, whatever max_new_tokens says
-  std::optional<std::int64_t> likeliest;  // log-probabilities are wanted, and so many of the most probable
-  bool scores_prompt = false;             // of the prompt's tokens, too
-  std::atomic<bool> cancelled = false;    // set by any thread: the rows leave before the next step
-
-  /// Scores of a prompt's tokens after its first one; only with scores_prompt.
-  std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
-  std::function<void(std::size_t row, const ScoredToken& token)> on_token;
-  std::function<void(std::size_t row, RowEnd end)> on_end;
-  std::function<void(const std::string& message)> on_failure;  // instead of the ends that are missing
-};
+struct BatchRow;
+struct BatchWork;
 
 /// Continuous batching (Yu et al., 2022, "Orca", section 3.1): rows of different requests share each step of
 /// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
@@ -78,8 +47,6 @@ class ContinuousBatch {
   std::int64_t written_tokens() const { return written_; }  // tokens chosen since the beginning
 
  private:
-  struct Work;
-  struct Row;
   using Tokens = std::vector<TokenIds>;
 
   void check(const BatchRequest& request) const;
@@ -87,16 +54,13 @@ class ContinuousBatch {
   bool writes() const;
   std::int64_t most_scored() const;
   std::int64_t free_slots() const;
-  std::shared_ptr<Work> next_work() const;
-  void enter(std::shared_ptr<Work> work);
+  std::shared_ptr<BatchWork> next_work() const;
+  void enter(std::shared_ptr<BatchWork> work);
   Tokens next_tokens();
   void read();
-  void score_prompts(const at::Tensor& logits, const Tokens& tokens);
   at::Tensor repeat_rows(const at::Tensor& logits);
   void write(const at::Tensor& logits);
-  void write_rows(Work& work, const at::Tensor& logits, const std::vector<std::int64_t>& rows);
-  void end(Row& row, RowEnd reason);
-  void fail(Work& work, const std::string& message);
+  void fail(BatchWork& work, const std::string& message);
   void fail_all(const std::string& message);
   void begin_session();
   void keep_running_rows();
@@ -104,10 +68,11 @@ class ContinuousBatch {
   DecodingModel& model_;
   Options options_;
   std::unique_ptr<DecodingSession> session_;
-  std::vector<Row> rows_;  // in the order of the session's; without any, the session keeps an empty row
+  std::vector<BatchRow> rows_;  // in the order of the session's; without any, the session keeps an empty row
 
   mutable std::mutex mutex_;
-  std::deque<std::shared_ptr<Work>> queue_;  // works with prompts that have not entered; guarded by mutex_
+  std::deque<std::shared_ptr<BatchWork>>
+      queue_;  // works with prompts that have not entered; guarded by mutex_
   std::atomic<std::size_t> running_ = 0;
   std::atomic<std::int64_t> read_ = 0, written_ = 0;
 };

@@ -1,6 +1,6 @@
 """By hand: how fast `tzoo serve` answers clients who ask at once. TZOO names the program.
 
-    load_serve.py MODEL [--clients 1 4 16] [--seconds 30] [-- further flags of tzoo serve]
+    load_serve.py MODEL [--clients 1 4 16] [--seconds 30] [--serve_flags '--weights int8']
 
 Each client streams completions, one after another: prompts of 32 to 256 random ids, answers of 64 to 128 tokens.
 """
@@ -9,6 +9,7 @@ import argparse
 import http.client
 import json
 import random
+import shlex
 import statistics
 import threading
 import time
@@ -63,9 +64,9 @@ def main():
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--vocabulary", type=int, default=50000)
-    parser.add_argument("flags", nargs="*")
+    parser.add_argument("--serve_flags", default="", help="such as '--weights int8 --parallel 16'")
     flags = parser.parse_args()
-    server = Server("--model", flags.model, *flags.flags)
+    server = Server("--model", flags.model, *shlex.split(flags.serve_flags))
     measure(server.port, 1, flags.vocabulary, 1)
     for clients in flags.clients:
         print(json.dumps(measure(server.port, clients, flags.vocabulary, flags.seconds)), flush=True)

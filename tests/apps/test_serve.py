@@ -440,7 +440,7 @@ class Ending(ServeTest):
             except Exception as error:  # the last chunk may be missing
                 rest = getattr(error, "partial", b"").decode()
             self.assertEqual(code, 0)
-            self.assertTrue("the server stops" in rest or rest.rstrip().endswith("[DONE]"), rest[-300:])
+            self.assertIn("the server stops", rest)
             connection.close()
 
 

@@ -103,6 +103,16 @@ class Api(ServeTest):
         for i, (fields, _) in enumerate(cases):
             self.assertEqual(found[i], expected[i], fields)
 
+    def test_a_stop_string_that_several_tokens_write(self):
+        whole = self.generated(self.model, "--temperature", 0, "--max_new_tokens", 30, "--logit_bias", '{"3": -100}')["text"][0]
+        stop = whole[4:7]
+        fields = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0, "logit_bias": {"3": -100}, "stop": stop}
+        expected = whole[:whole.index(stop)]
+        found = self.server.post("/v1/completions", **fields)["choices"][0]
+        self.assertEqual((found["text"], found["finish_reason"]), (expected, "stop"))
+        streamed = [event["choices"][0]["text"] for event in self.server.events("/v1/completions", **fields)]
+        self.assertEqual("".join(streamed), expected)
+
     def test_prompts(self):
         ids = json.loads(run("tokenizer", "encode", "--model", self.model, "--json", stdin=PROMPT + "\n").out)
         one = self.server.post("/v1/completions", prompt=PROMPT, temperature=0)["choices"][0]["text"]
@@ -269,7 +279,9 @@ class Api(ServeTest):
             waiting.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                             f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
             self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 1)
+            before = self.server.metric("tzoo_generated_tokens_total")
         self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
+        self.assertLess(self.server.metric("tzoo_generated_tokens_total") - before, 2000)  # of 3800
 
     def test_a_full_queue_says_so(self):
         streams = [self.open_stream() for _ in range(4)]  # all rows are taken

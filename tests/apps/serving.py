@@ -7,6 +7,12 @@ import re
 import signal
 import socket
 import subprocess
+import time
+
+from tzoo_runner import CommandTest
+
+# A request that takes seconds.
+SLOW = {"prompt": "a", "max_tokens": 3800, "temperature": 1, "seed": 1}
 
 
 class Server:
@@ -83,3 +89,23 @@ class Server:
     def metric(self, name):
         data = self.request("GET", "/metrics")[1]
         return float(re.search(rf"^{re.escape(name)} (\S+)$", data, re.MULTILINE)[1])
+
+
+class ServeTest(CommandTest):
+    def assert_refused(self, answer, status, *words, param=None):
+        code, data, _ = answer
+        self.assertEqual(code, status, data)
+        error = json.loads(data)["error"]
+        self.assertEqual(set(error), {"message", "type", "param", "code"})
+        for word in words:
+            self.assertIn(word, error["message"])
+        if param is not None:
+            self.assertEqual(error["param"], param)
+        return error
+
+    def wait_until(self, holds):
+        for _ in range(600):
+            if holds():
+                return
+            time.sleep(0.05)
+        self.fail("it did not come to that")

@@ -33,6 +33,7 @@ constexpr std::array kVerbs{
     Verb{"fill-mask", "Use", "predict masked words", run_fill_mask},
     Verb{"answer", "Use", "find the answer to a question in a text", run_answer},
     Verb{"translate", "Use", "translate or summarise texts with an encoder-decoder", run_translate},
+    Verb{"serve", "Use", "answer requests over HTTP as OpenAI's API does, many at once", run_serve},
     Verb{"export", "Use", "convert a model to TorchScript or to a Hugging Face directory", run_export},
     Verb{"bench", "Use", "measure the speed and memory of generation, encoding, loading and training",
          run_bench},

@@ -30,6 +30,7 @@ int run_fill_mask(const Arguments& arguments);
 int run_answer(const Arguments& arguments);
 int run_translate(const Arguments& arguments);
 int run_export(const Arguments& arguments);
+int run_serve(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_man(const Arguments& arguments);

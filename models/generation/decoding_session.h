@@ -39,6 +39,10 @@ class DecodingSession {
   /// rows); an empty list is refused.
   virtual void select(const std::vector<std::int64_t>& rows) = 0;
 
+  /// Adds an empty row after the others, with the same capacity. Throws Error if the session cannot, as an
+  /// encoder-decoder's, whose rows need a source.
+  virtual void add_row() { throw Error("this session takes no further rows"); }
+
   /// Forgets all but the first `length` tokens of a row; with 0 the row can be read again. An encoder-decoder
   /// keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;

@@ -36,6 +36,18 @@ class RowFilter : public LogitsFilter {
   RowRule rule_;
 };
 
+RowRule logit_bias(const HistoryOptions& options, const HistoryContext& context) {
+  for (const auto& [id, bias] : options.logit_bias) {
+    if (id < 0 || id >= context.vocab_size)
+      throw Error("logit_bias: the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
+                  " ids");
+    if (!std::isfinite(bias)) throw Error("logit_bias: the bias of id ", id, " must be a number, got ", bias);
+  }
+  return [biases = options.logit_bias](float* logits, std::int64_t, const RowHistory&) {
+    for (const auto& [id, bias] : biases) logits[id] += static_cast<float>(bias);
+  };
+}
+
 RowRule repetition_penalty(double given) {
   if (!(given > 0) || !std::isfinite(given))
     throw Error("repetition_penalty must be a positive number, got ", given);
@@ -161,6 +173,7 @@ LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryC
   const auto add = [&](bool wanted, RowRule rule) {
     if (wanted) filters.push_back(std::make_unique<RowFilter>(std::move(rule)));
   };
+  add(!options.logit_bias.empty(), logit_bias(options, context));
   add(options.repetition_penalty != 1.0, repetition_penalty(options.repetition_penalty));
   add(options.presence_penalty != 0 || options.frequency_penalty != 0,
       presence_and_frequency(options.presence_penalty, options.frequency_penalty));

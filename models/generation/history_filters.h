@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "models/generation/logits_filters.h"
 
@@ -9,6 +10,8 @@ namespace zoo {
 /// Filters that depend on a row's tokens. The options are in order of application: Hugging Face's order, with
 /// OpenAI's two penalties after the repetition penalty.
 struct HistoryOptions {
+  /// OpenAI's: numbers added to the logits of these ids.
+  std::vector<std::pair<TokenId, double>> logit_bias;
   /// Keskar et al. (2019): divides the logit of every token in the row, given tokens included, by this, or
   /// multiplies it if it is negative. Positive; 1 is off.
   double repetition_penalty = 1.0;

@@ -75,6 +75,7 @@ class ModuleSession : public DecodingSession {
   void keep_hidden() override { keeps_hidden_ = true; }
   at::Tensor hidden() const override { return hidden_; }
   void select(const std::vector<std::int64_t>& rows) override;
+  void add_row() override;
 
   void rewind(std::int64_t row, std::int64_t length) override {
     std::int64_t& held = lengths_.at(static_cast<std::size_t>(row));
@@ -257,6 +258,14 @@ void ModuleSession::select(const std::vector<std::int64_t>& rows) {
     if (new_sources && all->defined()) *all = all->index_select(0, index);
   }
   first_places_ = mask_ = at::Tensor();
+}
+
+void ModuleSession::add_row() {
+  if (source_.ids.defined()) return DecodingSession::add_row();
+  std::vector<std::int64_t> some(lengths_.size() + 1, 0);
+  std::iota(some.begin(), some.end() - 1, 0);
+  select(some);
+  begins_.back() = lengths_.back() = 0;
 }
 
 }  // namespace

@@ -130,8 +130,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
 void PackedSession::select(const std::vector<std::int64_t>& rows) {
   TORCH_CHECK(!rows.empty(), "a session needs at least one row");
   std::vector<Row> chosen;
-  std::vector<bool> taken(cache_.shape().slots, false);
   for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
+  std::vector<bool> taken(cache_.shape().slots, false);
   for (const Row& row : chosen) taken[row.slot] = true;
   std::vector<bool> owned(taken.size(), false);
   for (Row& row : chosen) {
@@ -152,6 +152,20 @@ void PackedSession::select(const std::vector<std::int64_t>& rows) {
     taken[slot] = owned[slot] = true;
   }
   rows_ = std::move(chosen);
+}
+
+void PackedSession::add_row() {
+  if (model_.encoder_) return DecodingSession::add_row();
+  const std::vector<bool> taken = taken_slots();
+  const auto slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+  if (slot == taken.size()) add_slots(1);
+  rows_.push_back({.slot = slot, .source = slot});
+}
+
+std::vector<bool> PackedSession::taken_slots() const {
+  std::vector<bool> taken(cache_.shape().slots, false);
+  for (const Row& row : rows_) taken[row.slot] = true;
+  return taken;
 }
 
 // Moves the slots' contents to a larger cache.

@@ -24,6 +24,7 @@ class PackedSession : public DecodingSession {
   void keep_hidden() override { keeps_hidden_ = true; }
   at::Tensor hidden() const override { return states_; }
   void select(const std::vector<std::int64_t>& rows) override;
+  void add_row() override;
   void rewind(std::int64_t row, std::int64_t length) override {
     auto& own = rows_.at(static_cast<std::size_t>(row));
     own.length = std::min(own.length, static_cast<std::size_t>(length));
@@ -46,6 +47,7 @@ class PackedSession : public DecodingSession {
   void note_written(const Row& row, std::size_t count);
   std::size_t alike(std::size_t slot, std::size_t other, std::size_t length) const;
   std::size_t free_slot_for(const Row& row, const std::vector<bool>& taken) const;
+  std::vector<bool> taken_slots() const;
   void add_slots(std::size_t count);
 
   PackedDecoder& model_;

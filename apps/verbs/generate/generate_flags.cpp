@@ -114,6 +114,10 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .add("forced_eos_token_id", values.forced_eos_token_ids,
            "id, or list of ids, one of which must be the last token when --max_new_tokens is reached")
       .placeholder("ID|'[1, 2]'");
+  flags
+      .add("logit_bias", values.logit_bias,
+           "numbers added to the logits of ids before all else: a JSON object, as OpenAI's API takes it")
+      .placeholder("'{\"7\": -100}'");
   flags.add("regex", values.regex, "structured output: all of the new text matches this regular expression")
       .placeholder("PATTERN");
   flags
@@ -312,6 +316,21 @@ TokenIds parse_ids(const std::string& flag, const std::string& text) {
   return *ids;
 }
 
+std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
+  std::vector<std::pair<TokenId, double>> biases;
+  const json parsed = parse_json(text);
+  bool good = parsed.is_object();
+  const json pairs = good ? parsed : json::object();
+  for (const auto& [key, value] : pairs.items()) {
+    const bool is_id =
+        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+    good = good && is_id && value.is_number();
+    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+  }
+  if (!good) throw Error("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
+  return biases;
+}
+
 }  // namespace
 
 GenerationOptions generation_options(const GenerateFlags& flags) {
@@ -322,6 +341,7 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   options.contrastive.top_k = options.sampling.top_k;
   HistoryOptions& history = options.history;
   if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
+  if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
   if (flags.suppress_tokens) history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
   if (flags.begin_suppress_tokens)
     history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);

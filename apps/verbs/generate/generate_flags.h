@@ -31,7 +31,7 @@ struct GenerateFlags {
   std::optional<std::int64_t> max_length;
   std::vector<std::string> bad_words, stop;
   std::optional<std::string> bad_words_ids, suppress_tokens, begin_suppress_tokens, forced_eos_token_ids,
-      regex;
+      regex, logit_bias;
   std::filesystem::path json_schema, draft_model;
   bool early_stopping = false;
 

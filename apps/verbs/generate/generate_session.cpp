@@ -137,15 +137,18 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
       options.history.bad_words.push_back(std::move(ids));
   }
   options.constraint = make_text_constraint(flags, session);
-  if (!session.stop.empty()) {
-    options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
-      // Each token has at least one byte, except special tokens.
-      const std::size_t enough = 2 * stop.longest() + 8;
-      const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
-      return stop.find(text_ids.text_of(ids, first)).has_value();
-    };
-  }
+  set_stop_strings(options, session);
   return options;
+}
+
+void set_stop_strings(GenerationOptions& options, const GenerateSession& session) {
+  if (session.stop.empty()) return;
+  options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
+    // Each token has at least one byte, except special tokens.
+    const std::size_t enough = 2 * stop.longest() + 8;
+    const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
+    return stop.find(text_ids.text_of(ids, first)).has_value();
+  };
 }
 
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {

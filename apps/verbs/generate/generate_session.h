@@ -14,7 +14,7 @@ namespace zoo {
 struct GenerateSession {
   CheckpointConfig checkpoint;
   GenerationDefaults defaults;
-  std::unique_ptr<Tokenizer> tokenizer;  // null if the directory has none
+  std::shared_ptr<const Tokenizer> tokenizer;  // null if the directory has none
   StopStrings stop;
 
   std::int64_t vocab_size() const { return checkpoint.config.vocab_size; }
@@ -32,6 +32,9 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
 /// Options from the flags, completed by the checkpoint and its tokenizer.
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
                              const std::vector<TokenIds>& prompts);
+
+/// Sets options.row_ends, so that a row ends at a stop string of the session, which must outlive the options.
+void set_stop_strings(GenerationOptions& options, const GenerateSession& session);
 
 /// The model of --draft_model, or null.
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags);

@@ -109,14 +109,19 @@ std::shared_ptr<const TokenConstraint> make_text_constraint(const GenerateFlags&
                                                             const GenerateSession& session) {
   if (!flags.regex && flags.json_schema.empty()) return nullptr;
   try {
-    std::vector<std::string> tokens = token_bytes(*session.tokenizer);
-    for (const TokenId id : session.defaults.eos_token_ids) {
-      if (id < static_cast<std::int64_t>(tokens.size())) tokens[static_cast<std::size_t>(id)].clear();
-    }
-    return std::make_shared<TextConstraint>(TokenAutomaton(pattern_of(flags), std::move(tokens)), session);
+    return make_text_constraint(pattern_of(flags), session, token_bytes(*session.tokenizer));
   } catch (const Error& error) {
     throw Error(flags.regex ? "--regex: " : "--json_schema: ", error.what());
   }
+}
+
+std::shared_ptr<const TokenConstraint> make_text_constraint(const PatternPtr& pattern,
+                                                            const GenerateSession& session,
+                                                            std::vector<std::string> tokens) {
+  for (const TokenId id : session.defaults.eos_token_ids) {
+    if (id < static_cast<std::int64_t>(tokens.size())) tokens[static_cast<std::size_t>(id)].clear();
+  }
+  return std::make_shared<TextConstraint>(TokenAutomaton(pattern, std::move(tokens)), session);
 }
 
 }  // namespace zoo

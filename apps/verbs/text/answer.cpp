@@ -7,7 +7,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/lines.h"
 #include "apps/hub/find_model.h"
-#include "apps/verbs/text/answer_spans.h"
+#include "apps/verbs/text/context_question.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/text_spans.h"
 #include "apps/verbs/verbs.h"
@@ -70,22 +70,6 @@ std::string read_context(const std::string& context) {
   return text;
 }
 
-// Windows over the context, of tokens of one encoding.
-std::vector<Encoding> windows_of(const TextModel& model, const AnswerFlags& flags,
-                                 const std::string& context) {
-  if (model.tokenizer->limits().pads_left) {
-    throw Error(flags.model,
-                ": tokenizer_config.json says padding_side 'left': transformers then puts the context ",
-                "before the question, which tzoo does not");
-  }
-  constexpr std::size_t kUsualLength = 384, kUsualStride = 128;  // of transformers' pipeline
-  const std::size_t limit = model.max_length();
-  const auto length = static_cast<std::size_t>(flags.max_length.value_or(std::min(limit, kUsualLength)));
-  if (length > limit) throw Error("--max_length: ", length, " is more than the model's limit of ", limit);
-  const auto stride = static_cast<std::size_t>(flags.stride.value_or(std::min(length / 2, kUsualStride)));
-  return model.tokenizer->encode_windows(flags.question, context, stride, {.max_length = length});
-}
-
 }  // namespace
 
 int run_answer(const Arguments& arguments) {
@@ -98,14 +82,9 @@ int run_answer(const Arguments& arguments) {
   if (context.empty()) throw Error("--context: the text is empty");
   const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights,
                                           Head::kQuestionAnswering);
-  AnswerCollector collector(flags.rules, model.tokenizer->special_id(SpecialToken::cls));
-  for (const Encoding& window : windows_of(model, flags, context)) {
-    require_offsets(window);
-    const Encoding* const batch[] = {&window};
-    const ModelOutput output = model.model->forward(batch_of(model, batch));
-    collector.add(window, {output.start_logits[0], output.end_logits[0]});
-  }
-  for (const Answer& answer : collector.best()) {
+  const ContextQuestion asked{
+      .question = flags.question, .context = context, .max_length = flags.max_length, .stride = flags.stride};
+  for (const Answer& answer : answer_question(model, asked, flags.rules)) {
     Json json;
     add_span(json, context, answer.range);
     json["score"] = answer.score;

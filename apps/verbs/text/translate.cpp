@@ -7,6 +7,7 @@
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
+#include "apps/verbs/text/translation.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -77,71 +78,6 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   return true;
 }
 
-std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string& text) {
-  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
-    if (tokenizer.token_text(id) == text) return id;
-  return std::nullopt;
-}
-
-// The token of a language: its name, or as M2M-100 writes it.
-TokenId language_token(const Tokenizer& tokenizer, const char* flag, const std::string& language) {
-  for (const std::string& text : {language, "__" + language + "__"})
-    if (const auto id = find_token(tokenizer, text)) return *id;
-  throw Error(flag, ": the tokenizer has no token of a language '", language, "'");
-}
-
-// Tokens of the languages that the flags name.
-struct Languages {
-  std::optional<TokenId> source, target;
-  std::optional<TokenId> code;  // of the target, before the text (Marian)
-};
-
-Languages languages_of(const TranslateFlags& flags, const Tokenizer& tokenizer) {
-  Languages languages;
-  if (!flags.source_lang.empty())
-    languages.source = language_token(tokenizer, "--source_lang", flags.source_lang);
-  if (flags.target_lang.empty()) return languages;
-  languages.code = find_token(tokenizer, ">>" + flags.target_lang + "<<");
-  if (!languages.code) languages.target = language_token(tokenizer, "--target_lang", flags.target_lang);
-  return languages;
-}
-
-bool has_role(const Tokenizer& tokenizer, TokenId id) {
-  using enum SpecialToken;
-  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
-    if (tokenizer.special_id(role) == id) return true;
-  return false;
-}
-
-// Replaces the language among the special tokens around a text: the one without another role.
-void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language) {
-  bool found = false;
-  for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] >= 0 || has_role(tokenizer, encoding.ids[i])) continue;
-    encoding.ids[i] = language;
-    found = true;
-  }
-  if (!found) throw Error("--source_lang: this tokenizer puts no language beside a text");
-}
-
-TokenIds prompt_of(const TextModel& model, const std::string& text, const Languages& languages) {
-  Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
-  if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");
-  if (languages.source) set_source(encoding, *model.tokenizer, *languages.source);
-  TokenIds prompt = encoding.ids;
-  if (languages.code) prompt.insert(prompt.begin(), *languages.code);
-  return prompt;
-}
-
-std::string text_of(const TextModel& model, const TokenIds& ids) {
-  TokenIds known;
-  for (const TokenId id : ids) {
-    // A model may have more rows of embeddings than its tokenizer has tokens.
-    if (id < model.tokenizer->vocab_size()) known.push_back(id);
-  }
-  return replace_invalid_utf8(model.tokenizer->decode(known));
-}
-
 }  // namespace
 
 int run_translate(const Arguments& arguments) {
@@ -158,22 +94,23 @@ int run_translate(const Arguments& arguments) {
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
   options.eos_token_ids = defaults.eos_token_ids;
   options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
-  const Languages languages = languages_of(flags, *model.tokenizer);
+  const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   TextInput input(flags.text);
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
     std::vector<TokenIds> prompts;
-    for (const std::string& text : texts) prompts.push_back(prompt_of(model, flags.prefix + text, languages));
+    for (const std::string& text : texts)
+      prompts.push_back(source_ids(model, flags.prefix + text, languages));
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!flags.json) {
-        std::cout << text_of(model, result.ids[i]) << "\n";
+        std::cout << translated_text(model, result.ids[i]) << "\n";
         continue;
       }
       Json json;
       json["text"] = texts[i];
-      json["translation"] = text_of(model, result.ids[i]);
+      json["translation"] = translated_text(model, result.ids[i]);
       json["ids"] = result.ids[i];
       std::cout << json_text(json) << "\n";
     }

@@ -2,6 +2,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/module_decoder.h"
+#include "models/inference/packed_decoder.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
@@ -131,6 +132,45 @@ TEST_CASE("The rows of an encoder-decoder's session keep their sources") {
     watched.read({{0}, {0}, {0}}, Logits::kLast);
   }
   check_steps(watched);
+}
+
+TEST_CASE("A row that is added reads as it would alone") {
+  const c10::InferenceMode inference;
+  const auto model =
+      decoder_with(GENERATE(PositionKind::kLearned, PositionKind::kRotary, PositionKind::kAlibi));
+  const bool packed = GENERATE(true, false);
+  std::unique_ptr<DecodingModel> decoder = std::make_unique<ModuleDecoder>(*model);
+  if (packed) decoder = pack(*model, {});
+  // Packed weights have slots for three rows; the fourth needs another one.
+  Watched watched{*model, decoder->begin(packed ? 3 : 1, 16), std::vector<TokenIds>(packed ? 3 : 1), {}};
+  watched.session->keep_hidden();
+  const auto add_row = [&] {
+    watched.session->add_row();
+    watched.rows.emplace_back();
+  };
+  if (packed) watched.select({0});
+  watched.read({{1, 2, 3, 4}}, Logits::kLast);
+  add_row();
+  watched.read({{5}, {6, 7, 8}}, GENERATE(Logits::kLast, Logits::kAll));
+  add_row();
+  add_row();
+  watched.read({{9}, {8}, {7, 6, 5, 4, 3}, {2}}, Logits::kLast);
+  watched.select({2, 3});  // their slots are given on
+  add_row();
+  watched.read({{1}, {2}, {3, 4}}, Logits::kLast);
+}
+
+TEST_CASE("An encoder-decoder's session takes no row without a source") {
+  const auto forms = test::small_encoder_decoders();
+  const auto& [family, config] = forms.front();
+  const auto model = test::random_model(family, config, Head::kSeq2SeqLm, 3);
+  ModuleDecoder modules(*model);
+  const auto packed = pack(*model, {});
+  for (DecodingModel* decoder :
+       {static_cast<DecodingModel*>(&modules), static_cast<DecodingModel*>(packed.get())}) {
+    const auto session = decoder->begin({{1, 2}}, 4);
+    CHECK_THAT(test::error_of([&] { session->add_row(); }), Contains("no further rows"));
+  }
 }
 
 TEST_CASE("A session refuses what it cannot read, with the numbers") {

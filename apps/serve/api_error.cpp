@@ -1,0 +1,31 @@
+#include "apps/serve/api_error.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+const char* type_of(int status) {
+  if (status == 401) return "authentication_error";
+  if (status == 403) return "permission_error";
+  if (status == 429) return "rate_limit_error";
+  return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+}  // namespace
+
+std::string ApiError::json() const {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  nlohmann::ordered_json error;
+  error["message"] = what();
+  error["type"] = type_of(status_);
+  error["param"] = or_null(param_);
+  error["code"] = or_null(code_);
+  return json_text(nlohmann::ordered_json{{"error", error}});
+}
+
+}  // namespace zoo

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace zoo {
+
+/// An error that a client is told, in OpenAI's shape: {"error": {"message", "type", "param", "code"}}.
+class ApiError : public std::runtime_error {
+ public:
+  /// `param` is the field that the error is about, `code` a word for programs; either may be empty (null).
+  ApiError(int status, const std::string& message, std::string param = "", std::string code = "")
+      : std::runtime_error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
+
+  int status() const { return status_; }
+  std::string json() const;
+
+ private:
+  int status_;
+  std::string param_, code_;
+};
+
+}  // namespace zoo

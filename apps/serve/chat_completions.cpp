@@ -1,0 +1,213 @@
+#include <ctime>
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints.h"
+#include "apps/serve/writing_reply.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostMessages = 4096;
+constexpr std::int64_t kMostTopLogprobs = 20;
+
+struct ChatCompletion {
+  std::string id = new_reply_id("chatcmpl-");
+  std::int64_t created = std::time(nullptr);
+  std::string model;
+  WritingRequest writing;
+
+  const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+};
+
+// A message's parts as one text: only texts are known.
+std::string text_of_parts(const ordered_json& parts, const std::string& place) {
+  std::string text;
+  for (const ordered_json& part : parts) {
+    const bool good = part.is_object() && part.value("type", "") == "text" && part.contains("text") &&
+                      part["text"].is_string();
+    if (!good) RequestFields::refuse(place, "must be a text or a list of parts of type text");
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+ordered_json messages_of(RequestFields& fields) {
+  const ordered_json* given = fields.get("messages");
+  if (given == nullptr || !given->is_array() || given->empty() || given->size() > kMostMessages)
+    RequestFields::refuse("messages", "must be a list of at least one message");
+  ordered_json messages = *given;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    ordered_json& message = messages[i];
+    const std::string place = "messages[" + std::to_string(i) + "]";
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+      RequestFields::refuse(place, "must be an object with a 'role' and a 'content'");
+    const bool calls = message.contains("tool_calls");
+    const auto content = message.find("content");
+    if (content == message.end() && !calls) RequestFields::refuse(place + ".content", "is missing");
+    if (content != message.end() && content->is_array())
+      *content = text_of_parts(*content, place + ".content");
+    const bool is_text = content != message.end() && content->is_string();
+    if (!is_text && !(calls && (content == message.end() || content->is_null())))
+      RequestFields::refuse(place + ".content", "must be a text or a list of parts of type text");
+    if (message["role"] == "developer") message["role"] = "system";  // OpenAI's newer word
+  }
+  return messages;
+}
+
+// What the template gets.
+ordered_json template_request(RequestFields& fields) {
+  ordered_json request{{"messages", messages_of(fields)}, {"add_generation_prompt", true}};
+  const ordered_json* tools = fields.get("tools");
+  if (tools != nullptr && !tools->is_array()) RequestFields::refuse("tools", "must be a list");
+  const ordered_json* choice = fields.get("tool_choice");
+  const std::string chosen = choice != nullptr && choice->is_string() ? choice->get<std::string>() : "";
+  if (choice != nullptr && chosen != "auto" && chosen != "none")
+    RequestFields::refuse("tool_choice",
+                          "must be \"auto\" or \"none\": the model is not forced to call a tool");
+  if (tools != nullptr && !tools->empty() && chosen != "none") request["tools"] = *tools;
+  const ordered_json* more = fields.get("chat_template_kwargs");
+  if (more == nullptr) return request;
+  if (!more->is_object()) RequestFields::refuse("chat_template_kwargs", "must be an object");
+  for (const auto& [name, value] : more->items()) {
+    if (request.contains(name))
+      RequestFields::refuse("chat_template_kwargs." + name, "is a field of its own");
+    request[name] = value;
+  }
+  return request;
+}
+
+void read_logprobs(RequestFields& fields, BatchRequest& batch) {
+  const bool wanted = fields.flag("logprobs").value_or(false);
+  const auto top = fields.integer("top_logprobs", 0, kMostTopLogprobs);
+  if (top && !wanted) RequestFields::refuse("top_logprobs", "needs 'logprobs': true");
+  if (wanted) batch.likeliest = top.value_or(0);
+}
+
+ChatCompletion read_chat(RequestFields& fields, const ServedModel& served, const WritingModel& model,
+                         const ServeOptions& options) {
+  if (!model.chat)
+    throw ApiError(400, "'" + served.name + "' does not chat: " + model.no_chat, "model",
+                   "model_not_supported");
+  ChatCompletion chat{.model = served.name,
+                      .writing = read_writing_request(fields, model, model.chat_session)};
+  const ordered_json request = template_request(fields);
+  read_logprobs(fields, *chat.writing.batch);
+  const auto old_length = fields.integer("max_tokens", 1, 1'000'000'000);
+  const auto length = fields.integer("max_completion_tokens", 1, 1'000'000'000);
+  if (const ordered_json* kinds = fields.get("modalities");
+      kinds != nullptr && *kinds != ordered_json::array({"text"}))
+    RequestFields::refuse("modalities", "must be [\"text\"]");
+  fields.ignore({"parallel_tool_calls"});
+  fields.refuse_others();
+  try {
+    chat.writing.batch->prompts = {chat.tokenizer().encode(model.chat->prompt(request))};
+  } catch (const Error& error) {
+    RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
+  }
+  if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
+  set_length(chat.writing, model, length ? length : old_length,
+             length || !old_length ? "max_completion_tokens" : "max_tokens", options.most_new_tokens);
+  return chat;
+}
+
+ordered_json scored(TokenId id, double value, const Tokenizer& tokenizer) {
+  ordered_json bytes = ordered_json::array();
+  for (const char byte : bytes_of_token(id, tokenizer))
+    bytes.push_back(static_cast<int>(static_cast<unsigned char>(byte)));
+  return {{"token", text_of_token(id, tokenizer)}, {"logprob", value}, {"bytes", std::move(bytes)}};
+}
+
+ordered_json logprobs_of(std::span<const ScoredToken> tokens, const Tokenizer& tokenizer) {
+  ordered_json content = ordered_json::array();
+  for (const ScoredToken& token : tokens) {
+    ordered_json entry = scored(token.id, token.log_probability, tokenizer);
+    entry["top_logprobs"] = ordered_json::array();
+    for (const auto& [id, value] : token.likeliest)
+      entry["top_logprobs"].push_back(scored(id, value, tokenizer));
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+ordered_json envelope(const ChatCompletion& chat, const char* object, ordered_json choices) {
+  return {{"id", chat.id},
+          {"object", object},
+          {"created", chat.created},
+          {"model", chat.model},
+          {"choices", std::move(choices)}};
+}
+
+ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
+  const std::vector<WrittenRow> rows = collect_rows(call);
+  ordered_json choices = ordered_json::array();
+  std::int64_t count = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    ordered_json message{{"role", "assistant"},
+                         {"content", text_of_ids(rows[row].ids, *chat.writing.session)},
+                         {"refusal", nullptr}};
+    ordered_json logprobs;
+    if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat.tokenizer());
+    choices.push_back({{"index", row},
+                       {"message", std::move(message)},
+                       {"logprobs", std::move(logprobs)},
+                       {"finish_reason", finish_reason(rows[row].end)}});
+    count += static_cast<std::int64_t>(rows[row].ids.size());
+  }
+  ordered_json reply = envelope(chat, "chat.completion", std::move(choices));
+  reply["usage"] = usage_of(call, count);
+  return reply;
+}
+
+StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::size_t rows) {
+  const auto chunk = [chat](std::size_t row, ordered_json delta, ordered_json logprobs, ordered_json reason) {
+    ordered_json choice{{"index", row},
+                        {"delta", std::move(delta)},
+                        {"logprobs", std::move(logprobs)},
+                        {"finish_reason", std::move(reason)}};
+    return envelope(*chat, "chat.completion.chunk", ordered_json::array({std::move(choice)}));
+  };
+  StreamWords words;
+  words.opening = [chunk, rows] {
+    std::vector<ordered_json> events;
+    for (std::size_t row = 0; row < rows; ++row)
+      events.push_back(chunk(row, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr));
+    return events;
+  };
+  words.token = [chat, chunk](std::size_t row, const std::string& text, const ScoredToken* token) {
+    ordered_json logprobs;
+    if (token != nullptr) logprobs = logprobs_of({token, 1}, chat->tokenizer());
+    return chunk(row, {{"content", text}}, std::move(logprobs), nullptr);
+  };
+  words.end = [chunk](std::size_t row, RowEnd end) {
+    return chunk(row, ordered_json::object(), nullptr, finish_reason(end));
+  };
+  words.usage = [chat](const ordered_json& usage) {
+    ordered_json event = envelope(*chat, "chat.completion.chunk", ordered_json::array());
+    event["usage"] = usage;
+    return event;
+  };
+  return words;
+}
+
+}  // namespace
+
+WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  WritingModel& model = writing_part(served);
+  const auto chat = std::make_shared<const ChatCompletion>(read_chat(fields, served, model, state.options));
+  auto call = std::make_shared<GenerationCall>(chat->writing, *model.batch, state.writing_place(),
+                                               request.client_left);
+  if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
+  const std::size_t rows = call->rows();
+  return stream_of(std::move(call), words_for(chat, rows));
+}
+
+}  // namespace zoo

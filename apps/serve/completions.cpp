@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints.h"
+#include "apps/serve/writing_reply.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostPrompts = 128;
+constexpr std::int64_t kMostLikeliest = 20, kUsualTokens = 16;
+
+// A completion's prompts as texts, which "echo" repeats.
+struct Completion {
+  std::string id = new_reply_id("cmpl-");
+  std::int64_t created = std::time(nullptr);
+  std::string model;
+  std::vector<std::string> prompts;
+  bool echo = false;
+  WritingRequest writing;
+
+  std::size_t prompt_of_row(std::size_t row) const {
+    return row / static_cast<std::size_t>(writing.batch->samples);
+  }
+  const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+};
+
+TokenIds ids_of(const ordered_json& list) {
+  TokenIds ids;
+  for (const ordered_json& id : list) {
+    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 || id.get<std::uint64_t>() > 0x7FFFFFFF)
+      RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
+    ids.push_back(id.get<TokenId>());
+  }
+  return ids;
+}
+
+void add_prompt(Completion& completion, const ordered_json& prompt) {
+  if (prompt.is_string()) {
+    completion.prompts.push_back(prompt.get<std::string>());
+    try {
+      completion.writing.batch->prompts.push_back(
+          completion.tokenizer().encode(completion.prompts.back(), EncodeOptions{.with_offsets = false}).ids);
+    } catch (const Error& error) {
+      RequestFields::refuse("prompt", std::string("cannot be read: ") + error.what());
+    }
+  } else if (prompt.is_array()) {
+    const TokenIds ids = ids_of(prompt);
+    for (const TokenId id : ids)
+      if (id >= completion.writing.session->vocab_size())
+        RequestFields::refuse("prompt",
+                              "has the id " + std::to_string(id) + ", which is outside the vocabulary");
+    TokenIds known = ids;
+    std::erase_if(known, [&](TokenId id) { return id >= completion.tokenizer().vocab_size(); });
+    completion.prompts.push_back(replace_invalid_utf8(completion.tokenizer().decode(known)));
+    completion.writing.batch->prompts.push_back(ids);
+  } else {
+    RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
+  }
+  if (completion.writing.batch->prompts.back().empty())
+    RequestFields::refuse("prompt", "is empty: there is nothing to continue");
+}
+
+void read_prompts(RequestFields& fields, Completion& completion) {
+  const ordered_json* prompt = fields.get("prompt");
+  if (prompt == nullptr) RequestFields::refuse("prompt", "is missing");
+  const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
+  if (!several) return add_prompt(completion, *prompt);
+  if (prompt->size() > kMostPrompts)
+    RequestFields::refuse("prompt", "must have at most " + std::to_string(kMostPrompts) + " prompts");
+  for (const ordered_json& one : *prompt) add_prompt(completion, one);
+}
+
+Completion read_completion(RequestFields& fields, const ServedModel& served, const WritingModel& model,
+                           const ServeOptions& options) {
+  Completion completion{.model = served.name, .writing = read_writing_request(fields, model, model.session)};
+  BatchRequest& batch = *completion.writing.batch;
+  completion.echo = fields.flag("echo").value_or(false);
+  batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);
+  batch.scores_prompt = batch.likeliest && completion.echo;
+  const auto best_of = fields.integer("best_of", 1, 128);
+  if (best_of && *best_of != batch.samples) RequestFields::refuse("best_of", "must be equal to 'n'");
+  if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty())
+    RequestFields::refuse("suffix", "is not supported here", "unsupported_parameter");
+  read_prompts(fields, completion);
+  const auto length = fields.integer("max_tokens", completion.echo ? 0 : 1, 1'000'000'000);
+  fields.refuse_others();
+  set_length(completion.writing, model, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
+  return completion;
+}
+
+// OpenAI's four lists. An echoed prompt's first token has no probability.
+class LogProbs {
+ public:
+  LogProbs(const Tokenizer& tokenizer, std::size_t offset) : tokenizer_(tokenizer), offset_(offset) {}
+
+  void add(TokenId id, const ScoredToken* scores) {
+    const std::string text = text_of_token(id, tokenizer_);
+    json_["tokens"].push_back(text);
+    json_["token_logprobs"].push_back(scores != nullptr ? ordered_json(scores->log_probability)
+                                                        : ordered_json());
+    ordered_json likeliest;  // null for the first token
+    if (scores != nullptr) {
+      likeliest = ordered_json::object();
+      for (const auto& [other, value] : scores->likeliest) {
+        const std::string name = text_of_token(other, tokenizer_);
+        if (!likeliest.contains(name)) likeliest[name] = value;
+      }
+    }
+    json_["top_logprobs"].push_back(likeliest);
+    json_["text_offset"].push_back(offset_);
+    offset_ += count_characters(text);
+  }
+
+  void add_prompt(const TokenIds& prompt, const std::vector<ScoredToken>& scores) {
+    for (std::size_t i = 0; i < prompt.size(); ++i)
+      add(prompt[i], i > 0 && i <= scores.size() ? &scores[i - 1] : nullptr);
+  }
+
+  const ordered_json& json() const { return json_; }
+  std::size_t offset() const { return offset_; }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::size_t offset_;
+  ordered_json json_{{"tokens", ordered_json::array()},
+                     {"token_logprobs", ordered_json::array()},
+                     {"top_logprobs", ordered_json::array()},
+                     {"text_offset", ordered_json::array()}};
+};
+
+ordered_json envelope(const Completion& completion, ordered_json choices) {
+  return {{"id", completion.id},
+          {"object", "text_completion"},
+          {"created", completion.created},
+          {"model", completion.model},
+          {"choices", std::move(choices)}};
+}
+
+ordered_json choice(std::size_t row, const std::string& text, ordered_json logprobs, ordered_json reason) {
+  return {{"text", text},
+          {"index", row},
+          {"logprobs", std::move(logprobs)},
+          {"finish_reason", std::move(reason)}};
+}
+
+ordered_json whole(const Completion& completion, GenerationCall& call) {
+  const std::vector<WrittenRow> rows = collect_rows(call);
+  ordered_json choices = ordered_json::array();
+  std::int64_t count = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::size_t prompt = completion.prompt_of_row(row);
+    const std::string echoed = completion.echo ? completion.prompts[prompt] : "";
+    ordered_json logprobs;
+    if (completion.writing.batch->likeliest) {
+      LogProbs lists(completion.tokenizer(), 0);
+      if (completion.echo)
+        lists.add_prompt(completion.writing.batch->prompts[prompt], rows[row].prompt_scores);
+      for (const ScoredToken& token : rows[row].tokens) lists.add(token.id, &token);
+      logprobs = lists.json();
+    }
+    choices.push_back(choice(row, echoed + text_of_ids(rows[row].ids, *completion.writing.session),
+                             std::move(logprobs), finish_reason(rows[row].end)));
+    count += static_cast<std::int64_t>(rows[row].ids.size());
+  }
+  ordered_json reply = envelope(completion, std::move(choices));
+  reply["usage"] = usage_of(call, count);
+  return reply;
+}
+
+// A stream's words; the offsets of the log-probabilities go on from token to token.
+StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::size_t rows) {
+  const auto offsets = std::make_shared<std::vector<std::size_t>>(rows, 0);
+  StreamWords words;
+  if (completion->echo && !completion->writing.batch->scores_prompt) {
+    words.opening = [completion, rows] {
+      std::vector<ordered_json> events;
+      for (std::size_t row = 0; row < rows; ++row)
+        events.push_back(envelope(
+            *completion, ordered_json::array({choice(row, completion->prompts[completion->prompt_of_row(row)],
+                                                     nullptr, nullptr)})));
+      return events;
+    };
+  }
+  words.token = [completion, offsets](std::size_t row, const std::string& text, const ScoredToken* token) {
+    ordered_json logprobs;
+    if (token != nullptr) {
+      LogProbs lists(completion->tokenizer(), (*offsets)[row]);
+      lists.add(token->id, token);
+      (*offsets)[row] = lists.offset();
+      logprobs = lists.json();
+    }
+    return envelope(*completion, ordered_json::array({choice(row, text, std::move(logprobs), nullptr)}));
+  };
+  words.end = [completion](std::size_t row, RowEnd end) {
+    return envelope(*completion, ordered_json::array({choice(row, "", nullptr, finish_reason(end))}));
+  };
+  words.usage = [completion](const ordered_json& usage) {
+    ordered_json event = envelope(*completion, ordered_json::array());
+    event["usage"] = usage;
+    return event;
+  };
+  return words;
+}
+
+}  // namespace
+
+WebReply answer_completion(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  WritingModel& model = writing_part(served);
+  const auto completion =
+      std::make_shared<const Completion>(read_completion(fields, served, model, state.options));
+  if (completion->writing.stream && completion->writing.batch->scores_prompt)
+    RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
+  auto call = std::make_shared<GenerationCall>(completion->writing, *model.batch, state.writing_place(),
+                                               request.client_left);
+  if (!completion->writing.stream) return {.body = json_text(whole(*completion, *call))};
+  const std::size_t rows = call->rows();
+  return stream_of(std::move(call), words_for(completion, rows));
+}
+
+}  // namespace zoo

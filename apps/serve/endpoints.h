@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "apps/serve/generation_call.h"
+#include "apps/serve/request_fields.h"
+#include "apps/serve/served_model.h"
+#include "apps/serve/web_server.h"
+
+namespace zoo {
+
+/// What every endpoint may use.
+struct ServerState {
+  std::vector<std::unique_ptr<ServedModel>> models;  // the first one is the default
+  ServeOptions options;
+  ComputeThread thread{64};
+  ServerMetrics metrics;
+  std::atomic<bool> stopping = false;
+
+  WritingPlace writing_place() { return {thread, metrics, stopping, options.seconds}; }
+  /// The model that the field "model" names. Throws ApiError 404.
+  ServedModel& model_of(RequestFields& fields);
+};
+
+/// Each answers a POST to a path, or throws ApiError.
+WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
+WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
+WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
+WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize
+WebReply answer_detokenize(ServerState& state, const WebRequest& request);       // /detokenize
+WebReply answer_fill_mask(ServerState& state, const WebRequest& request);        // /fill-mask
+WebReply answer_classify(ServerState& state, const WebRequest& request);         // /classify
+WebReply answer_question(ServerState& state, const WebRequest& request);         // /answer
+WebReply answer_translate(ServerState& state, const WebRequest& request);        // /translate
+
+/// The model's part for writing. Throws ApiError naming the model if it has none.
+WritingModel& writing_part(ServedModel& model);
+
+}  // namespace zoo

@@ -1,0 +1,138 @@
+#include "apps/serve/request_fields.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Remembers the field before the place where a text stops being JSON.
+class FaultFinder : public nlohmann::json_sax<ordered_json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return ++depth_ < 64; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(std::size_t) override { return ++depth_ < 64; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool key(string_t& name) override {
+    if (depth_ == 1) field = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+    place = position;
+    return false;
+  }
+
+  std::string field;
+  std::size_t place = 0;
+
+ private:
+  int depth_ = 0;
+};
+
+std::string text_of(double value) {
+  return ordered_json(value).dump();
+}
+
+}  // namespace
+
+void RequestFields::refuse(const std::string& name, const std::string& message, const std::string& code) {
+  throw ApiError(400, "'" + name + "' " + message, name, code);
+}
+
+RequestFields::RequestFields(const std::string& body) {
+  if (const auto place = invalid_utf8_at(body))
+    throw ApiError(400, "the body is not UTF-8 at byte " + std::to_string(*place));
+  ordered_json parsed = parse_ordered_json(body);
+  if (parsed.is_discarded()) {
+    FaultFinder fault;
+    ordered_json::sax_parse(body, &fault);
+    if (fault.field.empty())
+      throw ApiError(400, "the body is not JSON at byte " + std::to_string(fault.place));
+    refuse(fault.field, "or what follows it is not JSON at byte " + std::to_string(fault.place) +
+                            ": numbers must be finite, texts whole characters");
+  }
+  if (!parsed.is_object()) throw ApiError(400, "the body must be a JSON object");
+  values_ = std::make_shared<const ordered_json>(std::move(parsed));
+}
+
+const ordered_json* RequestFields::get(const std::string& name) {
+  known_.insert(name);
+  const auto place = values_->find(name);
+  return place == values_->end() || place->is_null() ? nullptr : &*place;
+}
+
+std::optional<std::string> RequestFields::text(const std::string& name) {
+  const ordered_json* value = get(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) refuse(name, "must be a text");
+  return value->get<std::string>();
+}
+
+std::optional<bool> RequestFields::flag(const std::string& name) {
+  const ordered_json* value = get(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_boolean()) refuse(name, "must be true or false");
+  return value->get<bool>();
+}
+
+std::optional<std::int64_t> RequestFields::integer(const std::string& name, std::int64_t least,
+                                                   std::int64_t most) {
+  const ordered_json* value = get(name);
+  if (value == nullptr) return std::nullopt;
+  const bool huge =
+      value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value->is_number_integer() || huge || value->get<std::int64_t>() < least ||
+      value->get<std::int64_t>() > most)
+    refuse(name, "must be an integer from " + std::to_string(least) + " to " + std::to_string(most) +
+                     ", got " + value->dump().substr(0, 40));
+  return value->get<std::int64_t>();
+}
+
+std::optional<double> RequestFields::number(const std::string& name, double least, double most) {
+  const ordered_json* value = get(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_number() || !(value->get<double>() >= least) || !(value->get<double>() <= most))
+    refuse(name, "must be a number from " + text_of(least) + " to " + text_of(most) + ", got " +
+                     value->dump().substr(0, 40));
+  return value->get<double>();
+}
+
+std::vector<std::string> RequestFields::texts(const std::string& name, std::size_t most) {
+  const ordered_json* value = get(name);
+  if (value == nullptr) return {};
+  if (value->is_string()) return {value->get<std::string>()};
+  std::vector<std::string> found;
+  for (const ordered_json& text : value->is_array() ? *value : ordered_json::array({nullptr})) {
+    if (!text.is_string()) refuse(name, "must be a text or a list of texts");
+    if (found.size() == most) refuse(name, "must have at most " + std::to_string(most) + " texts");
+    found.push_back(text.get<std::string>());
+  }
+  return found;
+}
+
+void RequestFields::ignore(std::initializer_list<const char*> names) {
+  known_.insert(names.begin(), names.end());
+}
+
+void RequestFields::refuse_others() const {
+  for (const auto& [name, value] : values_->items()) {
+    if (known_.count(name) == 0 && !value.is_null())
+      refuse(name, "is not supported here", "unsupported_parameter");
+  }
+}
+
+}  // namespace zoo

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace zoo {
+
+/// The fields of a request's JSON object. Each that a reader asks for is checked, and null is the same as
+/// none; what is wrong is an ApiError that names the field.
+class RequestFields {
+ public:
+  /// Throws ApiError 400 for what is no UTF-8 or no JSON object, with the place.
+  explicit RequestFields(const std::string& body);
+
+  /// Null if the field is missing.
+  const nlohmann::ordered_json* get(const std::string& name);
+
+  std::optional<std::string> text(const std::string& name);
+  std::optional<bool> flag(const std::string& name);
+  std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
+  std::optional<double> number(const std::string& name, double least, double most);
+  /// A text or a list of at most `most` texts; empty if the field is missing.
+  std::vector<std::string> texts(const std::string& name, std::size_t most);
+
+  /// These fields do not change what is answered.
+  void ignore(std::initializer_list<const char*> names);
+  /// Throws ApiError naming a field that nobody has asked for.
+  void refuse_others() const;
+
+  [[noreturn]] static void refuse(const std::string& name, const std::string& message,
+                                  const std::string& code = "");
+
+ private:
+  std::shared_ptr<const nlohmann::ordered_json> values_;
+  std::set<std::string> known_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,148 @@
+#include "apps/serve/served_model.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "apps/verbs/generate/chat_ends.h"
+#include "apps/verbs/generate/generation_config_flags.h"
+#include "data/base/error.h"
+#include "models/generation/decoding_batch.h"
+#include "tokenizer/constraint/token_automaton.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::int64_t kUsualContext = 4096;
+
+// Everything that a request can say, or the server does not do, counts as given: the file's values for it are
+// left out.
+bool is_not_a_default(std::string_view flag) {
+  constexpr std::array kNames{"num_samples", "penalty_alpha", "num_beams", "max_new_tokens", "max_length"};
+  return std::find(kNames.begin(), kNames.end(), flag) != kNames.end();
+}
+
+GenerateFlags default_flags(const std::string& directory, const ServeOptions& options) {
+  GenerateFlags flags;
+  flags.model = directory;
+  flags.generation_defaults = options.generation_defaults;
+  flags.options.sampling.top_k = 0;
+  flags.temperature = 1.0;
+  flags.prompt = "";  // a tokenizer is needed
+  flags.compute = options.compute;
+  flags.weights = options.weights;
+  apply_generation_config(flags, is_not_a_default);
+  return flags;
+}
+
+void read_chat(WritingModel& model) {
+  try {
+    ChatFormat format = ChatFormat::read(model.defaults.model);
+    if (!format.has_template()) throw Error("this model has no chat template");
+    format.choose(/*with_tools=*/false);
+    add_end_tokens(model.chat_session, format);
+    model.chat = std::move(format);
+  } catch (const Error& error) {
+    model.no_chat = error.what();
+  }
+}
+
+std::unique_ptr<WritingModel> load_writing(const std::string& directory, const CheckpointConfig& checkpoint,
+                                           const ServeOptions& options) {
+  GenerateFlags flags = default_flags(directory, options);
+  const GenerateSession session = open_generate_session(flags);
+  auto model = std::make_unique<WritingModel>(std::move(flags), session);
+  read_chat(*model);
+  model->decoder = load_decoding_model(checkpoint, options.compute, options.weights);
+  ContinuousBatch::Options batch = options.batch;
+  const TransformerConfig& config = checkpoint.config;
+  if (batch.context == 0)
+    batch.context = std::min({config.max_positions, kUsualContext, context_limit(config)});
+  model->batch = std::make_unique<ContinuousBatch>(*model->decoder, batch);
+  return model;
+}
+
+// As `tzoo translate` does.
+std::unique_ptr<TranslatingModel> load_translating(const std::string& directory, const TextModel& text,
+                                                   const ServeOptions& options) {
+  GenerateFlags flags{.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
+  flags.model = directory;
+  flags.generation_defaults = options.generation_defaults;
+  apply_generation_config(flags, [](std::string_view) { return false; });
+  if (!flags.stop.empty())
+    throw Error(directory, ": 'stop_strings' of generation_config.json is not supported for translations");
+  const GenerationDefaults defaults = defaults_of(*flags.generation_config);
+  auto model = std::make_unique<TranslatingModel>();
+  model->decoder =
+      decoding_model({.model = text.model, .stored = text.stored}, options.compute, options.weights);
+  flags.options.beams.num_return_sequences = 1;
+  model->options = generation_options(flags);
+  model->options.max_new_tokens = new_token_limit(flags, /*longest_prompt=*/1);
+  model->options.eos_token_ids = defaults.eos_token_ids;
+  model->options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
+  return model;
+}
+
+std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const ServeOptions& options,
+                                            std::shared_ptr<Model> loaded) {
+  const SentenceConfig config = SentenceConfig::read(directory);
+  const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
+  c10::Device device = c10::kCPU;
+  if (!loaded) {
+    TextModel bare = load_text_model(checkpoint, options.compute, options.weights, Head::kBase);
+    loaded = bare.model;
+    device = bare.device;
+  }
+  return std::make_unique<TextEmbedder>(loaded,
+                                        load_tokenizer(config.transformer, checkpoint.family->model_type),
+                                        config, EmbedOptions{.modules = {.device = device}});
+}
+
+std::string name_of_directory(std::filesystem::path path) {
+  path = std::filesystem::absolute(path).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+}  // namespace
+
+const std::vector<std::string>& WritingModel::token_bytes() const {
+  std::call_once(once_, [&] { bytes_ = zoo::token_bytes(*session.tokenizer); });
+  return bytes_;
+}
+
+std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options) {
+  auto model = std::make_unique<ServedModel>();
+  model->name = name_of_directory(directory);
+  model->created = std::time(nullptr);
+  const bool sentences = std::filesystem::exists(std::filesystem::path(directory) / "modules.json");
+  if (sentences) {
+    const SentenceConfig config = SentenceConfig::read(directory);
+    const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
+    model->embedder = load_embedder(directory, options, nullptr);
+    model->tokenizer = load_tokenizer(config.transformer, checkpoint.family->model_type);
+    model->model_type = checkpoint.family->model_type;
+    model->head = "sentence embedding";
+    return model;
+  }
+  const CheckpointConfig checkpoint = read_checkpoint_config(directory);
+  model->model_type = checkpoint.family->model_type;
+  model->head = name_of(checkpoint.head);
+  if (checkpoint.head == Head::kCausalLm) {
+    model->writing = load_writing(directory, checkpoint, options);
+    model->tokenizer = model->writing->session.tokenizer;
+    return model;
+  }
+  if (checkpoint.head == Head::kBase) {
+    model->embedder = load_embedder(directory, options, nullptr);
+  } else {
+    model->text = std::make_unique<TextModel>(
+        load_text_model(checkpoint, options.compute, options.weights, checkpoint.head));
+    if (checkpoint.head == Head::kSeq2SeqLm)
+      model->translator = load_translating(directory, *model->text, options);
+    if (checkpoint.head == Head::kMaskedLm)
+      model->embedder = load_embedder(directory, options, model->text->model);
+  }
+  model->tokenizer = load_tokenizer(directory, checkpoint.family->model_type);
+  return model;
+}
+
+}  // namespace zoo

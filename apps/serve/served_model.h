@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/serve/compute_thread.h"
+#include "apps/verbs/generate/generate_session.h"
+#include "apps/verbs/text/text_model.h"
+#include "models/embedding/text_embedder.h"
+#include "tokenizer/chat/chat_format.h"
+
+namespace zoo {
+
+struct ServeOptions {
+  PackedWeights weights;
+  ComputeOptions compute;
+  std::string generation_defaults = "file";
+  ContinuousBatch::Options batch;    // context 0: the model's, at most 4096
+  std::int64_t most_new_tokens = 0;  // of a request; 0: the context
+  double seconds = 600;              // that a request may take
+};
+
+/// A model that writes texts: a decoder.
+struct WritingModel {
+  WritingModel(GenerateFlags given, const GenerateSession& own)
+      : defaults(std::move(given)), session(own), chat_session(own) {}
+
+  GenerateFlags defaults;  // of a request that says nothing, from generation_config.json
+  GenerateSession session;
+  std::optional<ChatFormat> chat;  // with a template that the zoo can run
+  std::string no_chat;             // the reason why there is none
+  GenerateSession chat_session;    // whose answers also end where the template ends them
+  std::unique_ptr<DecodingModel> decoder;
+  std::unique_ptr<ContinuousBatch> batch;
+
+  /// token_bytes() of the tokenizer, computed once.
+  const std::vector<std::string>& token_bytes() const;
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::vector<std::string> bytes_;
+};
+
+/// The decoder of an encoder-decoder, and how it writes by its generation_config.json.
+struct TranslatingModel {
+  std::unique_ptr<DecodingModel> decoder;
+  GenerationOptions options;
+};
+
+/// A checkpoint that the server answers from, and what it can answer by the kind of its head.
+struct ServedModel {
+  std::string name;
+  std::int64_t created = 0;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string model_type, head;
+  std::unique_ptr<WritingModel> writing;         // causal-lm
+  std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
+  std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm
+  std::unique_ptr<TextEmbedder> embedder;        // base and masked-lm
+};
+
+/// Loads a model and everything that its requests need. Throws Error naming the directory.
+std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options);
+
+}  // namespace zoo

@@ -1,0 +1,180 @@
+#include "apps/serve/service.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <c10/util/Exception.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/page.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Endpoint {
+  const char* path;
+  WebReply (*answer)(ServerState&, const WebRequest&);
+};
+
+constexpr std::array kEndpoints{
+    Endpoint{"/v1/completions", answer_completion}, Endpoint{"/v1/chat/completions", answer_chat_completion},
+    Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/tokenize", answer_tokenize},
+    Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
+    Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
+    Endpoint{"/translate", answer_translate}};
+constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models"};
+
+// A path as the metrics name it: those that are not ours are one.
+std::string known_path(const std::string& path) {
+  for (const Endpoint& endpoint : kEndpoints)
+    if (path == endpoint.path) return path;
+  return std::find(kPages.begin(), kPages.end(), path) == kPages.end() ? "other" : path;
+}
+
+WebReply reply_to(const ApiError& error) {
+  WebReply reply{.status = error.status(), .body = error.json()};
+  if (error.status() == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status() == 429) reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
+// What an ended request is told.
+WebReply guarded(const std::function<WebReply()>& answer) {
+  try {
+    return answer();
+  } catch (const ApiError& error) {
+    return reply_to(error);
+  } catch (const GenerationCall::ClientLeft&) {
+    return {.status = 499};
+  } catch (const Error& error) {
+    return reply_to(ApiError(400, error.what()));
+  } catch (const c10::Error& error) {
+    return reply_to(ApiError(500, error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    return reply_to(ApiError(500, error.what()));
+  }
+}
+
+ordered_json described(const ServedModel& model) {
+  return {{"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
+}
+
+constexpr std::string_view kModelPath = "/v1/models/";
+
+}  // namespace
+
+ServedModel& ServerState::model_of(RequestFields& fields) {
+  const std::optional<std::string> name = fields.text("model");
+  if (!name) return *models.front();
+  for (const auto& model : models)
+    if (model->name == *name) return *model;
+  throw ApiError(404,
+                 "there is no model '" + name->substr(0, 100) + "' here; /v1/models lists those there are",
+                 "model", "model_not_found");
+}
+
+WritingModel& writing_part(ServedModel& model) {
+  if (model.writing) return *model.writing;
+  throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and does not continue texts",
+                 "model", "model_not_supported");
+}
+
+WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {
+  const std::optional<std::string> origin = request.header("Origin");
+  reply.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  if (!origin || !rules_.allows_origin(*origin)) return reply;
+  reply.headers.emplace_back("Access-Control-Allow-Origin", *origin);
+  reply.headers.emplace_back("Vary", "Origin");
+  return reply;
+}
+
+std::optional<WebReply> Service::refuse(const WebRequest& request) {
+  const std::optional<ApiError> error = rules_.refusal(request);
+  if (!error) return std::nullopt;
+  state_.metrics.answered(known_path(request.path), error->status(), 0);
+  return with_origin(request, reply_to(*error));
+}
+
+WebReply Service::answer(const WebRequest& request) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  WebReply reply = guarded([&] { return route(request); });
+  const auto count = [this, path = known_path(request.path), status = reply.status, begin] {
+    state_.metrics.answered(path, status, std::chrono::duration<double>(Clock::now() - begin).count());
+  };
+  if (reply.stream) {
+    reply.stream = [count, stream = reply.stream](const auto& write) {
+      stream(write);
+      count();
+    };
+  } else {
+    count();
+  }
+  return with_origin(request, std::move(reply));
+}
+
+WebReply Service::route(const WebRequest& request) {
+  if (request.method == "OPTIONS")
+    return {.status = 204,
+            .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
+                        {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+                        {"Access-Control-Max-Age", "600"}}};
+  const bool is_post = request.method == "POST";
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (request.path != endpoint.path) continue;
+    if (!is_post) throw ApiError(405, request.path + " needs the method POST");
+    if (state_.stopping) throw ApiError(503, "the server stops");
+    return endpoint.answer(state_, request);
+  }
+  const bool is_page = known_path(request.path) != "other" || request.path.starts_with(kModelPath);
+  if (!is_page) throw ApiError(404, "there is nothing at this path", "", "not_found");
+  if (is_post) throw ApiError(405, request.path + " needs the method GET");
+  if (request.path == "/health") return {.body = R"({"status":"ok"})"};
+  if (request.path == "/metrics") return show_metrics();
+  if (request.path == "/v1/models") return list_models();
+  if (request.path == "/") {
+    std::vector<std::string> names;
+    if (rules_.api_key.empty())
+      for (const auto& model : state_.models) names.push_back(model->name);
+    return {.type = "text/html; charset=utf-8",
+            .body = front_page(names),
+            .headers = {{"Content-Security-Policy",
+                         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}}};
+  }
+  for (const auto& model : state_.models)
+    if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
+  throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");
+}
+
+WebReply Service::list_models() const {
+  ordered_json list = ordered_json::array();
+  for (const auto& model : state_.models) list.push_back(described(*model));
+  return {.body = json_text(ordered_json{{"object", "list"}, {"data", list}})};
+}
+
+WebReply Service::show_metrics() const {
+  double waiting = static_cast<double>(state_.thread.waiting_jobs()), rows = 0, read = 0, written = 0;
+  for (const auto& model : state_.models) {
+    if (!model->writing) continue;
+    const ContinuousBatch& batch = *model->writing->batch;
+    waiting += static_cast<double>(batch.waiting());
+    rows += static_cast<double>(batch.rows());
+    read += static_cast<double>(batch.prompt_tokens());
+    written += static_cast<double>(batch.written_tokens());
+  }
+  return {.type = "text/plain; version=0.0.4",
+          .body = state_.metrics.text(
+              {{"tzoo_requests_waiting", "gauge", "Requests that wait for their turn.", waiting},
+               {"tzoo_batch_rows", "gauge", "Rows that share a decoding step.", rows},
+               {"tzoo_prompt_tokens_total", "counter", "Tokens of prompts read.", read},
+               {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
+               {"tzoo_steps_total", "counter", "Steps of all batches.",
+                static_cast<double>(state_.thread.steps())}})};
+}
+
+}  // namespace zoo

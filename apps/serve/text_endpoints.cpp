@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints.h"
+#include "apps/verbs/text/context_question.h"
+#include "apps/verbs/text/mask_guesses.h"
+#include "apps/verbs/text/text_labels.h"
+#include "apps/verbs/text/text_spans.h"
+#include "apps/verbs/text/translation.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostTexts = 1024;
+constexpr std::int64_t kMostGuesses = 1000;
+
+// The model's part with a head. Throws ApiError naming both if it has another.
+TextModel& text_part(ServedModel& model, const char* does, std::initializer_list<Head> heads) {
+  if (model.text && std::find(heads.begin(), heads.end(), model.text->head) != heads.end())
+    return *model.text;
+  throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and " + does, "model",
+                 "model_not_supported");
+}
+
+std::string required_text(RequestFields& fields, const char* name) {
+  const std::optional<std::string> text = fields.text(name);
+  if (!text || text->empty()) RequestFields::refuse(name, "must be a text that is not empty");
+  return *text;
+}
+
+// One text or several: the reply has an entry for each, in a list.
+std::vector<std::string> required_texts(RequestFields& fields) {
+  std::vector<std::string> texts = fields.texts("text", kMostTexts);
+  if (texts.empty()) RequestFields::refuse("text", "must be a text or a list of texts");
+  for (const std::string& text : texts)
+    if (text.empty()) RequestFields::refuse("text", "has an empty text");
+  return texts;
+}
+
+WebReply results(ordered_json list, const ServedModel& model) {
+  return {.body = json_text(ordered_json{{"model", model.name}, {"results", std::move(list)}})};
+}
+
+}  // namespace
+
+WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const TextModel& model = text_part(served, "fills no masks", {Head::kMaskedLm});
+  const std::vector<std::string> texts = required_texts(fields);
+  const std::int64_t top_k = fields.integer("top_k", 1, kMostGuesses).value_or(5);
+  fields.refuse_others();
+  ordered_json list = ordered_json::array();
+  for (const std::string& text : texts) {
+    state.thread.run([&] {
+      const at::NoGradGuard no_grad;
+      list.push_back(describe_masks(model, text, guess_masks(model, text, top_k)));
+    });
+  }
+  return results(std::move(list), served);
+}
+
+WebReply answer_classify(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const TextModel& model =
+      text_part(served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
+  const std::vector<std::string> texts = required_texts(fields);
+  const std::string aggregation = fields.text("aggregation").value_or("first");
+  constexpr std::array kNames{"none", "simple", "first", "average", "max"};
+  if (std::find(kNames.begin(), kNames.end(), aggregation) == kNames.end())
+    RequestFields::refuse("aggregation", "must be none, simple, first, average or max");
+  fields.refuse_others();
+  ordered_json list = ordered_json::array();
+  state.thread.run([&] {
+    const at::NoGradGuard no_grad;
+    for (ordered_json& json : label_texts(model, texts, {.aggregation = aggregation_named(aggregation)}))
+      list.push_back(std::move(json));
+  });
+  return results(std::move(list), served);
+}
+
+WebReply answer_question(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const TextModel& model = text_part(served, "answers no questions about a text", {Head::kQuestionAnswering});
+  const ContextQuestion asked{.question = required_text(fields, "question"),
+                              .context = required_text(fields, "context"),
+                              .max_length = fields.integer("max_length", 8, 1'000'000),
+                              .stride = fields.integer("stride", 0, 1'000'000)};
+  AnswerRules rules;
+  rules.top_k = fields.integer("top_k", 1, kMostGuesses).value_or(rules.top_k);
+  rules.max_answer_length =
+      fields.integer("max_answer_length", 1, 1'000'000).value_or(rules.max_answer_length);
+  rules.impossible = fields.flag("impossible").value_or(rules.impossible);
+  rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
+  fields.refuse_others();
+  ordered_json list = ordered_json::array();
+  state.thread.run([&] {
+    const at::NoGradGuard no_grad;
+    for (const Answer& answer : answer_question(model, asked, rules)) {
+      ordered_json json;
+      add_span(json, asked.context, answer.range);
+      json["score"] = answer.score;
+      list.push_back(std::move(json));
+    }
+  });
+  return results(std::move(list), served);
+}
+
+WebReply answer_translate(ServerState& state, const WebRequest& request) {
+  constexpr std::int64_t kMostTokens = 4096, kMostBeams = 16;
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const TextModel& model = text_part(served, "translates no texts", {Head::kSeq2SeqLm});
+  const std::vector<std::string> texts = required_texts(fields);
+  const std::string prefix = fields.text("prefix").value_or("");
+  const std::string source = fields.text("source_lang").value_or(""),
+                    target = fields.text("target_lang").value_or("");
+  const auto length = fields.integer("max_new_tokens", 1, kMostTokens);
+  const auto beams = fields.integer("num_beams", 1, kMostBeams);
+  fields.refuse_others();
+  GenerationOptions options = served.translator->options;
+  options.max_new_tokens = length.value_or(std::min(options.max_new_tokens, kMostTokens));
+  options.beams.num_beams = beams.value_or(options.beams.num_beams);
+  const Languages languages = languages_of(*model.tokenizer, source, target);
+  if (languages.target) options.history.forced_bos_token_id = *languages.target;
+  ordered_json list = ordered_json::array();
+  for (const std::string& text : texts) {
+    const TokenIds ids = source_ids(model, prefix + text, languages);
+    state.thread.run([&] {
+      const GenerationResult result = generate(*served.translator->decoder, {ids}, options);
+      list.push_back(
+          {{"text", text}, {"translation", translated_text(model, result.ids[0])}, {"ids", result.ids[0]}});
+    });
+  }
+  return results(std::move(list), served);
+}
+
+}  // namespace zoo

@@ -1,0 +1,139 @@
+#include "apps/serve/web_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace zoo {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How often a wait looks whether the server stops.
+constexpr milliseconds kLook{100};
+// What a client may still send while a connection closes: closing at once would take back the answer.
+constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
+constexpr milliseconds kLingerTime{500};
+constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
+
+std::chrono::nanoseconds duration_of(double seconds) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+WebConnection::WebConnection(int socket, const WebLimits& limits, const std::atomic<bool>& stopping)
+    : socket_(socket), limits_(limits), stopping_(stopping) {
+  const int on = 1;
+  ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+WebConnection::~WebConnection() {
+  ::shutdown(socket_, SHUT_WR);
+  std::array<char, 4096> rest{};
+  const auto deadline = Clock::now() + kLingerTime;
+  for (std::size_t dropped = 0; dropped < kLingerBytes && wait_for(POLLIN, deadline);) {
+    const ssize_t count = ::recv(socket_, rest.data(), rest.size(), MSG_DONTWAIT);
+    if (count <= 0) break;
+    dropped += static_cast<std::size_t>(count);
+  }
+  ::close(socket_);
+}
+
+bool WebConnection::wait_for(short events, Clock::time_point deadline) const {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return false;
+    pollfd socket{.fd = socket_, .events = events, .revents = 0};
+    if (::poll(&socket, 1, static_cast<int>(std::min(left, kLook).count())) > 0) return true;
+  }
+}
+
+bool WebConnection::wait_for_request() {
+  buffer_.erase(0, taken_);
+  taken_ = 0;
+  const auto idle_until = Clock::now() + duration_of(limits_.idle_seconds);
+  while (buffer_.empty()) {
+    if (stopping_ || Clock::now() >= idle_until) return false;
+    if (wait_for(POLLIN, std::min(idle_until, Clock::now() + kLook))) break;
+  }
+  deadline_ = Clock::now() + duration_of(limits_.request_seconds);
+  received_ = buffer_.size();
+  in_headers_ = true;
+  line_ends_ = 0;
+  find_end_of_headers(0);
+  return true;
+}
+
+bool WebConnection::client_left() const {
+  pollfd socket{.fd = socket_, .events = POLLIN | POLLRDHUP, .revents = 0};
+  if (::poll(&socket, 1, 0) <= 0) return false;
+  return (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+ssize_t WebConnection::refuse(int status) {
+  broken_limit_ = status;
+  return -1;
+}
+
+void WebConnection::find_end_of_headers(std::size_t first) {
+  for (std::size_t i = first; i < buffer_.size() && in_headers_; ++i) {
+    const char found = buffer_[i];
+    line_ends_ = found == kEndOfHeaders[line_ends_] ? line_ends_ + 1 : (found == '\r' ? 1 : 0);
+    in_headers_ = line_ends_ < kEndOfHeaders.size();
+  }
+}
+
+bool WebConnection::receive() {
+  std::array<char, 16384> piece{};
+  const ssize_t count = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
+  if (count <= 0) return false;
+  buffer_.assign(piece.data(), static_cast<std::size_t>(count));
+  taken_ = 0;
+  received_ += buffer_.size();
+  find_end_of_headers(0);
+  return true;
+}
+
+ssize_t WebConnection::read(char* to, std::size_t size) {
+  if (broken_limit_ != 0) return -1;
+  if (taken_ == buffer_.size()) {
+    if (in_headers_ && received_ >= limits_.header_bytes) return refuse(431);
+    if (received_ >= limits_.header_bytes + limits_.body_bytes) return refuse(413);
+    if (!wait_for(POLLIN, deadline_)) return refuse(408);
+    if (!receive()) return 0;
+  }
+  const std::size_t count = std::min(size, buffer_.size() - taken_);
+  std::memcpy(to, buffer_.data() + taken_, count);
+  taken_ += count;
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t WebConnection::write(const char* from, std::size_t size) {
+  const auto deadline = Clock::now() + duration_of(limits_.write_seconds);
+  std::size_t sent = 0;
+  while (sent < size) {
+    if (!wait_for(POLLOUT, deadline)) return -1;
+    const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) return -1;
+    sent += count > 0 ? static_cast<std::size_t>(count) : 0;
+  }
+  return static_cast<ssize_t>(size);
+}
+
+void WebConnection::get_remote_ip_and_port(std::string& ip, int& port) const {
+  ip.clear();
+  port = 0;
+}
+
+void WebConnection::get_local_ip_and_port(std::string& ip, int& port) const {
+  get_remote_ip_and_port(ip, port);
+}
+
+}  // namespace zoo

@@ -1,0 +1,203 @@
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/web_connection.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+// The connection that this thread answers; cpp-httplib's handlers are not told.
+thread_local WebConnection* current = nullptr;
+thread_local bool too_many = false;
+
+using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue(std::function<void()>()));
+
+// A thread for each connection, up to a limit. Beyond it, the thread that accepts refuses.
+class ConnectionThreads : public httplib::TaskQueue {
+ public:
+  ConnectionThreads(std::size_t most, std::atomic<std::size_t>& running) : most_(most), running_(running) {}
+
+  Enqueued enqueue(std::function<void()> answer) override {
+    if (running_ >= most_) {
+      too_many = true;
+      answer();
+      too_many = false;
+      return static_cast<Enqueued>(true);
+    }
+    ++running_;
+    std::thread([this, answer = std::move(answer)] {
+      answer();
+      const std::lock_guard lock(mutex_);
+      --running_;
+      ended_.notify_all();
+    }).detach();
+    return static_cast<Enqueued>(true);
+  }
+
+  void shutdown() override {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return running_ == 0; });
+  }
+
+ private:
+  std::size_t most_;
+  std::atomic<std::size_t>& running_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+};
+
+WebRequest request_of(const httplib::Request& request) {
+  return {.method = request.method,
+          .path = request.path,
+          .body = request.body,
+          .header = [&request](const char* name) -> std::optional<std::string> {
+            if (!request.has_header(name)) return std::nullopt;
+            return request.get_header_value(name);
+          },
+          .client_left = [] { return current->client_left(); }};
+}
+
+void send(const WebReply& reply, httplib::Response& response) {
+  response.status = reply.status;
+  for (const auto& [name, value] : reply.headers) response.set_header(name.c_str(), value);
+  if (!reply.stream) return response.set_content(reply.body, reply.type.c_str());
+  response.set_chunked_content_provider(
+      reply.type.c_str(), [stream = reply.stream](std::size_t, httplib::DataSink& sink) {
+        bool arrives = true;
+        stream([&](std::string_view text) {
+          arrives = arrives && !current->client_left() && sink.write(text.data(), text.size());
+          return arrives;
+        });
+        if (arrives) sink.done();
+        return arrives;
+      });
+}
+
+const char* words_for(int status) {
+  switch (status) {
+    case 408:
+      return "the request took too long to arrive";
+    case 413:
+      return "the body is too large";
+    case 431:
+      return "the header lines are too large";
+    case 414:
+      return "the path is too long";
+    default:
+      return "this is no request that the server understands";
+  }
+}
+
+}  // namespace
+
+struct WebServer::Impl : public httplib::Server {
+  Impl(const WebLimits& given, WebServer::Gate gate, WebServer::Handler handler) : limits(given) {
+    // The library's default, SO_REUSEPORT, lets a second server take half of the connections.
+    set_socket_options([](socket_t socket) {
+      const int on = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    });
+    set_payload_max_length(limits.body_bytes);
+    new_task_queue = [this] { return new ConnectionThreads(limits.connections, running); };
+    set_pre_routing_handler(
+        [gate = std::move(gate)](const httplib::Request& request, httplib::Response& response) {
+          const std::optional<WebReply> refusal = gate(request_of(request));
+          if (!refusal) return HandlerResponse::Unhandled;
+          current->close_after_reply();  // the body is not read, so nothing can follow it
+          response.set_header("Connection", "close");
+          send(*refusal, response);
+          return HandlerResponse::Handled;
+        });
+    const auto answer = [handler = std::move(handler)](const httplib::Request& request,
+                                                       httplib::Response& response) {
+      send(handler(request_of(request)), response);
+    };
+    Get(".*", answer);
+    Post(".*", answer);
+    Options(".*", answer);
+    // Errors of the library itself, whose replies have no body.
+    set_error_handler(httplib::Server::Handler([](const httplib::Request&, httplib::Response& response) {
+      if (!response.body.empty()) return;
+      if (current->broken_limit() != 0) response.status = current->broken_limit();
+      current->close_after_reply();
+      response.set_header("Connection", "close");
+      response.set_content(ApiError(response.status, words_for(response.status)).json(), "application/json");
+    }));
+  }
+
+  bool process_and_close_socket(socket_t socket) override {
+    WebConnection connection(socket, limits, stopping);
+    if (too_many) {
+      refuse(connection);
+      return false;
+    }
+    current = &connection;
+    while (!stopping && connection.wait_for_request()) {
+      bool closed = false;
+      if (!process(*this, connection, closed) || closed || connection.closes()) break;
+    }
+    current = nullptr;
+    return true;
+  }
+
+  // Versions of cpp-httplib differ in how they pass the addresses, which nothing here reads.
+  template <class Server>
+  static bool process(Server& server, WebConnection& connection, bool& closed) {
+    const std::function<void(httplib::Request&)> prepare = [](httplib::Request& request) {
+      request.headers.erase("Accept-Encoding");  // replies are not compressed
+      request.ranges.clear();
+    };
+    if constexpr (requires { server.process_request(connection, false, closed, prepare); }) {
+      return server.process_request(connection, false, closed, prepare);
+    } else {
+      return server.process_request(connection, std::string(), 0, std::string(), 0, false, closed, prepare);
+    }
+  }
+
+  static void refuse(WebConnection& connection) {
+    const std::string body = ApiError(503, "the server has as many connections as it takes").json();
+    const std::string reply =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n" +
+        std::string("Content-Length: ") + std::to_string(body.size()) + "\r\n\r\n" + body;
+    connection.write(reply.data(), reply.size());
+  }
+
+  WebLimits limits;
+  std::atomic<bool> stopping = false, ended = false;
+  std::atomic<std::size_t> running = 0;
+};
+
+WebServer::WebServer(const WebLimits& limits, Gate gate, Handler handler)
+    : impl_(std::make_unique<Impl>(limits, std::move(gate), std::move(handler))) {}
+
+WebServer::~WebServer() = default;
+
+int WebServer::bind(const std::string& host, int port) {
+  const int bound = port == 0 ? impl_->bind_to_any_port(host.c_str())
+                              : (impl_->bind_to_port(host.c_str(), port) ? port : -1);
+  if (bound < 0)
+    throw Error("cannot listen on ", host, " port ", port,
+                ": the address is not there or the port is in use");
+  return bound;
+}
+
+void WebServer::run() {
+  if (!impl_->stopping) impl_->listen_after_bind();
+  impl_->ended = true;
+}
+
+void WebServer::stop() {
+  impl_->stopping = true;
+  // The library's stop() has no effect before it listens.
+  while (!impl_->ended && !impl_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (impl_->is_running()) impl_->stop();
+}
+
+std::size_t WebServer::connections() const {
+  return impl_->running;
+}
+
+}  // namespace zoo

@@ -1,0 +1,135 @@
+#include "apps/serve/writing_reply.h"
+
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/verbs/generate/generated_text.h"
+#include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string event_of(const std::string& data) {
+  return "data: " + data + "\n\n";
+}
+
+// Sends the events of a call until it ends or the client leaves.
+class EventStream {
+ public:
+  EventStream(GenerationCall& call, const StreamWords& words,
+              const std::function<bool(std::string_view)>& write)
+      : call_(call), words_(words), write_(write) {
+    for (std::size_t row = 0; row < call.rows(); ++row) texts_.emplace_back(*call.request().session);
+  }
+
+  void run() {
+    if (words_.opening)
+      for (const ordered_json& event : words_.opening()) send(event);
+    while (const auto event = call_.next()) tell(*event);
+    if (call_.request().include_usage) send(words_.usage(usage_of(call_, new_tokens_)));
+    write_(event_of("[DONE]"));
+  }
+
+ private:
+  void send(const ordered_json& event) {
+    if (!write_(event_of(json_text(event)))) throw GenerationCall::ClientLeft();
+  }
+
+  void tell(const WritingEvent& event) {
+    using Kind = WritingEvent::Kind;
+    if (event.kind == Kind::kToken) {
+      ++new_tokens_;
+      const std::string text = texts_[event.row].push(event.token.id);
+      const bool scores = call_.request().batch->likeliest.has_value();
+      if (!text.empty() || scores) send(words_.token(event.row, text, scores ? &event.token : nullptr));
+    } else if (event.kind == Kind::kEnd) {
+      const std::string rest = texts_[event.row].finish();
+      if (!rest.empty()) send(words_.token(event.row, rest, nullptr));
+      send(words_.end(event.row, event.end));
+    }
+  }
+
+  GenerationCall& call_;
+  const StreamWords& words_;
+  const std::function<bool(std::string_view)>& write_;
+  std::vector<RowText> texts_;
+  std::int64_t new_tokens_ = 0;
+};
+
+}  // namespace
+
+const char* finish_reason(RowEnd end) {
+  return end == RowEnd::kLength ? "length" : "stop";
+}
+
+std::vector<WrittenRow> collect_rows(GenerationCall& call) {
+  using Kind = WritingEvent::Kind;
+  std::vector<WrittenRow> rows(call.rows());
+  const auto samples = static_cast<std::size_t>(call.request().batch->samples);
+  while (const auto event = call.next()) {
+    if (event->kind == Kind::kPrompt) {
+      for (std::size_t s = 0; s < samples; ++s) rows[event->row * samples + s].prompt_scores = event->scores;
+    } else if (event->kind == Kind::kToken) {
+      rows[event->row].ids.push_back(event->token.id);
+      rows[event->row].tokens.push_back(event->token);
+    } else {
+      rows[event->row].end = event->end;
+    }
+  }
+  return rows;
+}
+
+std::string text_of_ids(const TokenIds& ids, const GenerateSession& session) {
+  GenerationResult result;
+  result.ids = {ids};
+  return text_of_row(result, 0, session);
+}
+
+ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
+  return {{"prompt_tokens", call.prompt_tokens()},
+          {"completion_tokens", new_tokens},
+          {"total_tokens", call.prompt_tokens() + new_tokens}};
+}
+
+WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {
+  WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
+  reply.stream = [call = std::move(call), words = std::move(words)](const auto& write) {
+    try {
+      EventStream(*call, words, write).run();
+    } catch (const ApiError& error) {
+      write(event_of(error.json()));
+      write(event_of("[DONE]"));
+    } catch (const GenerationCall::ClientLeft&) {  // nobody listens
+    } catch (const std::exception& error) {
+      write(event_of(ApiError(500, error.what()).json()));
+    }
+  };
+  return reply;
+}
+
+std::string new_reply_id(const std::string& prefix) {
+  static std::mutex mutex;
+  static std::mt19937_64 generator{std::random_device()()};
+  std::array<char, 32> number{};
+  const std::lock_guard lock(mutex);
+  std::snprintf(number.data(), number.size(), "%016llx", static_cast<unsigned long long>(generator()));
+  return prefix + number.data();
+}
+
+std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer) {
+  if (id >= tokenizer.vocab_size()) return {};  // a padded vocabulary
+  return tokenizer.decode_with_special_tokens(TokenIds{id});
+}
+
+std::string text_of_token(TokenId id, const Tokenizer& tokenizer) {
+  return replace_invalid_utf8(bytes_of_token(id, tokenizer));
+}
+
+}  // namespace zoo

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/serve/generation_call.h"
+#include "apps/serve/row_text.h"
+#include "apps/serve/web_server.h"
+
+namespace zoo {
+
+/// A row of an answer so far.
+struct WrittenRow {
+  TokenIds ids;
+  std::vector<ScoredToken> tokens, prompt_scores;
+  RowEnd end = RowEnd::kStop;
+};
+
+/// "stop" or "length", as OpenAI names the reason why a row has ended.
+const char* finish_reason(RowEnd end);
+
+/// Waits for all rows.
+std::vector<WrittenRow> collect_rows(GenerationCall& call);
+
+/// The text of a finished row, up to the first stop string.
+std::string text_of_ids(const TokenIds& ids, const GenerateSession& session);
+
+nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
+
+/// What an endpoint says of a row's news in a stream.
+struct StreamWords {
+  /// Events before the first token of any row; may be empty.
+  std::function<std::vector<nlohmann::ordered_json>()> opening;
+  /// `text` may be empty: a token without visible text, or one that may begin a stop string.
+  std::function<nlohmann::ordered_json(std::size_t row, const std::string& text, const ScoredToken* token)>
+      token;
+  std::function<nlohmann::ordered_json(std::size_t row, RowEnd end)> end;
+  std::function<nlohmann::ordered_json(const nlohmann::ordered_json& usage)> usage;
+};
+
+/// Server-sent events of the call, and "[DONE]". An error after the beginning is an event, too.
+WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words);
+
+/// An id such as "cmpl-1f…", unique to this process.
+std::string new_reply_id(const std::string& prefix);
+
+/// The text of one token, and its bytes.
+std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer);
+std::string text_of_token(TokenId id, const Tokenizer& tokenizer);
+
+}  // namespace zoo

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/verbs/text/answer_spans.h"
+#include "apps/verbs/text/text_model.h"
+
+namespace zoo {
+
+/// A question about a text of any length, which is read in windows that overlap.
+struct ContextQuestion {
+  std::string question, context;
+  std::optional<std::int64_t> max_length;  // tokens of a window; none: the model's limit, at most 384
+  std::optional<std::int64_t> stride;      // tokens that windows share; none: half of a window, at most 128
+};
+
+/// The best answers, best first, from a model with a question answering head. Throws Error for a max_length
+/// beyond the model's, a stride that leaves a window no room, and a tokenizer without offsets.
+std::vector<Answer> answer_question(const TextModel& model, const ContextQuestion& asked,
+                                    const AnswerRules& rules);
+
+}  // namespace zoo

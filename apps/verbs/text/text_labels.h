@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/verbs/text/text_model.h"
+#include "apps/verbs/text/token_entities.h"
+
+namespace zoo {
+
+/// "none", "simple", "first", "average" or "max".
+Aggregation aggregation_named(const std::string& name);
+
+struct LabelOptions {
+  std::int64_t batch_size = 32;
+  Aggregation aggregation = Aggregation::kFirst;  // of token classification
+};
+
+/// True for a model that labels texts or the words in them.
+bool labels_texts(const TextModel& model);
+
+/// For each text {"text", "label", "score", "scores"}, or "value" of a regression, or "entities". Throws
+/// Error naming a text without tokens.
+std::vector<nlohmann::ordered_json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
+                                                const LabelOptions& options);
+
+}  // namespace zoo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/generation/generate.h"
+
+namespace zoo {
+
+/// A token and the model's log-probability of it, before any filter.
+struct ScoredToken {
+  TokenId id = 0;
+  double log_probability = 0;
+  std::vector<std::pair<TokenId, double>> likeliest;  // the most probable ids, best first; as asked for
+};
+
+/// Reason why a row has ended: an end token, a complete constraint or `row_ends`; max_new_tokens; the
+/// request.
+enum class RowEnd { kStop, kLength, kCancelled };
+
+/// Prompts that a ContinuousBatch continues with the same options, and the callbacks for what comes of it,
+/// which run on the thread of step(). Row p * samples + s is sample s of prompt p, as if generate() were
+/// given each prompt `samples` times.
+struct BatchRequest {
+  std::vector<TokenIds> prompts;
+  std::int64_t samples = 1;  // rows of a prompt, which is read once; at most the number of slots
+  GenerationOptions options;
+  bool only_prompt = false;               // write no token, whatever max_new_tokens says
+  std::optional<std::int64_t> likeliest;  // log-probabilities are wanted, and so many of the most probable
+  bool scores_prompt = false;             // of the prompt's tokens, too
+  std::atomic<bool> cancelled = false;    // set by any thread: the rows leave before the next step
+
+  /// Scores of a prompt's tokens after its first one; only with scores_prompt.
+  std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
+  std::function<void(std::size_t row, const ScoredToken& token)> on_token;
+  std::function<void(std::size_t row, RowEnd end)> on_end;
+  std::function<void(const std::string& message)> on_failure;  // instead of the ends that are missing
+};
+
+}  // namespace zoo

@@ -1,0 +1,286 @@
+#include "models/generation/continuous_batch.h"
+
+#include <algorithm>
+
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include "data/base/error.h"
+#include "models/generation/batch_row.h"
+#include "models/generation/decoding_batch.h"
+
+namespace zoo {
+namespace {
+
+// Tokens of prompts that a step reads while no row writes.
+constexpr std::int64_t kPieceAlone = 512;
+// A step that scores prompts computes logits for every token; so many numbers at most, for each row.
+constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
+
+std::int64_t count_of(const TokenIds& ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
+
+}  // namespace
+
+ContinuousBatch::ContinuousBatch(DecodingModel& model, const Options& options)
+    : model_(model), options_(options) {
+  if (model.config().shape != Shape::kDecoder)
+    throw Error("only a decoder's requests can share a batch, not an encoder-decoder's");
+  if (options.slots < 1 || options.context < 1 || options.piece < 1)
+    throw Error("a batch needs at least 1 slot, a context of 1 and pieces of 1, got ", options.slots, ", ",
+                options.context, " and ", options.piece);
+  options_.context = std::min(options.context, context_limit(model.config()));
+  begin_session();
+}
+
+ContinuousBatch::~ContinuousBatch() = default;
+
+void ContinuousBatch::begin_session() {
+  session_ = model_.begin(options_.slots, options_.context);
+  session_->select({0});
+  rows_.clear();
+}
+
+void ContinuousBatch::check(const BatchRequest& request) const {
+  first_tokens(model_.config(), request.prompts, -1);
+  const GenerationOptions& options = request.options;
+  if (request.samples < 1 || request.samples > options_.slots)
+    throw Error("a prompt has 1 to ", options_.slots, " samples here, got ", request.samples);
+  if (options.max_new_tokens < 1 && !request.only_prompt)
+    throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
+  if (options.beams.num_beams != 1 || options.contrastive.penalty_alpha != 0 || options.draft != nullptr)
+    throw Error("beam search, contrastive search and drafts do not share a batch");
+  for (const TokenIds& prompt : request.prompts) {
+    const std::int64_t writes = request.only_prompt ? 0 : options.max_new_tokens;
+    if (count_of(prompt) > options_.context - writes)
+      throw Error("a prompt of ", prompt.size(), " tokens and ", writes, " new ones exceed the context of ",
+                  options_.context, " tokens");
+  }
+}
+
+bool ContinuousBatch::submit(std::shared_ptr<BatchRequest> request) {
+  check(*request);
+  auto work = std::make_shared<BatchWork>(std::move(request), model_.config().vocab_size);
+  const std::lock_guard lock(mutex_);
+  if (queue_.size() >= options_.queue) return false;
+  if (!work->request->prompts.empty()) queue_.push_back(std::move(work));
+  return true;
+}
+
+std::size_t ContinuousBatch::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
+bool ContinuousBatch::step() {
+  const c10::InferenceMode inference;
+  drop_cancelled();
+  try {
+    if (rows_.empty() && next_work() == nullptr) return false;
+    read();
+  } catch (const c10::Error& error) {
+    fail_all(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    fail_all(error.what());
+  }
+  running_ = rows_.size();
+  return true;
+}
+
+void ContinuousBatch::drop_cancelled() {
+  for (BatchRow& row : rows_) {
+    if (row.work->request->cancelled) row.end(RowEnd::kCancelled);
+  }
+  keep_running_rows();
+  std::vector<std::shared_ptr<BatchWork>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(queue_, [&](const auto& work) {
+      if (!work->request->cancelled) return false;
+      dropped.push_back(work);
+      return true;
+    });
+  }
+  for (const auto& work : dropped) {
+    const auto samples = static_cast<std::size_t>(work->request->samples);
+    for (std::size_t row = work->entered * samples; row < work->rows(); ++row)
+      if (work->request->on_end) work->request->on_end(row, RowEnd::kCancelled);
+  }
+  running_ = rows_.size();
+}
+
+bool ContinuousBatch::writes() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
+}
+
+// Tokens that a row may read in a step that scores prompts.
+std::int64_t ContinuousBatch::most_scored() const {
+  return std::max<std::int64_t>(1, kScoredLogits / model_.config().vocab_size);
+}
+
+// Slots that neither a row nor a sample to come has.
+std::int64_t ContinuousBatch::free_slots() const {
+  std::int64_t taken = 0;
+  for (const BatchRow& row : rows_) taken += row.reads() ? row.work->request->samples : 1;
+  return options_.slots - taken;
+}
+
+// The work that enters next, if there are slots for it.
+std::shared_ptr<BatchWork> ContinuousBatch::next_work() const {
+  const std::lock_guard lock(mutex_);
+  if (queue_.empty() || queue_.front()->request->samples > free_slots()) return nullptr;
+  return queue_.front();
+}
+
+void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
+  if (!rows_.empty()) session_->add_row();
+  BatchRow row;
+  row.number = work->entered * static_cast<std::size_t>(work->request->samples);
+  row.tokens = work->request->prompts[work->entered];
+  row.given = row.tokens.size();
+  row.state = work->first_state;
+  ++work->entered;
+  if (work->entered == work->request->prompts.size()) {
+    const std::lock_guard lock(mutex_);
+    std::erase(queue_, work);
+  }
+  row.work = std::move(work);
+  rows_.push_back(std::move(row));
+}
+
+// What each row reads in this step: its last token, or the next piece of its prompt. Prompts enter while
+// there is room in the step.
+ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
+  std::shared_ptr<BatchWork> next = next_work();
+  const auto scores = [](const BatchWork& work) { return work.request->scores_prompt; };
+  const bool scoring = (next && scores(*next)) ||
+                       std::any_of(rows_.begin(), rows_.end(),
+                                   [&](const BatchRow& row) { return row.reads() && scores(*row.work); });
+  std::int64_t budget = writes() ? options_.piece : std::max(options_.piece, kPieceAlone);
+  Tokens tokens;
+  const auto read_next = [&](BatchRow& row) {
+    std::int64_t count = row.unread();
+    if (row.reads()) {
+      const std::int64_t most = scoring ? std::min(budget, most_scored()) : budget;
+      count = std::clamp<std::int64_t>(most, 1, count);
+      budget -= count;
+    }
+    const auto first = row.tokens.begin() + static_cast<std::ptrdiff_t>(row.read);
+    tokens.emplace_back(first, first + count);
+    row.read += static_cast<std::size_t>(count);
+  };
+  for (BatchRow& row : rows_) read_next(row);
+  for (; next && budget > 0 && (scoring || !scores(*next)); next = next_work()) {
+    enter(next);
+    read_next(rows_.back());
+  }
+  return tokens;
+}
+
+void ContinuousBatch::read() {
+  const Tokens tokens = next_tokens();
+  const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) {
+    return row.reads() && row.work->request->scores_prompt;
+  });
+  at::Tensor logits =
+      session_->read(tokens, scoring ? DecodingSession::Logits::kAll : DecodingSession::Logits::kLast);
+  for (std::size_t b = 0; b < rows_.size(); ++b)
+    if (rows_[b].reads()) read_ += count_of(tokens[b]);
+  if (scoring) {
+    std::vector<at::Tensor> last;
+    for (std::size_t b = 0; b < tokens.size(); ++b) {
+      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b]));
+      if (rows_[b].reads() && rows_[b].work->request->scores_prompt) rows_[b].score_prompt(own);
+      last.push_back(own[-1]);
+    }
+    logits = at::stack(last);
+  }
+  write(repeat_rows(logits));
+  keep_running_rows();
+}
+
+// Gives each sample of a prompt that has been read a row; returns the logits of the rows.
+at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
+  std::vector<std::int64_t> from;
+  std::vector<BatchRow> rows;
+  for (std::size_t b = 0; b < rows_.size(); ++b) {
+    BatchRow& row = rows_[b];
+    const bool begins = row.reads() && row.read == row.given;
+    const std::int64_t samples = begins ? row.work->request->samples : 1;
+    row.was_read = row.was_read || begins;
+    for (std::int64_t s = 0; s < samples; ++s) {
+      from.push_back(static_cast<std::int64_t>(b));
+      rows.push_back(row);
+      rows.back().number += static_cast<std::size_t>(s);
+    }
+  }
+  if (rows.size() == rows_.size()) {
+    rows_ = std::move(rows);
+    return logits;
+  }
+  rows_ = std::move(rows);
+  const at::Tensor repeated = logits.index_select(0, at::tensor(from, at::kLong).to(logits.device()));
+  session_->select(from);
+  return repeated;
+}
+
+// Chooses a token for each row that has read all of its own; requests choose by their own rules.
+void ContinuousBatch::write(const at::Tensor& logits) {
+  std::vector<std::shared_ptr<BatchWork>> works;
+  for (const BatchRow& row : rows_) {
+    if (!row.reads() && std::find(works.begin(), works.end(), row.work) == works.end())
+      works.push_back(row.work);
+  }
+  for (const auto& work : works) {
+    std::vector<BatchRow*> rows;
+    std::vector<std::int64_t> places;
+    for (std::size_t b = 0; b < rows_.size(); ++b) {
+      if (rows_[b].reads() || rows_[b].work != work) continue;
+      rows.push_back(&rows_[b]);
+      places.push_back(static_cast<std::int64_t>(b));
+    }
+    if (work->request->only_prompt) {
+      for (BatchRow* row : rows) row->end(RowEnd::kLength);
+      continue;
+    }
+    try {
+      write_tokens(*work, rows, logits.index_select(0, at::tensor(places, at::kLong).to(logits.device())));
+      written_ += static_cast<std::int64_t>(rows.size());
+    } catch (const Error& error) {  // the rules leave no token, or the logits are not finite
+      fail(*work, error.what());
+    }
+  }
+}
+
+void ContinuousBatch::fail(BatchWork& work, const std::string& message) {
+  if (std::exchange(work.failed, true)) return;
+  for (BatchRow& row : rows_) row.ended = row.ended || row.work.get() == &work;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(queue_, [&](const auto& other) { return other.get() == &work; });
+  }
+  if (work.request->on_failure) work.request->on_failure(message);
+}
+
+// After an error of the model itself nothing is known of the session.
+void ContinuousBatch::fail_all(const std::string& message) {
+  std::vector<std::shared_ptr<BatchWork>> works;
+  for (const BatchRow& row : rows_) works.push_back(row.work);
+  for (const auto& work : works) fail(*work, message);
+  begin_session();
+}
+
+void ContinuousBatch::keep_running_rows() {
+  std::vector<std::int64_t> kept;
+  for (std::size_t b = 0; b < rows_.size(); ++b)
+    if (!rows_[b].ended) kept.push_back(static_cast<std::int64_t>(b));
+  if (kept.size() == rows_.size()) return;
+  std::erase_if(rows_, [](const BatchRow& row) { return row.ended; });
+  session_->select(kept.empty() ? std::vector<std::int64_t>{0} : kept);
+  if (kept.empty()) session_->rewind(0, 0);
+}
+
+}  // namespace zoo

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "models/generation/batch_request.h"
+
+namespace zoo {
+
+struct BatchRow;
+struct BatchWork;
+
+/// Continuous batching (Yu et al., 2022, "Orca", section 3.1): rows of different requests share each step of
+/// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
+/// so that rows that write do not wait for a long one; a row that has ended leaves. In float32 a request's
+/// ids are those of generate() alone, whatever else is in the batch.
+///
+/// submit() may be called by any thread, the rest by one. For decoders: an encoder-decoder is refused.
+class ContinuousBatch {
+ public:
+  struct Options {
+    std::int64_t slots = 8;       // rows at once
+    std::int64_t context = 1024;  // tokens of a row, prompt included; the KV cache holds slots * context
+    std::int64_t piece = 64;      // tokens of prompts that a step reads while other rows write
+    std::size_t queue = 64;       // requests that wait
+  };
+
+  /// `model` must outlive the batch. Throws Error for an encoder-decoder and for options out of range.
+  ContinuousBatch(DecodingModel& model, const Options& options);
+  ~ContinuousBatch();
+
+  /// False if the queue is full. Throws Error as generate() does, and if a row would exceed the context or a
+  /// request needs more slots than there are.
+  bool submit(std::shared_ptr<BatchRequest> request);
+
+  /// Adds a token to each row, or reads a piece of a prompt. False if there is nothing to do.
+  bool step();
+
+  const Options& options() const { return options_; }
+  std::size_t waiting() const;                              // requests that have not entered
+  std::size_t rows() const { return running_; }             // rows of the last step
+  std::int64_t prompt_tokens() const { return read_; }      // tokens of prompts read since the beginning
+  std::int64_t written_tokens() const { return written_; }  // tokens chosen since the beginning
+
+ private:
+  using Tokens = std::vector<TokenIds>;
+
+  void check(const BatchRequest& request) const;
+  void drop_cancelled();
+  bool writes() const;
+  std::int64_t most_scored() const;
+  std::int64_t free_slots() const;
+  std::shared_ptr<BatchWork> next_work() const;
+  void enter(std::shared_ptr<BatchWork> work);
+  Tokens next_tokens();
+  void read();
+  at::Tensor repeat_rows(const at::Tensor& logits);
+  void write(const at::Tensor& logits);
+  void fail(BatchWork& work, const std::string& message);
+  void fail_all(const std::string& message);
+  void begin_session();
+  void keep_running_rows();
+
+  DecodingModel& model_;
+  Options options_;
+  std::unique_ptr<DecodingSession> session_;
+  std::vector<BatchRow> rows_;  // in the order of the session's; without any, the session keeps an empty row
+
+  mutable std::mutex mutex_;
+  std::deque<std::shared_ptr<BatchWork>>
+      queue_;  // works with prompts that have not entered; guarded by mutex_
+  std::atomic<std::size_t> running_ = 0;
+  std::atomic<std::int64_t> read_ = 0, written_ = 0;
+};
+
+}  // namespace zoo

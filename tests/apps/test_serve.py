@@ -1,0 +1,282 @@
+"""`tzoo serve`: its API, and what happens to requests that wait, fail or are left."""
+
+import json
+import os
+import socket
+import tempfile
+import threading
+import unittest
+
+import tiny_checkpoint
+from serving import SLOW, Server, ServeTest
+from tzoo_runner import run
+
+PROMPT = "the cat sat on"
+
+
+class Api(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = tiny_checkpoint.write_checkpoint(
+            os.path.join(cls.folder.name, "tiny"), tokenizer=True, n_positions=4000, generation={"eos_token_id": 3}
+        )
+        cls.second = tiny_checkpoint.write_checkpoint(os.path.join(cls.folder.name, "second"), tokenizer=True, seed=2)
+        cls.server = Server("--model", cls.model, "--model", cls.second, "--parallel", 4, "--queue", 3)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+        cls.folder.cleanup()
+
+    def generated(self, model, *flags, prompt=PROMPT):
+        """What `tzoo generate` writes."""
+        printed = self.succeed(
+            "generate", "--model", model, "--prompt", prompt, "--json", "--threads", 2, "--generation_defaults", "file", *flags
+        )
+        return json.loads(printed)
+
+    def refused(self, status, *words, param=None, path="/v1/completions", **fields):
+        return self.assert_refused(self.server.request("POST", path, fields), status, *words, param=param)
+
+    def test_ids_are_those_of_generate(self):
+        cases = [
+            ({"temperature": 0}, ["--temperature", 0]),
+            ({"temperature": 0.9, "top_k": 9, "top_p": 0.9, "min_p": 0.01, "seed": 5},
+             ["--temperature", 0.9, "--top_k", 9, "--top_p", 0.9, "--min_p", 0.01, "--seed", 5]),
+            ({"presence_penalty": 0.5, "frequency_penalty": 0.3, "seed": 6, "temperature": 1},
+             ["--presence_penalty", 0.5, "--frequency_penalty", 0.3, "--seed", 6, "--temperature", 1, "--top_k", 0]),
+            ({"repetition_penalty": 1.5, "no_repeat_ngram_size": 2, "temperature": 0},
+             ["--repetition_penalty", 1.5, "--no_repeat_ngram_size", 2, "--temperature", 0]),
+            ({"logit_bias": {"4": 50, "5": -100}, "temperature": 1, "seed": 2},
+             ["--logit_bias", '{"4": 50, "5": -100}', "--temperature", 1, "--seed", 2, "--top_k", 0]),
+            ({"regex": "(cat|dog)+", "temperature": 1, "seed": 3},
+             ["--regex", "(cat|dog)+", "--temperature", 1, "--seed", 3, "--top_k", 0]),
+            ({"stop": ["q", "zz"], "temperature": 1, "seed": 4},
+             ["--stop", "q", "--stop", "zz", "--temperature", 1, "--seed", 4, "--top_k", 0]),
+            ({"n": 3, "temperature": 1, "seed": 8},
+             ["--num_samples", 3, "--temperature", 1, "--seed", 8, "--top_k", 0]),
+        ]
+        expected = [self.generated(self.model, *flags, "--max_new_tokens", 40)["text"] for _, flags in cases]
+        found = [None] * len(cases)
+
+        def ask(i):
+            fields = {"prompt": PROMPT, "max_tokens": 40, **cases[i][0]}
+            whole = self.server.post("/v1/completions", **fields)
+            texts = [choice["text"] for choice in whole["choices"]]
+            streamed = [""] * len(texts)
+            for event in self.server.events("/v1/completions", **fields):
+                for choice in event["choices"]:
+                    streamed[choice["index"]] += choice["text"]
+            found[i] = texts if texts == streamed else (texts, streamed)
+
+        # All at once and in turns of two: they share batches of every kind, and none waits in vain.
+        for half in (range(0, 3), range(3, 6), range(6, 8)):
+            threads = [threading.Thread(target=ask, args=(i,)) for i in half]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for i, (fields, _) in enumerate(cases):
+            self.assertEqual(found[i], expected[i], fields)
+
+    def test_a_stop_string_that_several_tokens_write(self):
+        whole = self.generated(self.model, "--temperature", 0, "--max_new_tokens", 30, "--logit_bias", '{"3": -100}')["text"][0]
+        stop = whole[4:7]
+        fields = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0, "logit_bias": {"3": -100}, "stop": stop}
+        expected = whole[:whole.index(stop)]
+        found = self.server.post("/v1/completions", **fields)["choices"][0]
+        self.assertEqual((found["text"], found["finish_reason"]), (expected, "stop"))
+        streamed = [event["choices"][0]["text"] for event in self.server.events("/v1/completions", **fields)]
+        self.assertEqual("".join(streamed), expected)
+
+    def test_prompts(self):
+        ids = json.loads(run("tokenizer", "encode", "--model", self.model, "--json", stdin=PROMPT + "\n").out)
+        one = self.server.post("/v1/completions", prompt=PROMPT, temperature=0)["choices"][0]["text"]
+        other = self.server.post("/v1/completions", prompt="a dog", temperature=0)["choices"][0]["text"]
+        for prompt, texts in [(ids, [one]), ([PROMPT, "a dog"], [one, other]), ([ids, ids], [one, one])]:
+            found = self.server.post("/v1/completions", prompt=prompt, temperature=0)
+            self.assertEqual([choice["text"] for choice in found["choices"]], texts)
+        usage = found["usage"]
+        self.assertEqual(usage["prompt_tokens"], 2 * len(ids))
+        self.assertEqual(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"])
+        found = self.server.post("/v1/completions", prompt=PROMPT, temperature=0, echo=True)
+        self.assertEqual(found["choices"][0]["text"], PROMPT + one)
+
+    def test_finish_reason(self):
+        stopped = self.server.post("/v1/completions", prompt=PROMPT, regex="(dog)", max_tokens=20)
+        self.assertEqual((stopped["choices"][0]["text"], stopped["choices"][0]["finish_reason"]), ("dog", "stop"))
+        cut = self.server.post("/v1/completions", prompt=PROMPT, logit_bias={"4": 100}, max_tokens=7, temperature=0)
+        self.assertEqual(cut["choices"][0]["finish_reason"], "length")
+        self.assertEqual(cut["usage"]["completion_tokens"], 7)
+
+    def test_logprobs(self):
+        found = self.server.post(
+            "/v1/completions", prompt="the", max_tokens=3, temperature=0, logprobs=2, echo=True, logit_bias={"3": -100}
+        )["choices"][0]["logprobs"]
+        self.assertEqual(found["tokens"][:3], ["t", "h", "e"])
+        self.assertEqual(len(found["tokens"]), 6)
+        self.assertIsNone(found["token_logprobs"][0])
+        self.assertEqual(found["text_offset"], list(range(6)))
+        for token, value, best in list(zip(found["tokens"], found["token_logprobs"], found["top_logprobs"]))[1:]:
+            self.assertEqual(len(best), 2)
+            self.assertLessEqual(value, max(best.values()))
+            self.assertLess(value, 0)
+            if token in best:
+                self.assertEqual(best[token], value)
+        scored = self.server.post("/v1/completions", prompt="the", max_tokens=0, logprobs=0, echo=True)["choices"][0]
+        self.assertEqual(scored["text"], "the")
+        self.assertEqual(scored["logprobs"]["token_logprobs"], found["token_logprobs"][:3])
+
+    def test_models(self):
+        listed = json.loads(self.server.request("GET", "/v1/models")[1])
+        self.assertEqual([model["id"] for model in listed["data"]], ["tiny", "second"])
+        self.assertEqual(json.loads(self.server.request("GET", "/v1/models/second")[1])["id"], "second")
+        self.assert_refused(self.server.request("GET", "/v1/models/third"), 404, "no such model")
+        expected = self.generated(self.second, "--temperature", 0, "--max_new_tokens", 5)["text"]
+        found = self.server.post("/v1/completions", model="second", prompt=PROMPT, temperature=0, max_tokens=5)
+        self.assertEqual([found["choices"][0]["text"]], expected)
+        self.assertEqual(self.refused(404, "'third'", model="third", prompt="a")["code"], "model_not_found")
+
+    def test_tokens(self):
+        ids = self.server.post("/tokenize", content=PROMPT)["tokens"]
+        self.assertEqual(self.server.post("/detokenize", tokens=ids)["content"], PROMPT)
+        pieces = self.server.post("/tokenize", content="é世", with_pieces=True)["tokens"]
+        self.assertEqual([piece["piece"] for piece in pieces], ["é", "世"])
+        self.refused(400, "tokens", path="/detokenize", tokens=[99999])
+        self.refused(400, "content", path="/tokenize", content=7)
+
+    def test_fields_that_are_refused(self):
+        for fields, words in [
+            ({}, ["prompt", "missing"]),
+            ({"prompt": ""}, ["prompt", "empty"]),
+            ({"prompt": []}, ["prompt", "empty"]),
+            ({"prompt": {"a": 1}}, ["prompt"]),
+            ({"prompt": [1, "a"]}, ["prompt"]),
+            ({"prompt": [[1], [-2]]}, ["prompt"]),
+            ({"prompt": [10**12]}, ["prompt"]),
+            ({"prompt": [99999]}, ["prompt", "99999"]),
+            ({"prompt": "a", "temperature": -1}, ["temperature", "-1"]),
+            ({"prompt": "a", "temperature": "hot"}, ["temperature", "hot"]),
+            ({"prompt": "a", "temperature": True}, ["temperature"]),
+            ({"prompt": "a", "top_p": 2}, ["top_p"]),
+            ({"prompt": "a", "n": 10**9}, ["'n'", "1 to 4"]),
+            ({"prompt": "a", "n": 0}, ["'n'"]),
+            ({"prompt": "a", "n": 1.5}, ["'n'"]),
+            ({"prompt": "a", "n": 2**64 - 1}, ["'n'"]),
+            ({"prompt": "a", "seed": -1}, ["seed"]),
+            ({"prompt": "a", "max_tokens": 0}, ["max_tokens"]),
+            ({"prompt": "a", "max_tokens": -5}, ["max_tokens"]),
+            ({"prompt": "a", "logprobs": 1000}, ["logprobs"]),
+            ({"prompt": "a", "stop": [1]}, ["stop"]),
+            ({"prompt": "a", "stop": ""}, ["stop", "empty"]),
+            ({"prompt": "a", "stop": ["x"] * 100}, ["stop", "16"]),
+            ({"prompt": "a", "logit_bias": {"99999": 1}}, ["logit_bias", "99999"]),
+            ({"prompt": "a", "logit_bias": {"1": 1000}}, ["logit_bias"]),
+            ({"prompt": "a", "logit_bias": [1]}, ["logit_bias"]),
+            ({"prompt": "a", "regex": "("}, ["regex"]),
+            ({"prompt": "a", "json_schema": {"type": "nothing"}}, ["json_schema"]),
+            ({"prompt": "a", "regex": "a", "json_schema": {}}, ["regex", "only one"]),
+            ({"prompt": "a", "regex": "b{50}", "max_tokens": 5}, ["50"]),
+            ({"prompt": "a", "response_format": {"type": "json_object"}}, ["response_format"]),
+            ({"prompt": "a", "stream": 1}, ["stream"]),
+            ({"prompt": "a", "stream_options": {"include_usage": True}}, ["stream_options"]),
+            ({"prompt": "a", "best_of": 3}, ["best_of"]),
+            ({"prompt": "a", "suffix": "b"}, ["suffix"]),
+            ({"prompt": "a", "num_beams": 4}, ["num_beams", "not supported"]),
+            ({"prompt": "a", "model": 7}, ["model"]),
+        ]:
+            with self.subTest(fields=fields):
+                error = self.refused(404 if fields.get("model") == "x" else 400, *words, **fields)
+                self.assertEqual(error["type"], "invalid_request_error")
+        error = self.refused(400, "4000", prompt="a", max_tokens=4001)
+        self.assertEqual((error["param"], error["code"]), ("max_tokens", "context_length_exceeded"))
+
+    def test_fields_that_change_nothing(self):
+        plain = self.server.post("/v1/completions", prompt="a", temperature=0)["choices"]
+        more = {"user": "me", "metadata": {"a": "b"}, "store": True, "suffix": None, "best_of": None, "logit_bias": None}
+        self.assertEqual(self.server.post("/v1/completions", prompt="a", temperature=0, **more)["choices"], plain)
+
+    def test_bodies_that_are_refused(self):
+        for body, words in [
+            ("", ["byte"]),
+            ("{", ["byte 2"]),
+            ("[1]", ["object"]),
+            ('{"prompt": "a", "temperature": NaN}', ["'temperature'"]),
+            ('{"prompt": "a", "top_p": 1e999}', ["'top_p'"]),
+            ('{"prompt": "\\ud800"}', ["'prompt'"]),
+            (b'{"prompt": "\xff"}', ["UTF-8", "byte 12"]),
+            ("[" * 100000, ["JSON"]),
+            ('{"prompt":' + "[" * 5000, ["prompt"]),
+        ]:
+            with self.subTest(body=body[:40]):
+                self.assert_refused(self.server.request("POST", "/v1/completions", body), 400, *words)
+
+    def test_seeds_differ_unless_given(self):
+        texts = {self.server.post("/v1/completions", prompt="a", max_tokens=30)["choices"][0]["text"] for _ in range(3)}
+        self.assertEqual(len(texts), 3)
+
+    def test_paths_and_methods(self):
+        for path in ("/etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/models/../../etc/passwd",
+                     "//etc/passwd", "/v1", "/index.html", "/a%00b", "/v1/completions/"):
+            self.assert_refused(self.server.request("GET", path), 404)
+        self.assert_refused(self.server.request("GET", "/v1/completions"), 405, "POST")
+        self.assert_refused(self.server.request("POST", "/health", {}), 405, "GET")
+        self.assert_refused(self.server.request("DELETE", "/v1/models/tiny"), 405, "DELETE")
+        status, page, headers = self.server.request("GET", "/")
+        self.assertEqual(status, 200)
+        self.assertIn("tiny", page)
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertEqual(json.loads(self.server.request("GET", "/health")[1]), {"status": "ok"})
+
+    def test_a_model_without_the_head_is_refused_by_name(self):
+        self.refused(400, "tiny", "chat template", path="/v1/chat/completions", messages=[{"role": "user", "content": "a"}])
+        for path, fields in [("/v1/embeddings", {"input": "a"}), ("/fill-mask", {"text": "a"}), ("/classify", {"text": "a"}),
+                             ("/answer", {"question": "a", "context": "b"}), ("/translate", {"text": "a"})]:
+            self.refused(400, "tiny", "causal-lm", path=path, param="model", **fields)
+
+    def open_stream(self):
+        connection = self.server.connect()
+        connection.request("POST", "/v1/completions", json.dumps({**SLOW, "stream": True, "logit_bias": {"3": -100}}),
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.readline()  # it has begun
+        return connection, answer
+
+    def test_a_client_that_leaves_stops_its_row(self):
+        streams = [self.open_stream() for _ in range(2)]
+        self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 2)
+        for connection, answer in streams:
+            answer.close()
+            connection.close()
+        self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
+        # One that waits for a whole answer, too.
+        with socket.create_connection((self.server.host, self.server.port)) as waiting:
+            body = json.dumps({**SLOW, "logit_bias": {"3": -100}})
+            waiting.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 1)
+            before = self.server.metric("tzoo_generated_tokens_total")
+        self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
+        self.assertLess(self.server.metric("tzoo_generated_tokens_total") - before, 2000)  # of 3800
+
+    def test_a_full_queue_says_so(self):
+        streams = [self.open_stream() for _ in range(4)]  # all rows are taken
+        waiting = []
+        for _ in range(3):
+            connection = self.server.connect()
+            connection.request("POST", "/v1/completions", json.dumps({"prompt": "a"}), {"Content-Type": "application/json"})
+            waiting.append(connection)
+            self.wait_until(lambda: self.server.metric("tzoo_requests_waiting") == len(waiting))
+        error = self.refused(429, "wait", prompt="a")
+        self.assertEqual((error["type"], error["code"]), ("rate_limit_error", "queue_full"))
+        for connection, answer in streams:
+            answer.close()
+            connection.close()
+        for connection in waiting:  # and then they are answered
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,172 @@
+"""`tzoo serve`: its limits, its end, and what others can do to the one who runs it."""
+
+import json
+import os
+import signal
+import socket
+import tempfile
+import time
+import unittest
+
+import tiny_checkpoint
+from serving import SLOW, Server, ServeTest
+from tzoo_runner import run
+
+
+class Access(ServeTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.model = tiny_checkpoint.write_checkpoint(os.path.join(folder.name, "tiny"), tokenizer=True, n_positions=4000)
+
+    def serve(self, *args):
+        server = Server("--model", self.model, *args)
+        self.addCleanup(server.close)
+        return server
+
+    def test_pages_of_others(self):
+        server = self.serve("--allow_origin", "http://friend.example")
+        ask = lambda **headers: server.request("POST", "/v1/completions", {"prompt": "a"}, **headers)
+        # DNS rebinding: the name of somebody else leads here.
+        for host in ("evil.example", "evil.example:8080", "localhost.evil.example", "", "127.0.0.1.evil.example"):
+            self.assert_refused(ask(Host=host), 403, "Host")
+        for host in ("localhost", f"127.0.0.1:{server.port}", "LOCALHOST:1", "[::1]:80"):
+            self.assertEqual(ask(Host=host)[0], 200)
+        # CSRF: a page asks, or sends what needs no asking.
+        for origin in ("http://evil.example", "null", f"http://127.0.0.1:{server.port + 1}", "https://friend.example"):
+            self.assert_refused(ask(Origin=origin), 403, "allow_origin")
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+            self.assert_refused(ask(Content_Type=kind), 415, "application/json")
+        own = f"http://127.0.0.1:{server.port}"
+        status, _, headers = ask(Origin=own)
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, None))
+        status, _, headers = ask(Origin="http://friend.example")
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, "http://friend.example"))
+        status, _, headers = server.request("OPTIONS", "/v1/completions", Origin="http://friend.example")
+        self.assertEqual((status, headers["Access-Control-Allow-Headers"]), (204, "Authorization, Content-Type"))
+        self.assert_refused(server.request("OPTIONS", "/v1/completions", Origin="http://evil.example"), 403)
+
+    def test_key(self):
+        server = self.serve("--api_key", "sesame")
+        for key in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "sesame"}, {"Authorization": "Bearer sesamee"}):
+            error = self.assert_refused(server.request("GET", "/v1/models", **key), 401)
+            self.assertEqual(error["code"], "invalid_api_key")
+        self.assertEqual(server.request("GET", "/v1/models", Authorization="Bearer sesame")[0], 200)
+        self.assertEqual(server.request("GET", "/health")[0], 200)
+        self.assertNotIn("tiny", server.request("GET", "/")[1])
+        self.assert_refused(server.request("GET", "/metrics"), 401)
+
+    def test_another_address_needs_a_key(self):
+        self.assert_one_error(run("serve", "--model", self.model, "--host", "0.0.0.0"), 2, "--host 0.0.0.0", "--api_key")
+        self.assert_one_error(
+            run("serve", "--model", self.model, "--api_key", "a", "--no_api_key"), 2, "--no_api_key and --api_key"
+        )
+        server = self.serve("--host", "0.0.0.0", "--no_api_key")
+        self.assertEqual(server.request("GET", "/v1/models", Host="127.0.0.1")[0], 200)
+        self.assert_refused(server.request("GET", "/v1/models", Host="evil.example"), 403)
+
+    def test_mistakes_at_the_beginning(self):
+        self.assert_one_error(run("serve"), 2, "model")
+        self.assert_one_error(run("serve", "--model", self.model + "/nothing"), 1, "nothing")
+        server = self.serve()
+        self.assert_one_error(run("serve", "--model", self.model, "--port", server.port), 1, str(server.port))
+        self.assert_one_error(run("serve", "--model", self.model, "--port", 65536), 2, "--port")
+
+
+class Limits(ServeTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        model = tiny_checkpoint.write_checkpoint(os.path.join(folder.name, "tiny"), tokenizer=True, n_positions=4000)
+        self.server = Server("--model", model, "--max_body_kb", 64, "--request_seconds", 2, "--connections", 5)
+        self.addCleanup(self.server.close)
+
+    def assert_alive(self):
+        self.assertEqual(self.server.request("GET", "/health")[0], 200)
+
+    def test_large_bodies_and_headers(self):
+        head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for length in (10**12, 65 << 10, -1, 2**64):
+            answer = self.server.raw(f"{head}Content-Length: {length}\r\n\r\n{{".encode())
+            self.assertRegex(answer, r"^HTTP/1.1 (413|400) ")
+            self.assertIn('"error"', answer)
+        self.assertIn(" 411 ", self.server.raw(f"{head}Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n".encode()))
+        self.assertIn(" 411 ", self.server.raw(f"{head}\r\n".encode()))
+        self.assertIn(" 415 ", self.server.raw(f"{head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}".encode()))
+        many = "".join(f"X-{i}: {'a' * 100}\r\n" for i in range(1000))
+        self.assertRegex(self.server.raw(f"GET /health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n".encode()), " 4(31|00) ")
+        self.assertRegex(self.server.raw(b"GET /" + b"a" * 10000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"), " 414 ")
+        self.assertRegex(self.server.raw(b"GET /health HTTP/1.1\r\nHost: a" + b"a" * 100000 + b"\r\n\r\n"), " 4\\d\\d ")
+        self.assert_alive()
+
+    def test_garbage(self):
+        for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+                     b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+            self.assertRegex(self.server.raw(data), r"^(HTTP/1.1 4\d\d |$)")
+        self.assert_alive()
+
+    def test_a_request_that_trickles_in_is_cut_off(self):
+        begin = time.monotonic()
+        with socket.create_connection((self.server.host, self.server.port), timeout=30) as slow:
+            slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
+            answer = b""
+            slow.settimeout(0.2)
+            while time.monotonic() - begin < 20:
+                try:
+                    slow.sendall(b"a")
+                    piece = slow.recv(4096)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+                if not piece:
+                    break
+                answer += piece
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertIn(b" 408 ", answer)
+        self.assert_alive()
+
+    def test_connections_that_say_nothing_do_not_shut_others_out(self):
+        silent = [socket.create_connection((self.server.host, self.server.port)) for _ in range(5)]
+        self.wait_until(lambda: " 503 " in self.server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        for connection in silent:
+            connection.close()
+        self.wait_until(lambda: " 200 " in self.server.raw(
+            b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+
+    def test_requests_of_one_connection(self):
+        connection = self.server.connect()
+        for _ in range(3):
+            connection.request("GET", "/health")
+            self.assertEqual(connection.getresponse().read(), b'{"status":"ok"}')
+        connection.close()
+
+
+class Ending(ServeTest):
+    def test_signals_end_it_well(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = tiny_checkpoint.write_checkpoint(folder, tokenizer=True, n_positions=4000)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self.assertEqual(Server("--model", model).close(number), 0)
+
+    def test_a_stream_is_told_that_the_server_stops(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = tiny_checkpoint.write_checkpoint(folder, tokenizer=True, n_positions=4000)
+            server = Server("--model", model)
+            connection = server.connect()
+            connection.request("POST", "/v1/completions", json.dumps({**SLOW, "stream": True}),
+                               {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.readline()
+            code = server.close()
+            try:
+                rest = answer.read().decode()
+            except Exception as error:  # the last chunk may be missing
+                rest = getattr(error, "partial", b"").decode()
+            self.assertEqual(code, 0)
+            self.assertIn("the server stops", rest)
+            connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

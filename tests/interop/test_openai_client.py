@@ -1,0 +1,211 @@
+"""tzoo serve as the `openai` package uses it, beside transformers: a GPT-2 that chats, a BERT with each head, a T5."""
+
+import concurrent.futures
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import openai
+import torch
+import transformers
+
+from text_models import TEXTS, byte_level, lines, shaken, sizes, wordpiece
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from serving import Server  # noqa: E402
+
+CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+          "{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"
+          "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "and the beginning?"}]
+TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
+
+
+def save(model, tokenizer, directory):
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+
+
+class OpenAiTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        torch.manual_seed(1)
+        cls.tokenizer = byte_level(bos_token="<s>", eos_token="</s>")
+        cls.tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+        cls.tokenizer.chat_template = CHATML
+        cls.gpt = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=len(cls.tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=300, bos_token_id=0, eos_token_id=2)))
+        save(cls.gpt, cls.tokenizer, cls.folder / "gpt")
+        cls.words = wordpiece()
+        config = transformers.BertConfig(**sizes(cls.words))
+        cls.bert = shaken(transformers.BertModel(config))
+        save(cls.bert, cls.words, cls.folder / "bert")
+        for name, kind in [("mask", transformers.BertForMaskedLM), ("labels", transformers.BertForSequenceClassification),
+                           ("answers", transformers.BertForQuestionAnswering)]:
+            save(shaken(kind(config)), cls.words, cls.folder / name)
+        t5 = transformers.T5Config(vocab_size=len(cls.words), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
+                                   decoder_start_token_id=0, eos_token_id=3, pad_token_id=0)
+        save(shaken(transformers.T5ForConditionalGeneration(t5)), cls.words, cls.folder / "t5")
+        models = [word for name in ("gpt", "bert", "mask", "labels", "answers", "t5") for word in ("--model", cls.folder / name)]
+        cls.server = Server(*models, "--api_key", "sesame", "--parallel", 4)
+        cls.addClassCleanup(cls.server.close)
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="sesame", max_retries=0)
+
+    def post(self, path, **fields):
+        status, data, _ = self.server.request("POST", path, fields, Authorization="Bearer sesame")
+        self.assertEqual(status, 200, data)
+        return json.loads(data)
+
+    def continued(self, ids, count, ends=(2,)):
+        """What transformers writes after these ids, and the logits of each new token."""
+        done = self.gpt.generate(torch.tensor([ids]), max_new_tokens=count, do_sample=False, pad_token_id=0,
+                                 eos_token_id=list(ends), output_logits=True, return_dict_in_generate=True)
+        return done.sequences[0, len(ids):].tolist(), [row[0] for row in done.logits]
+
+    def test_models(self):
+        self.assertEqual([model.id for model in self.client.models.list()],
+                         ["gpt", "bert", "mask", "labels", "answers", "t5"])
+        self.assertEqual(self.client.models.retrieve("gpt").id, "gpt")
+
+    def test_completions(self):
+        prompts = ["and the", "In the beginning", "word", "the earth and the", "x", "and and and", "light", "void; "]
+
+        def check(prompt):
+            ids, logits = self.continued(self.tokenizer.encode(prompt), 30)
+            expected = self.tokenizer.decode(ids, skip_special_tokens=True)
+            found = self.client.completions.create(model="gpt", prompt=prompt, max_tokens=30, temperature=0, logprobs=3)
+            self.assertEqual(found.choices[0].text, expected)
+            self.assertEqual(found.usage.completion_tokens, len(ids))
+            self.assertEqual(found.choices[0].finish_reason, "stop" if ids[-1] == 2 else "length")
+            for id, row, value in zip(ids, logits, found.choices[0].logprobs.token_logprobs, strict=True):
+                self.assertAlmostEqual(value, torch.log_softmax(row.double(), 0)[id].item(), places=4)
+            streamed = self.client.completions.create(
+                model="gpt", prompt=prompt, max_tokens=30, temperature=0, stream=True, stream_options={"include_usage": True})
+            chunks = list(streamed)
+            self.assertEqual("".join(chunk.choices[0].text for chunk in chunks[:-1]), expected)
+            self.assertEqual(chunks[-1].usage, found.usage)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(check, prompts))
+
+    def test_scores_of_a_prompt(self):
+        ids = self.tokenizer.encode("In the beginning and the earth")
+        found = self.client.completions.create(model="gpt", prompt=ids, max_tokens=0, echo=True, logprobs=1).choices[0]
+        with torch.no_grad():
+            expected = torch.log_softmax(self.gpt(torch.tensor([ids])).logits[0].double(), -1)
+        self.assertEqual(len(found.logprobs.token_logprobs), len(ids))
+        for i in range(1, len(ids)):
+            self.assertAlmostEqual(found.logprobs.token_logprobs[i], expected[i - 1, ids[i]].item(), places=4)
+            self.assertAlmostEqual(max(found.logprobs.top_logprobs[i].values()), expected[i - 1].max().item(), places=4)
+
+    def test_chat(self):
+        for tools in (None, TOOLS):
+            more = {"tools": tools} if tools else {}
+            ids = self.tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, return_dict=False, tools=tools)
+            end = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
+            new, logits = self.continued(ids, 40, (2, end))
+            expected = self.tokenizer.decode(new, skip_special_tokens=True)
+            found = self.client.chat.completions.create(model="gpt", messages=MESSAGES, max_tokens=40, temperature=0,
+                                                        logprobs=True, top_logprobs=2, **more)
+            self.assertEqual(found.choices[0].message.content, expected)
+            self.assertEqual(found.usage.prompt_tokens, len(ids))
+            entry = found.choices[0].logprobs.content[0]
+            self.assertAlmostEqual(entry.logprob, torch.log_softmax(logits[0].double(), 0)[new[0]].item(), places=4)
+            self.assertEqual(bytes(entry.bytes).decode(errors="replace"), entry.token)
+            self.assertEqual(len(entry.top_logprobs), 2)
+            chunks = list(self.client.chat.completions.create(
+                model="gpt", messages=MESSAGES, max_completion_tokens=40, temperature=0, stream=True, **more))
+            self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+            self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks), expected)
+            self.assertEqual(chunks[-1].choices[0].finish_reason, found.choices[0].finish_reason)
+        parts = [{"role": "developer", "content": "Be brief."},
+                 {"role": "user", "content": [{"type": "text", "text": "and the "}, {"type": "text", "text": "beginning?"}]}]
+        same = self.client.chat.completions.create(model="gpt", messages=parts, max_tokens=40, temperature=0)
+        plain = self.client.chat.completions.create(model="gpt", messages=MESSAGES, max_tokens=40, temperature=0)
+        self.assertEqual(same.choices[0].message.content, plain.choices[0].message.content)
+
+    def test_structured_output(self):
+        schema = {"type": "object", "properties": {"word": {"enum": ["earth", "void"]}, "n": {"type": "integer", "maximum": 9, "minimum": 0}},
+                  "required": ["word", "n"], "additionalProperties": False}
+        for seed in range(3):
+            found = self.client.chat.completions.create(
+                model="gpt", messages=MESSAGES, seed=seed, max_tokens=60,
+                response_format={"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}})
+            value = json.loads(found.choices[0].message.content)
+            self.assertIn(value["word"], ("earth", "void"))
+            self.assertEqual(found.choices[0].finish_reason, "stop")
+
+    def test_embeddings(self):
+        batch = self.words(TEXTS, padding=True, return_tensors="pt")
+        with torch.no_grad():
+            states = self.bert(**batch).last_hidden_state
+        kept = batch["attention_mask"].unsqueeze(-1).float()
+        expected = torch.nn.functional.normalize((states * kept).sum(1) / kept.sum(1), dim=1)
+        for form in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):  # the package decodes base64
+            found = self.client.embeddings.create(model="bert", input=TEXTS, **form)
+            if form.get("encoding_format") == "base64":
+                continue
+            vectors = torch.tensor([entry.embedding for entry in found.data])
+            self.assertLessEqual((vectors - expected).abs().max().item(), 1e-5)
+        self.assertEqual(found.usage.prompt_tokens, int(batch["attention_mask"].sum()))
+        single = self.client.embeddings.create(model="mask", input="word").data[0].embedding
+        printed = lines("embed", "--model", str(self.folder / "mask"), "--text", "word")[0]["embedding"]
+        self.assertLessEqual((torch.tensor(single) - torch.tensor(printed)).abs().max().item(), 1e-6)
+
+    def test_the_endpoints_of_other_heads_answer_as_their_verbs(self):
+        def rounded(value):
+            if isinstance(value, float):
+                return round(value, 4)
+            if isinstance(value, dict):
+                return {key: rounded(one) for key, one in value.items()}
+            return [rounded(one) for one in value] if isinstance(value, list) else value
+
+        text = "and the [MASK] was [MASK]"
+        for path, fields, verb in [
+            ("/fill-mask", {"model": "mask", "text": text, "top_k": 3}, ["fill-mask", "--text", text, "--top_k", "3", "--json"]),
+            ("/classify", {"model": "labels", "text": TEXTS[:2]}, ["classify", "--text", TEXTS[0], "--text", TEXTS[1]]),
+            ("/answer", {"model": "answers", "question": "who?", "context": TEXTS[0], "top_k": 3},
+             ["answer", "--question", "who?", "--context", TEXTS[0], "--top_k", "3", "--json"]),
+            ("/translate", {"model": "t5", "text": TEXTS[:2], "prefix": "the ", "max_new_tokens": 9},
+             ["translate", "--text", TEXTS[0], "--text", TEXTS[1], "--prefix", "the ", "--max_new_tokens", "9", "--json"]),
+        ]:
+            expected = lines(verb[0], "--model", str(self.folder / fields["model"]), *verb[1:])
+            self.assertEqual(rounded(self.post(path, **fields)["results"]), rounded(expected), path)
+
+    def test_errors_are_the_packages_exceptions(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.completions.create(model="gpt", prompt="a", temperature=-1)
+        self.assertEqual((caught.exception.param, caught.exception.type), ("temperature", "invalid_request_error"))
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.completions.create(model="gpt-9", prompt="a")
+        self.assertEqual(caught.exception.code, "model_not_found")
+        with self.assertRaises(openai.AuthenticationError):
+            self.client.with_options(api_key="wrong").models.list()
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.completions.create(model="gpt", prompt="a", max_tokens=5000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        for messages, word in [([], "messages"), ([{"role": "user"}], "messages[0].content"), ([{"content": "a"}], "messages[0]"),
+                               ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}], "messages[0].content")]:
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.client.chat.completions.create(model="gpt", messages=messages)
+            self.assertIn(word, str(caught.exception))
+        for more, word in [({"tool_choice": "required"}, "tool_choice"), ({"top_logprobs": 2}, "top_logprobs"),
+                           ({"extra_body": {"functions": []}}, "functions"), ({"modalities": ["audio"]}, "modalities"),
+                           ({"reasoning_effort": "low"}, "reasoning_effort")]:
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.client.chat.completions.create(model="gpt", messages=MESSAGES, **more)
+            self.assertIn(word, str(caught.exception))
+        for model, call in [("t5", lambda: self.client.completions.create(model="t5", prompt="a")),
+                            ("gpt", lambda: self.client.embeddings.create(model="gpt", input="a"))]:
+            with self.assertRaises(openai.BadRequestError) as caught:
+                call()
+            self.assertIn(f"'{model}' has a", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

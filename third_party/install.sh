@@ -34,7 +34,7 @@ build       | libssl-dev          | 1.1+     | <openssl/evp.h>                  
 quickstart  | bible-kjv           | 4.38+    | bible                                           | the corpora kjv and kjv-groups, on which the quickstart trains
 quickstart  | gnuplot-nox         | 5.4+     | gnuplot                                         | pictures: loss.png, the figures of "tzoo demo"
 quickstart  | libcurl4-openssl-dev| 7.85+    | <curl/curl.h>                                   | "tzoo pull", which downloads models
-quickstart  | libcpp-httplib-dev  | 0.11+    | <httplib.h>                                     | "tzoo serve", the server with OpenAI's API
+quickstart  | libcpp-httplib-dev  | 0.11+    | <httplib.h>                                     | "tzoo serve", the server for programs that speak the API of OpenAI
 quickstart  | libedit-dev         | 3.1+     | <editline/readline.h>                           | line editing and history in "tzoo chat" and "tzoo generate --interactive"
 extra       | wordnet-base        | 3.0      |                                                 | the corpus definitions
 extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora

@@ -76,19 +76,20 @@ class TextVerbsTest(unittest.TestCase):
     def test_fill_mask(self):
         model = self.make(transformers.BertForMaskedLM)
         text = "In the [MASK] God created the [MASK]."
-        line = self.lines("fill-mask", "--text", text, "--top_k", "3", "--json")[0]
+        count = len(self.tokenizer)  # [PAD], too
+        line = self.lines("fill-mask", "--text", text, "--top_k", str(count), "--json")[0]
         batch = self.encode(text)
         places = (batch["input_ids"][0] == self.tokenizer.mask_token_id).nonzero()[:, 0]
         for place, guesses in zip(places, line["masks"], strict=True):
-            values, ids = model(**batch).logits[0, place].softmax(0).topk(3)
+            values, ids = model(**batch).logits[0, place].softmax(0).topk(count)
             self.assertEqual([g["id"] for g in guesses], ids.tolist())
             self.assertEqual([g["token"] for g in guesses], self.tokenizer.convert_ids_to_tokens(ids.tolist()))
             for guess, value in zip(guesses, values, strict=True):
                 self.assertAlmostEqual(guess["score"], float(value), places=5)
-            for guess in guesses:  # as transformers' pipeline: the other mask stays visible
+            for guess in guesses:  # as transformers' pipeline: the other mask stays visible, padding does not
                 filled = batch["input_ids"][0].clone()
                 filled[place] = guess["id"]
-                self.assertEqual(guess["text"], self.tokenizer.decode(filled))
+                self.assertEqual(guess["text"], self.tokenizer.decode(filled[filled != self.tokenizer.pad_token_id]))
         table = tzoo("fill-mask", "--model", self.directory, "--text", text)
         self.assertIn(line["masks"][0][0]["token"], table.stdout)
         self.assertIn("probability", table.stdout)

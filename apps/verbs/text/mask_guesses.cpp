@@ -50,6 +50,7 @@ std::string filled(const TextModel& model, const MaskedText& text, std::size_t w
   for (TokenId& id : ids) {
     if (id == text.mask && seen++ == which) id = guess;
   }
+  if (const auto pad = model.tokenizer->special_id(SpecialToken::pad)) std::erase(ids, *pad);  // as a guess
   // A byte-level token may be half a character.
   return replace_invalid_utf8(seen > 1 ? model.tokenizer->decode_with_special_tokens(ids)
                                        : model.tokenizer->decode(ids));

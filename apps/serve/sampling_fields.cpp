@@ -71,14 +71,14 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   }
 }
 
-void read_sampling(RequestFields& fields, GenerateFlags& flags) {
+void read_sampling(RequestFields& fields, GenerateFlags& flags, bool draws_seed) {
   SamplingOptions& sampling = flags.options.sampling;
   if (const auto value = fields.number("temperature", 0, 100)) flags.temperature = *value;
   if (const auto value = fields.integer("top_k", 0, 1'000'000)) sampling.top_k = *value;
   if (const auto value = fields.number("top_p", 0, 1)) sampling.top_p = *value;
   if (const auto value = fields.number("min_p", 0, 1)) sampling.min_p = *value;
   if (const auto value = fields.number("typical_p", 1e-6, 1)) sampling.typical_p = *value;
-  flags.compute.seed = static_cast<std::int64_t>(std::random_device()()) << 16;
+  if (draws_seed) flags.compute.seed = static_cast<std::int64_t>(std::random_device()()) << 16;
   if (const auto value = fields.integer("seed", 0, kMostSeed)) flags.compute.seed = *value;
   HistoryOptions& history = flags.options.history;
   if (const auto value = fields.number("repetition_penalty", 0.01, 100)) history.repetition_penalty = *value;
@@ -109,7 +109,7 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
                                     const GenerateSession& session) {
   WritingRequest request{.session = std::make_shared<GenerateSession>(session)};
   GenerateFlags flags = model.defaults;
-  read_sampling(fields, flags);
+  read_sampling(fields, flags, model.draws_seeds);
   read_stream(fields, request);
   std::vector<std::string> stops = fields.texts("stop", kMostStops);
   for (const std::string& stop : stops)

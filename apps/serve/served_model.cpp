@@ -51,6 +51,7 @@ std::unique_ptr<WritingModel> load_writing(const std::string& directory, const C
   GenerateFlags flags = default_flags(directory, options);
   const GenerateSession session = open_generate_session(flags);
   auto model = std::make_unique<WritingModel>(std::move(flags), session);
+  model->draws_seeds = options.draws_seeds;
   read_chat(*model);
   model->decoder = load_decoding_model(checkpoint, options.compute, options.weights);
   ContinuousBatch::Options batch = options.batch;

@@ -20,6 +20,7 @@ struct ServeOptions {
   std::string generation_defaults = "file";
   ContinuousBatch::Options batch;    // context 0: the model's, at most 4096
   std::int64_t most_new_tokens = 0;  // of a request; 0: the context
+  bool draws_seeds = true;           // for requests without one; else --seed
   double seconds = 600;              // that a request may take
 };
 
@@ -30,6 +31,7 @@ struct WritingModel {
 
   GenerateFlags defaults;  // of a request that says nothing, from generation_config.json
   GenerateSession session;
+  bool draws_seeds = true;
   std::optional<ChatFormat> chat;  // with a template that the zoo can run
   std::string no_chat;             // the reason why there is none
   GenerateSession chat_session;    // whose answers also end where the template ends them

@@ -87,7 +87,9 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   add_limits(flags, values);
   flags.add_compute(values.options.compute);
   flags.example("tzoo serve --model runs/kjv/final");
-  return flags.parse(arguments);
+  if (!flags.parse(arguments)) return false;
+  values.options.draws_seeds = !flags.given("seed");
+  return true;
 }
 
 void check_access(const ServeFlags& flags) {

@@ -65,6 +65,12 @@ class Access(ServeTest):
         self.assertEqual(server.request("GET", "/v1/models", Host="127.0.0.1")[0], 200)
         self.assert_refused(server.request("GET", "/v1/models", Host="evil.example"), 403)
 
+    def test_a_seed_for_requests_without_one(self):
+        server = self.serve("--seed", 5)
+        texts = {server.post("/v1/completions", prompt="a", max_tokens=30, **more)["choices"][0]["text"]
+                 for more in ({}, {}, {"seed": 5})}
+        self.assertEqual(len(texts), 1)
+
     def test_mistakes_at_the_beginning(self):
         self.assert_one_error(run("serve"), 2, "model")
         self.assert_one_error(run("serve", "--model", self.model + "/nothing"), 1, "nothing")

@@ -227,7 +227,8 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
     if (sets.size() > kMostStates) refuse_size();
     return entry->second;
   };
-  if (state_of(closure.of({begin})) == kDead) throw Error("no text fits the constraint: its patterns and lengths exclude one another");
+  if (state_of(closure.of({begin})) == kDead)
+    throw Error("no text fits the constraint: its patterns and lengths exclude one another");
   for (std::size_t i = 0; i < sets.size(); ++i) {
     Row row;
     row.next.fill(kDead);

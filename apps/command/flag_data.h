@@ -33,6 +33,9 @@ struct FlagData {
   std::function<std::string(const std::vector<std::string>&)> assign;
   std::function<void()> reset;            // restores the verb's default
   std::function<nlohmann::json()> value;  // null: unset
+
+  /// True if --no_NAME is understood, too.
+  bool negatable() const { return kind == FlagKind::boolean && !about_parsing && !name.starts_with("no_"); }
 };
 
 /// Describes accepted values: "an integer of at least 1".

@@ -47,8 +47,8 @@ std::string upper(std::string name) {
 
 std::string usage_of(const FlagData& flag) {
   if (flag.positional) return upper(flag.name);
-  if (flag.about_parsing && flag.kind == FlagKind::boolean) return "--" + flag.name;
-  if (flag.kind == FlagKind::boolean) return "--[no_]" + flag.name;
+  if (flag.negatable()) return "--[no_]" + flag.name;
+  if (flag.kind == FlagKind::boolean) return "--" + flag.name;
   return "--" + flag.name + " " + placeholder(flag);
 }
 
@@ -110,6 +110,7 @@ FlagOutline outline_of(const FlagData& flag) {
           .positional = flag.positional,
           .boolean = boolean,
           .repeatable = flag.kind == FlagKind::list,
+          .negatable = flag.negatable(),
           .of_every_verb = flag.about_parsing,
           .value_name = boolean ? "" : placeholder(flag),
           .values = flag.choices.empty() ? flag.suggestions : flag.choices,

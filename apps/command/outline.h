@@ -13,6 +13,7 @@ struct FlagOutline {
   std::string usage;        // "--max_iters N"
   std::string description;  // includes the default or "(required)"
   bool positional = false, boolean = false, repeatable = false;
+  bool negatable = false;           // a boolean that --no_NAME switches off
   bool of_every_verb = false;       // --config, --dump_config
   std::string value_name;           // "N"; empty for a boolean
   std::vector<std::string> values;  // the choices, or suggestions

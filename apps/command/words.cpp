@@ -103,12 +103,12 @@ class WordParser {
     const bool negative = flag == nullptr && word.starts_with("--") && name.starts_with("no_");
     FlagData* negated = negative ? find(name.substr(3)) : nullptr;
     const bool has_value = shown.size() < word.size();
-    if (negated != nullptr && negated->kind == FlagKind::boolean) {
+    if (negated != nullptr && negated->negatable()) {
       if (has_value) return fault(shown + " takes no value");
       return add(*negated, "false");
     }
     if (flag == nullptr) return unknown(shown, name);
-    if (flag->leads && std::exchange(leader_taken_, true))
+    if (flag->leads && flag->kind != FlagKind::list && std::exchange(leader_taken_, true))
       return fault(shown + ": given twice; expected one " + flag->placeholder);
     if (has_value) return add(*flag, word.substr(shown.size() + 1));
     if (flag->kind == FlagKind::boolean) return add(*flag, boolean_follows() ? words_[next_++] : "true");
@@ -134,7 +134,7 @@ class WordParser {
     for (const FlagData& flag : flags_) {
       if (flag.positional) continue;
       names.push_back(flag.name);
-      if (flag.kind == FlagKind::boolean) names.push_back("no_" + flag.name);
+      if (flag.negatable()) names.push_back("no_" + flag.name);
     }
     const std::string near = suggestion(name, names);
     fault("unknown flag '" + shown + "'" +
@@ -149,7 +149,8 @@ class WordParser {
       return add(flag, word);
     }
     for (FlagData& flag : flags_) {
-      if (!flag.leads || std::exchange(leader_taken_, true)) continue;
+      if (!flag.leads) continue;
+      if (flag.kind != FlagKind::list && std::exchange(leader_taken_, true)) continue;
       return add(flag, word);
     }
     fault("unexpected argument '" + word + "'; '" + command_ + " --help' shows what is expected");

@@ -48,8 +48,7 @@ void add_limits(Flags& flags, ServeFlags& values) {
   flags
       .add("context", values.context,
            "tokens of a text, prompt included; 0: what the model reads, at most 4096. The KV cache has room "
-           "for "
-           "--parallel texts of it")
+           "for --parallel texts of it")
       .at_least(0);
   flags
       .add("piece", values.piece,
@@ -73,9 +72,9 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   flags.group("Models");
   flags
       .add("model", values.models,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; may be "
-           "repeated: "
-           "requests choose by the folder's name, the first one is the default")
+           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; requests "
+           "choose by the folder's name, the first one is the default")
+      .leads()
       .placeholder("DIR")
       .required();
   flags.choice(
@@ -86,7 +85,7 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   add_access(flags, values);
   add_limits(flags, values);
   flags.add_compute(values.options.compute);
-  flags.example("tzoo serve --model runs/kjv/final");
+  flags.example("tzoo serve runs/kjv/final");
   if (!flags.parse(arguments)) return false;
   values.options.draws_seeds = !flags.given("seed");
   return true;

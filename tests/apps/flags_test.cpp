@@ -171,6 +171,24 @@ TEST_CASE("a value that leads needs no flag, and is given once") {
   CHECK(answer({}) == "missing flag '--model': folder of a checkpoint");
 }
 
+TEST_CASE("a list that leads takes all words, with its flag or without") {
+  std::vector<std::string> models;
+  Flags flags("tzoo verb", "");
+  flags.add("model", models, "folders of checkpoints").leads().placeholder("DIR");
+  CHECK(flags.parse({"tzoo verb", {"gpt2", "--model", "bert", "t5"}}));
+  CHECK(models == std::vector<std::string>{"gpt2", "bert", "t5"});
+}
+
+TEST_CASE("a flag that says no has no negation") {
+  bool no_key = false;
+  Flags flags("tzoo verb", "");
+  flags.add("no_key", no_key, "asks for no key");
+  CHECK_THROWS_WITH(flags.parse({"tzoo verb", {"--no_no_key"}}),
+                    Catch::Contains("unknown flag '--no_no_key'"));
+  CHECK(flags.parse({"tzoo verb", {"--no_key"}}));
+  CHECK(no_key);
+}
+
 TEST_CASE("help shows groups, defaults and the example in at most 100 columns") {
   SampleVerb verb;
   verb.flags.group("Long");

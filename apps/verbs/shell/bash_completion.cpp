@@ -76,7 +76,7 @@ void print_flags(std::ostream& out, const CommandOutline& command) {
     flags.push_back("--" + flag.name);
     if (flag.boolean) {
       booleans.push_back(flag.name);
-      if (!flag.of_every_verb) negations.push_back("--no_" + flag.name);
+      if (flag.negatable) negations.push_back("--no_" + flag.name);
     } else if (flag.values.empty() && flag.paths == FlagOutline::Paths::none) {
       unlisted.push_back(flag.name);
     }

@@ -59,7 +59,7 @@ void print_flags(std::ostream& out, const CommandOutline& command) {
       out << begin << value_of(flag) << description << "\n";
     } else if (flag.boolean) {
       out << begin << " -l " << flag.name << description << "\n";
-      if (!flag.of_every_verb)
+      if (flag.negatable)
         out << begin << " -l no_" << flag.name << " -d " << single_quoted("not --" + flag.name) << "\n";
     } else {
       out << begin << " -l " << flag.name << value_of(flag) << description << "\n";

@@ -47,7 +47,7 @@ void print_flags(std::ostream& out, const CommandOutline& command) {
       print((flag.repeatable ? "*" : ":") + value_of(flag));
     } else if (flag.boolean) {
       print("--" + flag.name + description);
-      if (!flag.of_every_verb) print("--no_" + flag.name + "[not --" + flag.name + "]");
+      if (flag.negatable) print("--no_" + flag.name + "[not --" + flag.name + "]");
     } else {
       print(often + "--" + flag.name + "=" + description + value_of(flag));
     }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/linalg_svd.h>
@@ -137,12 +138,14 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
             << "\n";
 }
 
-// Plots the words and their neighbours along the two directions in which they differ most.
+// Plots the words and their neighbours, each once, along the two directions in which they differ most.
 Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>& groups) {
   std::vector<at::Tensor> rows;
   std::vector<WordPoint> points;
+  std::set<std::int64_t> seen;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     for (const std::int64_t id : groups[group]) {
+      if (!seen.insert(id).second) continue;
       rows.push_back(space.unit[id]);
       points.push_back({0, 0, space.name(id), static_cast<int>(group)});
     }
@@ -155,9 +158,9 @@ Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>&
     points[i].x = place[0].item<double>();
     points[i].y = place.size(0) > 1 ? place[1].item<double>() : 0;
   }
-  return word_scatter({.title = "Words and their neighbours: a colour for each word's company",
+  return word_scatter({.title = "Words and their nearest neighbours",
                        .x = "first principal direction",
-                       .y = "second"},
+                       .y = "second principal direction"},
                       points);
 }
 

@@ -97,7 +97,11 @@ Figure show_extrapolation(std::uint64_t seed) {
                          " updates) to name the latest letter among others, asked at the end of longer ones")
             << "\n";
   table.print(std::cout);
-  return line_chart({.title = "Longer than trained", .x = "words", .y = "right answers", .log_x = true},
+  return line_chart({.title = "Longer than trained",
+                     .x = "words",
+                     .y = "right answers",
+                     .log_x = true,
+                     .trained = static_cast<double>(kTrained)},
                     lines);
 }
 

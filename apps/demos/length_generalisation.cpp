@@ -177,9 +177,9 @@ int demo_length_generalisation(const Arguments& arguments) {
                "after the\ntrained ones was never trained; a distance that was never seen is as strange to "
                "the other "
                "kinds, but not all\nof a sequence's distances are.\n";
-  const std::string x = "digits (trained: 1 to " + std::to_string(exercise.trained) + ")";
   const auto panel = [&](const char* title, const std::vector<Curve>& lines) {
-    return line_chart({.title = title, .x = x, .y = "%"}, lines);
+    return line_chart(
+        {.title = title, .x = "digits", .y = "%", .trained = static_cast<double>(exercise.trained)}, lines);
   };
   show(options, "length-generalisation",
        grid("Trained on short sequences: " + exercise.name,

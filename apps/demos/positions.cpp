@@ -170,8 +170,13 @@ Figure rotary_decay() {
     line.x.push_back(static_cast<double>(distance));
     line.y.push_back(rotary_score(ones, ones, 0, distance) / static_cast<double>(kWidth));
   }
-  return line_chart(
-      {.title = "Rotary: equal vectors match less with distance", .x = "distance", .y = "q·k / D"}, {line});
+  return line_chart({.title = "Rotary: the score of equal vectors", .x = "distance", .y = "q·k / D"}, {line});
+}
+
+Figure buckets() {
+  const at::Tensor distances = at::arange(-160, 161);
+  return line_chart({.title = "T5: far distances share a bucket", .x = "key - query", .y = "bucket"},
+                    {{"bucket", numbers_of(distances), numbers_of(t5_buckets(distances, {}))}});
 }
 
 Figure biases() {
@@ -207,7 +212,8 @@ int demo_positions(const Arguments& arguments) {
              "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
              "learned table's do.")
       << "\n";
-  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases(), longer}, 3));
+  show(options, "positions",
+       grid("Positions", {curves(), table_map(), rotary_decay(), biases(), buckets(), longer}, 3));
   return 0;
 }
 

@@ -61,6 +61,20 @@ std::vector<std::string> labels_of(const std::vector<std::size_t>& numbers, std:
   return labels;
 }
 
+// The dark end of the colours: 1 for few tokens; for many, whose weights are small, what one weight in a
+// hundred exceeds.
+double dark_end(const std::vector<std::vector<double>>& cells, std::size_t tokens) {
+  if (tokens <= kMostValues) return 1;
+  std::vector<double> weights;
+  for (const auto& row : cells)
+    std::copy_if(row.begin(), row.end(), std::back_inserter(weights),
+                 [](double weight) { return weight > 0; });
+  if (weights.empty()) return 1;
+  const auto place = weights.begin() + static_cast<std::ptrdiff_t>(weights.size() * 99 / 100);
+  std::nth_element(weights.begin(), place, weights.end());
+  return *place;
+}
+
 }  // namespace
 
 Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t head) {
@@ -78,6 +92,7 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
     const auto row = maps.head(layer, head).subspan(query * keys, keys);
     map.cells.emplace_back(row.begin(), row.end());
   }
+  map.high = dark_end(map.cells, std::max(queries, keys));
   Figure figure = heat_map(map);
   figure.width = std::max(480, 240 + cell_size(keys) * static_cast<int>(keys));
   figure.height = std::max(400, 200 + cell_size(queries) * static_cast<int>(queries));
@@ -101,7 +116,7 @@ Figure heads_figure(const AttentionMaps& maps, const std::vector<std::size_t>& l
        .cells = mosaic.cells,
        .values = false,
        .low = 0,
-       .high = 1});
+       .high = dark_end(mosaic.cells, std::max(maps.queries.size(), maps.keys.size()))});
   const int rows = static_cast<int>(mosaic.cells.size()), columns = static_cast<int>(mosaic.cells[0].size());
   const int scale = std::clamp(1100 / std::max(rows, columns), 2, 12);
   figure.width = std::max(480, 200 + scale * columns);

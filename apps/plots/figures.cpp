@@ -1,82 +1,15 @@
 #include "apps/plots/figures.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <string_view>
 
 #include "apps/command/display_width.h"
 #include "apps/plots/gnuplot.h"
+#include "apps/plots/gnuplot_parts.h"
 #include "apps/plots/text_plots.h"
 
 namespace zoo {
 namespace {
-
-// Distinguishable by colour-blind people and on white.
-constexpr std::array<std::string_view, 8> kColours{"#1f5fa8", "#c0392b", "#2e8b57", "#d98200",
-                                                   "#7d4ba0", "#00838f", "#8d5524", "#555555"};
-
-std::string colour(std::size_t group) {
-  return std::string(kColours[group % kColours.size()]);
-}
-
-std::string number_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.9g", value);
-  return std::isfinite(value) ? text.data() : "NaN";
-}
-
-// Replaces quotes, since inline data has no escapes.
-std::string data_text(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  return "\"" + text + "\"";
-}
-
-std::string data_block(const std::string& name, const std::string& lines) {
-  return "$" + name + " << END_OF_DATA\n" + lines + "END_OF_DATA\n";
-}
-
-std::string frame(const Axes& axes) {
-  std::string script = "set border 3 lc rgb '#808080'\nset tics nomirror textcolor rgb '#303030'\n";
-  script += "set title " + gnuplot_quote(axes.title) + "\n";
-  if (!axes.x.empty()) script += "set xlabel " + gnuplot_quote(axes.x) + "\n";
-  if (!axes.y.empty()) script += "set ylabel " + gnuplot_quote(axes.y) + "\n";
-  if (axes.log_x) script += "set logscale x\n";
-  if (axes.log_y) script += "set logscale y\nset format y '1e%T'\n";
-  return script;
-}
-
-// gnuplot reads a tic label as a number format.
-std::string as_format(const std::string& label) {
-  std::string format;
-  for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
-  return format;
-}
-
-// Sets tics such as: set xtics ("iron" 0, "man" 1)
-std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
-  if (labels.empty()) return "";
-  const auto longest = std::max_element(labels.begin(), labels.end(),
-                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  // Many long labels are vertical; a few are readable slanted.
-  const bool upright = labels.size() > (longest->size() > 10 ? 5 : 12) && longest->size() > 3;
-  const bool slanted = longest->size() > 10 && !upright;
-  std::string script = "set " + axis + "tics ";
-  if (axis == "x" && (slanted || upright)) script += upright ? "rotate by 90 right " : "rotate by -25 ";
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
-  }
-  return script + ")\n";
-}
-
-std::string range(const std::string& axis, double low, double high) {
-  return "set " + axis + "range [" + number_text(low) + ":" + number_text(high) + "]\n";
-}
-
-struct Extent {
-  double low = 0, high = 0;
-};
 
 // Range of the values, with margins for the words at both ends.
 template <class Get>
@@ -201,14 +134,17 @@ Figure bar_chart(const BarChart& chart) {
   // Long labels are readable beside horizontal bars.
   const bool lie =
       std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
-  const std::string top = chart.top > 0 ? number_text(chart.top) : "*", values = lie ? "x" : "y";
+  // Room for the value at the end of the longest bar.
+  const double longest = *std::max_element(chart.values.begin(), chart.values.end());
+  const double top = std::max(chart.top, longest > 0 ? 1.15 * longest : 1.0);
+  const std::string values = lie ? "x" : "y";
   const std::string fill = " lc rgb '" + colour(static_cast<std::size_t>(chart.group)) + "'";
   const auto last = static_cast<double>(chart.values.size()) - 0.4;
   Axes axes = chart.axes;
   if (lie) std::swap(axes.x, axes.y);
   std::string script = data_block("bars", lines) + frame(axes) + tics(lie ? "y" : "x", chart.labels);
   script += lie ? range("y", last, -0.6) : range("x", -0.6, last);
-  script += "set " + values + "range [0:" + top + "]\nset grid " + values + "tics lc rgb '#e4e4e4'\n";
+  script += range(values, 0, top) + "set grid " + values + "tics lc rgb '#e4e4e4'\n";
   script += "set boxwidth 0.7\nset style fill solid 0.85\nset key off\n";
   if (lie) {
     script += "plot $bars using ($2/2):1:($2/2):(0.35) with boxxyerror" + fill +
@@ -218,27 +154,6 @@ Figure bar_chart(const BarChart& chart) {
               ", $bars using 1:2:(sprintf('%.2f', $2)) with labels offset 0,0.7\n";
   }
   return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
-}
-
-Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
-  // An empty line separates the names from the axis label.
-  Axes spaced = axes;
-  spaced.x += "\n ";
-  std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot;
-  script += lines.size() > 1 ? "set key below samplen 2\n" : "set key off\n";
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string name = "line" + std::to_string(i);
-    std::string data;
-    for (std::size_t point = 0; point < lines[i].x.size(); ++point) {
-      data += number_text(lines[i].x[point]) + " " + number_text(lines[i].y[point]) + "\n";
-    }
-    script += data_block(name, data);
-    // With few points, mark each.
-    const std::string style = lines[i].x.size() <= 16 ? "linespoints pt 7 ps 0.8" : "lines";
-    plot += (i > 0 ? ", $" : "plot $") + name + " using 1:2 with " + style + " lw 2 lc rgb '" + colour(i) +
-            "' title " + gnuplot_quote(lines[i].title);
-  }
-  return {script + plot + "\n", [=](const TextStyle& style) { return text_line_chart(axes, lines, style); }};
 }
 
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Figure {
 struct Axes {
   std::string title, x, y;
   bool log_x = false, log_y = false;
+  std::optional<double> trained = std::nullopt;  // of a line chart: where on x the training ended
 };
 
 /// A word at a point; a group (0, 1, …) shares one colour.

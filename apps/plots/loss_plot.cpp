@@ -43,7 +43,9 @@ void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path
 set terminal pngcairo size 1100,680 font "sans,13" background rgb "white"
 set output OUTPUT
 set border 3 lc rgb "#808080"
-set tics nomirror textcolor rgb "#303030"
+set tics nomirror out scale 0.6 textcolor rgb "#303030"
+set format "%g"
+set autoscale xfix
 set grid ytics lc rgb "#e4e4e4" lw 1
 set xlabel "iteration"
 set ylabel "loss (nats per token)"

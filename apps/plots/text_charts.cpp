@@ -104,6 +104,7 @@ std::string framed(const Axes& axes, const Canvas& canvas, const Scale& x, const
   for (int i = 0; i < canvas.columns(); ++i) rule += "─";
   text += spaces(kAxis) + "└" + rule + "\n" + spaces(kAxis + 1) + low +
           spaces(canvas.columns() - display_width(low) - display_width(high)) + high + "\n";
+  if (axes.trained) text += "trained to " + short_number(*axes.trained) + "; ";
   return text + "across: " + axes.x + (axes.log_x ? " (logarithmic)" : "") + ", up: " + axes.y +
          (axes.log_y ? " (logarithmic)" : "") + "\n";
 }

@@ -121,3 +121,33 @@ TEST_CASE("words as text stand at their places, and where two meet the first is 
   CHECK(count(text, "hidden") == 0);
   CHECK(text.find("high") < text.find("low"));
 }
+
+TEST_CASE("a logarithmic axis names the places of its points, and a line says where training ended") {
+  const Figure figure = line_chart({.title = "a", .x = "words", .y = "right", .log_x = true, .trained = 24},
+                                   {{"one", {24, 48, 96}, {1, 0.5, 0.25}}});
+  CHECK_THAT(figure.script, Catch::Contains("set xtics (\"24\" 24, \"48\" 48, \"96\" 96)"));
+  CHECK_THAT(figure.script, Catch::Contains("from 24, graph 0 to 24, graph 1"));
+  CHECK_THAT(figure.script, Catch::Contains("set yrange [0:1.0375]"));
+  CHECK_THAT(figure.text({}), Catch::Contains("trained to 24"));
+}
+
+TEST_CASE("a curve that would hide an earlier one is dashed") {
+  const auto dashed = [](std::vector<double> second) {
+    const Figure figure = line_chart({.title = "a", .x = "x", .y = "y"},
+                                     {{"one", {1, 2, 3}, {1, 2, 3}}, {"two", {1, 2, 3}, std::move(second)}});
+    return figure.script.find("dt 2") != std::string::npos;
+  };
+  CHECK(dashed({1, 2, 3}));
+  CHECK(dashed({1, 2, 5}));
+  CHECK_FALSE(dashed({1, 2.5, 5}));
+}
+
+TEST_CASE("the decades of a logarithmic axis are named where there are many, else 1, 2 and 5 of each") {
+  const auto script = [](double high) {
+    return line_chart({.title = "a", .x = "x", .y = "ms", .log_y = true}, {{"one", {1, 2}, {0.3, high}}})
+        .script;
+  };
+  CHECK_THAT(script(30),
+             Catch::Contains("set ytics (\"0.5\" 0.5, \"1\" 1, \"2\" 2, \"5\" 5, \"10\" 10, \"20\" 20)"));
+  CHECK_THAT(script(3000), Catch::Contains("set ytics (\"1\" 1, \"10\" 10, \"100\" 100, \"1000\" 1000)"));
+}

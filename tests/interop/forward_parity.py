@@ -93,10 +93,14 @@ class ForwardParity:
                     self.assertEqual(json.load(file)["architectures"], [type(model).__name__])
                 opened, report = type(model).from_pretrained(target, output_loading_info=True, attn_implementation="eager")
                 self.assertEqual({key: list(names) for key, names in report.items() if names}, {})
-                with torch.no_grad():
-                    for found, expected in zip(hf.call(opened, head, inputs).values(), hf.call(model, head, inputs).values()):
+                for name, tensor in model.state_dict().items():
+                    self.assertTrue(torch.equal(opened.state_dict()[name], tensor), name)
+                # The configuration, by what is computed: in float64, since PyTorch's float32 depends on where weights lie.
+                with torch.no_grad(), hf.float64():
+                    outputs = (hf.call(each.double(), head, inputs).values() for each in (opened, model))
+                    for found, expected in zip(*outputs):
                         if isinstance(expected, torch.Tensor):
-                            self.assertTrue(torch.equal(found, expected))
+                            torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
 
     def check_faults(self, directory, cases):
         """cases: [words, exit code, texts that the error must hold]."""

@@ -1,0 +1,86 @@
+#include "apps/plots/gnuplot_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+#include "apps/plots/gnuplot.h"
+
+namespace zoo {
+namespace {
+
+// Distinguishable by colour-blind people and on white.
+constexpr std::array<std::string_view, 8> kColours{"#1f5fa8", "#c0392b", "#2e8b57", "#d98200",
+                                                   "#7d4ba0", "#00838f", "#8d5524", "#555555"};
+
+// gnuplot reads a tic label as a number format.
+std::string as_format(const std::string& label) {
+  std::string format;
+  for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
+  return format;
+}
+
+}  // namespace
+
+std::string colour(std::size_t group) {
+  return std::string(kColours[group % kColours.size()]);
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.9g", value);
+  return std::isfinite(value) ? text.data() : "NaN";
+}
+
+std::string data_text(std::string text) {
+  std::replace(text.begin(), text.end(), '"', '\'');
+  return "\"" + text + "\"";
+}
+
+std::string data_block(const std::string& name, const std::string& lines) {
+  return "$" + name + " << END_OF_DATA\n" + lines + "END_OF_DATA\n";
+}
+
+std::string frame(const Axes& axes) {
+  std::string script =
+      "set border 3 lc rgb '#808080'\nset tics nomirror out scale 0.6 textcolor rgb '#303030'\n";
+  script += "set format '%g'\n";  // gnuplot's own begins with a space for a sign
+  script += "set title " + gnuplot_quote(axes.title) + "\n";
+  if (!axes.x.empty()) script += "set xlabel " + gnuplot_quote(axes.x) + "\n";
+  if (!axes.y.empty()) script += "set ylabel " + gnuplot_quote(axes.y) + "\n";
+  if (axes.log_x) script += "set logscale x\n";
+  if (axes.log_y) script += "set logscale y\n";
+  return script;
+}
+
+std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
+  if (labels.empty()) return "";
+  const auto longest = std::max_element(labels.begin(), labels.end(),
+                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  // Many long labels are vertical; a few are readable slanted.
+  const bool upright = labels.size() > (longest->size() > 10 ? 5 : 12) && longest->size() > 3;
+  const bool slanted = longest->size() > 10 && !upright;
+  std::string script = "set " + axis + "tics scale 0 ";
+  if (axis == "x" && (slanted || upright)) script += upright ? "rotate by 90 right " : "rotate by -25 ";
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
+  }
+  return script + ")\n";
+}
+
+std::string range(const std::string& axis, double low, double high) {
+  return "set " + axis + "range [" + number_text(low) + ":" + number_text(high) + "]\n";
+}
+
+std::string number_tics(const std::string& axis, const std::vector<double>& numbers) {
+  std::string script = "set " + axis + "tics ";
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string number = number_text(numbers[i]);
+    script += (i > 0 ? ", " : "(") + gnuplot_quote(number) + " " + number;
+  }
+  return script + ")\n";
+}
+
+}  // namespace zoo

@@ -24,7 +24,7 @@ FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTe
             *map(encoder_decoder_test, ENCODER_DECODERS), *ENCODERS.values()]
 # Keys that the check of all families calls by another's name.
 SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range",
-                "init_std": "initializer_range"}
+                "init_std": "initializer_range", "problem_type": "labels of a regression"}
 WORDS = {
     "feed_forward_proj": ["relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "gelu_new", "gated-gelu_new"],
     "position_embedding_type": ["absolute", "relative_key", "relative_key_query"],

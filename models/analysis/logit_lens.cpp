@@ -37,18 +37,17 @@ at::Tensor chosen_positions(const at::Tensor& states, const std::vector<std::int
   return at::tensor(positions, options).to(states.device());
 }
 
-// sum p (log p - log q) in bits; where p is 0 a term is 0.
-at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
-  const at::Tensor p = log_p.exp();
-  return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
-}
-
 at::Tensor entropy(const at::Tensor& log_p) {
   const at::Tensor p = log_p.exp();
   return -(p * log_p).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
 }
 
 }  // namespace
+
+at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
+  const at::Tensor p = log_p.exp();
+  return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
+}
 
 at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
   const HeadParts head = head_of_every_position(model);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include <ATen/ops/log_softmax.h>
@@ -14,10 +13,10 @@
 #include "apps/verbs/look/sites.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/ablation.h"
+#include "models/analysis/logit_lens.h"
 
 namespace zoo {
 namespace {
@@ -69,10 +68,7 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
       .add("token", values.token,
            "answer that is shown first, or that --each shows, one token; default: the most probable")
       .placeholder("WORD");
-  flags
-      .add("position", values.position,
-           "position of the answer; default: the first mask token, or the last token")
-      .at_least(0);
+  LookFlags::add_position(flags, values.position);
   values.out_dir = "runs/ablate";
   values.add_output(flags, "ablate.json and the pictures of --each");
   flags.example(
@@ -108,9 +104,7 @@ struct Answers {
   std::optional<std::int64_t> chosen;
 
   double probability(const at::Tensor& of, std::int64_t id) const { return of[id].exp().item<double>(); }
-  double divergence() const {
-    return (on.exp() * (on - off)).masked_fill(on.exp().eq(0), 0.0).sum().item<double>() / std::log(2.0);
-  }
+  double divergence() const { return analysis::divergence(on, off).item<double>(); }
   /// The most probable of both, each once, those with everything on first; after `chosen`.
   std::vector<std::int64_t> best(std::int64_t top_k) const {
     std::vector<std::int64_t> ids;
@@ -165,7 +159,8 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
   return json_of(loaded.model, answers, flags.top_k);
 }
 
-Figure figure_of(const AblateFlags& flags, const Answer& token, const analysis::AblationEffects& effects) {
+Figure figure_of(const AblateFlags& flags, const NamedLogit& token,
+                 const analysis::AblationEffects& effects) {
   const at::Tensor changes = effects.ablated - effects.whole;
   HeatMap map{.axes = {.title = "change of P(" + token_label(token.name) + ") without a " + flags.each,
                        .x = changes.size(1) > 1 ? "head" : flags.each,
@@ -196,8 +191,8 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
   if (kind.part == LayerPart::kResidual && flags.with == "mean")
     throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
   const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);
-  const Answer token = flags.token ? answer_named(loaded.model, "--token", *flags.token, logits)
-                                   : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
+  const NamedLogit token = flags.token ? answer_named(loaded.model, "--token", *flags.token, logits)
+                                       : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
   target.token = token.id;
   std::optional<Progress> progress;
   const auto show = [&](std::int64_t done, std::int64_t total) {
@@ -240,9 +235,7 @@ int run_ablate(const Arguments& arguments) {
                                   : sweep_each(flags, loaded, read, target, stack, figure));
   if (flags.json) std::cout << json_text(json) << "\n";
   std::cout.flush();
-  make_directories(flags.out_dir);
-  write_file(flags.out_dir / "ablate.json", json_text(json) + "\n");
-  std::cerr << "numbers: " << (flags.out_dir / "ablate.json").string() << "\n";
+  flags.write_numbers("ablate", json_text(json) + "\n");
   if (figure && flags.format != "terminal") show_figure(*figure, flags.out_dir / "ablate", flags.format);
   return 0;
 }

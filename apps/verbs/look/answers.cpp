@@ -5,7 +5,6 @@
 #include "apps/command/arguments.h"
 #include "apps/verbs/text/token_entities.h"
 #include "data/base/error.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -21,8 +20,8 @@ bool gives_labels(const TextModel& model) {
   }
 }
 
-Answer label_named(const TextModel& model, const std::string& flag, const std::string& word,
-                   std::int64_t count) {
+NamedLogit label_named(const TextModel& model, const std::string& flag, const std::string& word,
+                       std::int64_t count) {
   std::string names;
   for (std::int64_t label = 0; label < count; ++label) {
     const std::string name = label_name(model.model->config(), label);
@@ -75,16 +74,12 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
               " token, at which a masked language model answers; give one, or --position");
 }
 
-Answer answer_numbered(const TextModel& model, std::int64_t id) {
-  if (gives_labels(model)) return {id, label_name(model.model->config(), id)};
-  // A model may have more rows of embeddings than its tokenizer has tokens.
-  const bool known = id < model.tokenizer->vocab_size();
-  return {id, known ? replace_invalid_utf8(model.tokenizer->token_text(static_cast<TokenId>(id)))
-                    : "#" + std::to_string(id)};
+NamedLogit answer_numbered(const TextModel& model, std::int64_t id) {
+  return {id, gives_labels(model) ? label_name(model.model->config(), id) : token_name(model, id)};
 }
 
-Answer answer_named(const TextModel& model, const std::string& flag, const std::string& word,
-                    const at::Tensor& logits) {
+NamedLogit answer_named(const TextModel& model, const std::string& flag, const std::string& word,
+                        const at::Tensor& logits) {
   if (gives_labels(model)) return label_named(model, flag, word, logits.size(0));
   const TokenIds ids = encode(model, flag, word);
   std::optional<std::int64_t> best = single(ids, logits);
@@ -93,8 +88,7 @@ Answer answer_named(const TextModel& model, const std::string& flag, const std::
     best = after_space;
   if (best) return answer_numbered(model, *best);
   std::string tokens;
-  for (const TokenId id : ids)
-    tokens += (tokens.empty() ? "" : " ") + answer_numbered(model, static_cast<std::int64_t>(id)).name;
+  for (const TokenId id : ids) tokens += (tokens.empty() ? "" : " ") + token_name(model, id);
   throw Error(flag, " '", word, "': one token is expected, and this is ",
               tokens.empty() ? std::string("none") : tokens);
 }

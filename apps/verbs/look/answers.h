@@ -8,7 +8,7 @@
 namespace zoo {
 
 /// Number of a token's or label's logit, and its name: a token as the vocabulary writes it.
-struct Answer {
+struct NamedLogit {
   std::int64_t id = 0;
   std::string name;
 };
@@ -21,12 +21,12 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask = true);
 
 /// The answer with this number.
-Answer answer_numbered(const TextModel& model, std::int64_t id);
+NamedLogit answer_numbered(const TextModel& model, std::int64_t id);
 
 /// The answer that a flag names: a classifier's label; else the one token of the word as it is written or
 /// after a space, the more probable by `logits` [V] if both are tokens. Throws Error naming the flag and the
 /// word's tokens for a word of several.
-Answer answer_named(const TextModel& model, const std::string& flag, const std::string& word,
-                    const at::Tensor& logits);
+NamedLogit answer_named(const TextModel& model, const std::string& flag, const std::string& word,
+                        const at::Tensor& logits);
 
 }  // namespace zoo

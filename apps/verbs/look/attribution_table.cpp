@@ -25,7 +25,7 @@ void add_columns(std::vector<Table::Column>& columns, const std::string& name, s
 
 }  // namespace
 
-AttributionTable attribution_table(const TextModel& model, const analysis::Run& run, const Answer& answer,
+AttributionTable attribution_table(const TextModel& model, const analysis::Run& run, const NamedLogit& answer,
                                    std::int64_t position) {
   AttributionTable table{
       .answer = answer,

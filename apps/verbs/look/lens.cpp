@@ -12,7 +12,6 @@
 #include "apps/verbs/look/number_text.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
@@ -61,7 +60,7 @@ struct Lens {
   const TextModel& model;
   std::vector<std::string> tokens;
   std::int64_t position;
-  std::optional<Answer> token;
+  std::optional<NamedLogit> token;
   analysis::LogitLens numbers;  // on the CPU
   at::Tensor norms;             // [L + 1, T]
   std::optional<AttributionTable> attribution;
@@ -82,7 +81,7 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   const analysis::Run run = analysis::run(*model.model, read.inputs);
   const std::int64_t position = answer_position(model, read, flags.position, /*needs_mask=*/false);
   analysis::LensOptions options{.top_k = flags.top_k};
-  std::optional<Answer> token;
+  std::optional<NamedLogit> token;
   if (flags.token) {
     const at::Tensor logits = analysis::lens_logits(*model.model, run.stream.back());
     token = answer_named(model, "--token", *flags.token, logits[0][position].to(at::kFloat));
@@ -221,9 +220,7 @@ int run_lens(const Arguments& arguments) {
     if (lens.attribution) print(*lens.attribution);
   }
   std::cout.flush();
-  make_directories(flags.out_dir);
-  write_file(flags.out_dir / "lens.json", json);
-  std::cerr << "numbers: " << (flags.out_dir / "lens.json").string() << "\n";
+  flags.write_numbers("lens", json);
   if (flags.format != "terminal") show_figure(figure, flags.out_dir / "lens", flags.format);
   return 0;
 }

@@ -1,7 +1,10 @@
 #include "apps/verbs/look/look_flags.h"
 
+#include <iostream>
+
 #include "apps/hub/find_model.h"
 #include "apps/verbs/pictures.h"
+#include "data/base/atomic_file.h"
 
 namespace zoo {
 
@@ -26,8 +29,20 @@ void LookFlags::add_output(Flags& flags, const std::string& files) {
   flags.add_compute(compute);
 }
 
+void LookFlags::add_position(Flags& flags, std::optional<std::int64_t>& position) {
+  flags.add("position", position, "position of the answer; default: the first mask token, or the last token")
+      .at_least(0);
+}
+
 void LookFlags::check() const {
   if (json && format == "terminal") throw UsageError("--format terminal: cannot be combined with --json");
+}
+
+void LookFlags::write_numbers(const std::string& name, const std::string& json) const {
+  const std::filesystem::path file = out_dir / (name + ".json");
+  make_directories(out_dir);
+  write_file(file, json);
+  std::cerr << "numbers: " << file.string() << "\n";
 }
 
 LookedModel load_looked_model(const LookFlags& flags) {

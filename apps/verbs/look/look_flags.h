@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "apps/command/flags.h"
@@ -19,8 +20,12 @@ struct LookFlags {
   /// The groups "Input" and "Output". `files`: what --out_dir receives.
   void add_input(Flags& flags, const std::string& text_help);
   void add_output(Flags& flags, const std::string& files);
+  /// Adds --position, of the answer.
+  static void add_position(Flags& flags, std::optional<std::int64_t>& position);
   /// Throws UsageError for --json with --format terminal.
   void check() const;
+  /// Writes NAME.json to out_dir and says so.
+  void write_numbers(const std::string& name, const std::string& json) const;
 };
 
 /// The checkpoint's model as modules, with its tokenizer, and what it reads.

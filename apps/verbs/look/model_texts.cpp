@@ -31,12 +31,7 @@ void check_length(const std::string& flag, std::size_t tokens, const Transformer
 
 std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
   std::vector<std::string> tokens;
-  for (const TokenId id : ids) {
-    // A model may have more rows of embeddings than its tokenizer has tokens.
-    const bool known = id < model.tokenizer->vocab_size();
-    tokens.push_back(known ? model.tokenizer->token_text(id) : "#" + std::to_string(id));
-    tokens.back() = replace_invalid_utf8(tokens.back());
-  }
+  for (const TokenId id : ids) tokens.push_back(token_name(model, id));
   return tokens;
 }
 
@@ -82,6 +77,12 @@ void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
 }
 
 }  // namespace
+
+std::string token_name(const TextModel& model, std::int64_t id) {
+  const bool known = id < model.tokenizer->vocab_size();
+  return known ? replace_invalid_utf8(model.tokenizer->token_text(static_cast<TokenId>(id)))
+               : "#" + std::to_string(id);
+}
 
 TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
                       const std::string& flag) {

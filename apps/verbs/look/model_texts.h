@@ -24,6 +24,9 @@ struct TextInputs {
   std::vector<std::string> written;  // of an encoder-decoder's decoder, its start token first
 };
 
+/// A token as the vocabulary writes it; "#ID" for a row of the embeddings that is no token of the tokenizer.
+std::string token_name(const TextModel& model, std::int64_t id);
+
 /// Throws UsageError for a text that this model does not take; Error for an empty text and one that is longer
 /// than the model's positions. Errors name `flag`, that of the text.
 TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,

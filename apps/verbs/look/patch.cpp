@@ -12,7 +12,6 @@
 #include "apps/verbs/look/sites.h"
 #include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/patching.h"
@@ -49,10 +48,7 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
       .add("other", values.other,
            "wrong answer: measure the difference of both logits in place of the probability")
       .placeholder("WORD");
-  flags
-      .add("position", values.position,
-           "position of the answer; default: the first mask token, or the last token")
-      .at_least(0);
+  LookFlags::add_position(flags, values.position);
   flags.group("What is patched");
   flags.choice(
       "what", values.what, site_kind_names(),
@@ -78,8 +74,8 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
 // Both texts as the model reads them, and what is measured.
 struct Texts {
   TextInputs clean, corrupted;
-  Answer token;
-  std::optional<Answer> other;
+  NamedLogit token;
+  std::optional<NamedLogit> other;
   analysis::SweepOptions options;
 };
 
@@ -232,9 +228,7 @@ int run_patch(const Arguments& arguments) {
     show_figure(figure, {}, "terminal");
   }
   std::cout.flush();
-  make_directories(flags.out_dir);
-  write_file(flags.out_dir / "patch.json", json);
-  std::cerr << "numbers: " << (flags.out_dir / "patch.json").string() << "\n";
+  flags.write_numbers("patch", json);
   if (flags.format != "terminal") show_figure(figure, flags.out_dir / "patch", flags.format);
   return 0;
 }

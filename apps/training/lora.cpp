@@ -76,24 +76,15 @@ void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearIm
   projection->low_rank = {.a = register_parameter(key + "_a", a),
                           .b = register_parameter(key + "_b", b),
                           .scale = options.alpha / static_cast<double>(rank)};
-  adapted_.push_back(projection);
+  adapted_.emplace(name, projection);
 }
 
-LoraAdapters::MergedScope::MergedScope(LoraAdapters& adapters) : adapters_(adapters) {
+std::map<std::string, at::Tensor> LoraAdapters::merged_weights() const {
   const at::NoGradGuard no_grad;
-  for (const auto& projection : adapters.adapted_) {
-    own_.push_back(projection->weight.detach());
-    terms_.push_back(*projection->low_rank);
-    projection->weight.set_data(projection->adapted_weight());
-    projection->low_rank.reset();
-  }
-}
-
-LoraAdapters::MergedScope::~MergedScope() {
-  for (std::size_t i = 0; i < own_.size(); ++i) {
-    adapters_.adapted_[i]->weight.set_data(own_[i]);
-    adapters_.adapted_[i]->low_rank = terms_[i];
-  }
+  std::map<std::string, at::Tensor> weights;
+  for (const auto& [name, projection] : adapted_)
+    weights.emplace(name + ".weight", projection->adapted_weight());
+  return weights;
 }
 
 NamedTensors LoraAdapters::state() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,19 +34,9 @@ class LoraAdapters : public torch::nn::Module {
   /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
-  /// While in scope, the module's own parameters hold the adapted weights, to save a merged model.
-  class MergedScope {
-   public:
-    explicit MergedScope(LoraAdapters& adapters);
-    ~MergedScope();
-    MergedScope(const MergedScope&) = delete;
-    MergedScope& operator=(const MergedScope&) = delete;
-
-   private:
-    LoraAdapters& adapters_;
-    std::vector<at::Tensor> own_;
-    std::vector<LowRankTerm> terms_;
-  };
+  /// W + alpha / rank B A of each projection, by its parameter's name in the module: the merged model's
+  /// weights.
+  std::map<std::string, at::Tensor> merged_weights() const;
 
   /// Patterns of the other trained parameters.
   const std::vector<std::string>& trains() const { return trains_; }
@@ -60,7 +51,7 @@ class LoraAdapters : public torch::nn::Module {
              const Options& options);
 
   std::vector<std::string> trains_;
-  std::vector<std::shared_ptr<LinearImpl>> adapted_;
+  std::map<std::string, std::shared_ptr<LinearImpl>> adapted_;  // by the projection's name in the module
 };
 
 }  // namespace zoo

@@ -200,7 +200,8 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
   nlohmann::json generation = nlohmann::json::object();
   if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
 
-  NamedTensors tensors = export_weights(model, weight_table_of(family, model.config(), head));
+  NamedTensors tensors =
+      export_weights(model, weight_table_of(family, model.config(), head), options.replaced);
   for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
   write_safetensors(directory / "model.safetensors", tensors);
   write_json(directory / kConfigFile, config);

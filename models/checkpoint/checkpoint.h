@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -81,6 +82,8 @@ LoadReport inspect_weights(const CheckpointConfig& checkpoint);
 struct SaveOptions {
   std::optional<std::int64_t> eos_token_id;  // written to config.json and generation_config.json
   at::ScalarType dtype = at::kFloat;
+  /// Weights to write in place of the model's own, by the model's parameter names.
+  std::map<std::string, at::Tensor> replaced = {};
 };
 
 /// Writes config.json, generation_config.json and model.safetensors into an existing directory.

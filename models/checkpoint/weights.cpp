@@ -226,8 +226,10 @@ NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, con
   return tensors;
 }
 
-NamedTensors export_weights(const Model& model, const WeightTable& table) {
-  std::map<std::string, at::Tensor> weights = weights_of(model);
+NamedTensors export_weights(const Model& model, const WeightTable& table,
+                            std::map<std::string, at::Tensor> replaced) {
+  std::map<std::string, at::Tensor> weights = std::move(replaced);
+  weights.merge(weights_of(model));
   NamedTensors tensors;
   for (const WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor weight;

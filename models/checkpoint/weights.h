@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "models/checkpoint/load_report.h"
 #include "models/checkpoint/stored_weights.h"
 #include "models/family.h"
@@ -43,8 +46,10 @@ LoadReport match_weights(const Model& model, const WeightTable& table, const Wei
 LoadReport load_weights(Model& model, const WeightTable& table,
                         const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options);
 
-/// Returns the model's weights under Hugging Face's names and in its layout, tied ones once.
-NamedTensors export_weights(const Model& model, const WeightTable& table);
+/// Returns the model's weights under Hugging Face's names and in its layout, tied ones once. `replaced`, by
+/// our names, stand in place of the model's own.
+NamedTensors export_weights(const Model& model, const WeightTable& table,
+                            std::map<std::string, at::Tensor> replaced = {});
 
 /// Converts `tensor` of our parameter `ours`, e.g. its gradient, to Hugging Face's names and layout.
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table);

@@ -44,17 +44,19 @@ Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokeni
               std::shared_ptr<LoraAdapters> adapters) {
   SaveOptions options;
   if (tokenizer && tokenizer->eos_id()) options.eos_token_id = *tokenizer->eos_id();
-  const auto save = [loaded, tokenizer, options](const fs::path& directory) {
-    save_model(*loaded.model, *loaded.family, loaded.head, directory, options);
+  const auto save = [loaded, tokenizer](const fs::path& directory, const SaveOptions& how) {
+    save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
     if (tokenizer) tokenizer->save(directory);
   };
-  if (!adapters) return {save, nullptr};
-  return {[save, adapters](const fs::path& directory) {
-            const LoraAdapters::MergedScope merged(*adapters);
-            save(directory);
+  const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
+  if (!adapters) return {save_own, nullptr};
+  return {[save, options, adapters](const fs::path& directory) {
+            SaveOptions merged = options;
+            merged.replaced = adapters->merged_weights();
+            save(directory, merged);
           },
-          [save, adapters](const fs::path& directory) {
-            save(directory);
+          [save_own, adapters](const fs::path& directory) {
+            save_own(directory);
             write_safetensors(directory / kAdaptersFile, adapters->state(),
                               {{kTrains, joined(adapters->trains())}});
           }};

@@ -61,7 +61,7 @@ ordered_json messages_of(RequestFields& fields) {
   return messages;
 }
 
-// What the template gets.
+// The inputs of the chat template.
 ordered_json template_request(RequestFields& fields) {
   ordered_json request{{"messages", messages_of(fields)}, {"add_generation_prompt", true}};
   const ordered_json* tools = fields.get("tools");

@@ -11,7 +11,7 @@
 
 namespace zoo {
 
-/// What every endpoint may use.
+/// The parts of the server that every endpoint may use.
 struct ServerState {
   std::vector<std::unique_ptr<ServedModel>> models;  // the first one is the default
   ServeOptions options;

@@ -26,7 +26,7 @@ struct WritingEvent {
   std::vector<ScoredToken> scores;  // of the prompt
 };
 
-/// What a request needs of the server while it is written.
+/// Parts of the server that a generating request uses.
 struct WritingPlace {
   ComputeThread& thread;
   ServerMetrics& metrics;

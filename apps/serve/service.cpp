@@ -43,7 +43,7 @@ WebReply reply_to(const ApiError& error) {
   return reply;
 }
 
-// What an ended request is told.
+// The error of a request that the server ended.
 WebReply guarded(const std::function<WebReply()>& answer) {
   try {
     return answer();

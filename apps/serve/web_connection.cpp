@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 // How often a wait looks whether the server stops.
 constexpr milliseconds kLook{100};
-// What a client may still send while a connection closes: closing at once would take back the answer.
+// Bytes that a closing connection still reads: closing at once would discard the answer.
 constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{500};
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";

@@ -31,7 +31,7 @@ std::string text_of_ids(const TokenIds& ids, const GenerateSession& session);
 
 nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
 
-/// What an endpoint says of a row's news in a stream.
+/// The event of a stream that an endpoint writes for a row's new text.
 struct StreamWords {
   /// Events before the first token of any row; may be empty.
   std::function<std::vector<nlohmann::ordered_json>()> opening;

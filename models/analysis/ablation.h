@@ -6,7 +6,7 @@
 
 namespace zoo::analysis {
 
-/// What stands for the output of an ablated site. kZero: zeros; of a whole layer (LayerPart::kResidual) its
+/// The value that replaces the output of an ablated site. kZero: zeros; of a whole layer (LayerPart::kResidual) its
 /// input. kMean: the site's mean over the sequence's positions in the pass without ablations, which removes
 /// what differs between positions and keeps the rest.
 enum class Ablation { kZero, kMean };

@@ -9,7 +9,7 @@
 
 namespace zoo {
 
-/// What the files of a Sentence-Transformers directory say (versions 2 to 6). A directory without
+/// Settings of a Sentence-Transformers directory (versions 2 to 6). A directory without
 /// modules.json is a model alone.
 struct SentenceConfig {
   /// A module that modules.json lists after the transformer.

@@ -27,7 +27,7 @@ const std::vector<std::string>& pooling_names();
 /// Nothing for another name.
 std::optional<PoolingMode> pooling_named(const std::string& name);
 
-/// What the modules after the transformer read and write.
+/// Data that the modules after the transformer read and write.
 struct SentenceFeatures {
   at::Tensor tokens;               // [B, T, C], float32
   at::Tensor mask;                 // [B, T], 1: a token of the text, 0: padding at its end

@@ -151,7 +151,7 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   rows_.push_back(std::move(row));
 }
 
-// What each row reads in this step: its last token, or the next piece of its prompt. Prompts enter while
+// Tokens that each row reads in this step: its last token, or the next piece of its prompt. Prompts enter while
 // there is room in the step.
 ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   std::shared_ptr<BatchWork> next = next_work();

@@ -123,7 +123,7 @@ void check_window(const TransformerConfig& c, Faults& faults) {
   faults.check(c.logits_softcap >= 0, "logits_softcap must not be negative, got ", c.logits_softcap);
 }
 
-// What only a decoder's or encoder's blocks without cross-attention do, and with full attention.
+// Options of blocks with full attention and without cross-attention only.
 void check_block(const TransformerConfig& c, Faults& faults) {
   const bool plain_norms =
       c.norm_placement == NormPlacement::kPre || c.norm_placement == NormPlacement::kPost;

@@ -37,7 +37,7 @@ TEST_CASE("a value may be negative, empty, JSON, or look like an unknown flag") 
   CHECK(verb.top_p == 1e-3);
 }
 
-TEST_CASE("a value behind an equals sign keeps further equals signs") {
+TEST_CASE("a value after an equals sign keeps further equals signs") {
   SampleVerb verb;
   CHECK(verb.parse({"--name=a=b"}));
   CHECK(verb.name == "a=b");

@@ -5,7 +5,7 @@
 
 Three of five ends are kill -9, one is Ctrl-C, one a disk that is full at a random size of a file; with the word "kill"
 all are kill -9. After each of them every file of every checkpoint must be whole, and none that was there may be gone
-but for a newer one. The run has dropout, an accumulation, an average of the weights and a shuffled table; at its end
+except a newer one. The run has dropout, an accumulation, an average of the weights and a shuffled table; at its end
 the weights must be those of a run that nobody has ended.
 """
 

@@ -20,7 +20,7 @@ struct Screen {
             .clock = [this] { return now; }};
   }
 
-  // What was written since the last call.
+  // Text written since the last call.
   std::string take() {
     std::string text = out.str();
     out.str("");

@@ -48,7 +48,7 @@ struct SampleVerb {
   bool parse(std::vector<std::string> words) { return flags.parse({"tzoo verb", std::move(words)}); }
 };
 
-// What the words are refused with.
+// The message that refuses the words.
 inline std::string fault_of(std::vector<std::string> words) {
   SampleVerb verb;
   try {

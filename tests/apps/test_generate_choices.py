@@ -12,7 +12,7 @@ import unittest
 from tiny_checkpoint import write_char_tokenizer, write_checkpoint, write_json
 from tzoo_runner import CommandTest, run
 
-# ASCII with its control characters left out but for the new line, and characters of two, three and four bytes.
+# ASCII with its control characters left out, except the line feed, and characters of two, three and four bytes.
 CHARS = "\n" + "".join(map(chr, range(32, 127))) + "é世😀"
 
 

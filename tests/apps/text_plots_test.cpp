@@ -49,7 +49,7 @@ TEST_CASE("a heat map wider than the terminal shows the largest of the cells tha
   map.cells[0][17] = 1;
   map.high = 1;
   map.values = false;
-  // 16 places behind the label "0" and a space: cells 16 and 17 are the ninth.
+  // 16 places after the label "0" and a space: cells 16 and 17 are the ninth.
   const std::string text = text_heat_map(map, {.width = 18});
   CHECK(text == "T\n0 " + std::string(8, ' ') + "█" + std::string(7, ' ') + "\nrows: y, columns: x\n");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tokenizer/text/character_class_ranges.h: the Unicode tables as the engine behind `tokenizers` knows them.
+"""Makes tokenizer/text/character_class_ranges.h: the Unicode tables as the engine of `tokenizers` knows them.
 
     python tests/golden/make_character_classes.py      (needs tokenizers)
 

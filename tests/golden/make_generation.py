@@ -84,7 +84,7 @@ def greedy():
 
 
 def sliding():
-    """Without a cache. The context of 24 tokens slides: when it would hold 25, its last 12 are read anew."""
+    """Without a cache. The context of 24 tokens slides: when it would hold 25, its last 12 are read again."""
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(folder)
         model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
@@ -126,7 +126,7 @@ def contrastive(checkpoint, cls, source, beginning, count, alpha, k):
     row = list(beginning)
     for _ in range(count):
         id, margin = contrastive_step(states_of, row, alpha, k)
-        assert margin > 1e-3, (checkpoint, beginning, margin)  # no other rounding shall give other ids
+        assert margin > 1e-3, (checkpoint, beginning, margin)  # other roundings give the same ids
         row.append(id)
     return {"checkpoint": checkpoint, "prompt": beginning if source is None else source, "penalty_alpha": alpha, "top_k": k,
             "ids": row[len(beginning):]}

@@ -185,7 +185,7 @@ def make_byte_bpes():
     tokenizer = byte_bpe(pre_tokenizers.ByteLevel(add_prefix_space=True), ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True,
                                                             add_prefix_space=True)
-    # Without offsets: behind an added token the library counts the prefix space as one of the text's.
+    # Without offsets: after an added token the library counts the prefix space as one of the text's.
     save("byte_bpe_roberta", tokenizer, offsets=False)
 
     tokenizer = byte_bpe(pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LLAMA3), "isolated"),

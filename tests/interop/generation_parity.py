@@ -129,7 +129,7 @@ class GenerationParity:
                 self.assertGreater(len(glob.glob(os.path.join(directory, "model-*.safetensors"))), 1)
                 inputs = self.script_inputs(model, 3, 11, True)
                 actual = self.forward(directory, inputs)["logits"]
-                # Read anew: a model that was converted has lost digits of its rotary frequencies.
+                # Read again: a model that was converted has lost digits of its rotary frequencies.
                 whole = type(model).from_pretrained(directory, dtype=torch.float32).eval()
                 expected = whole(**inputs).logits
                 if not model.config.is_encoder_decoder:

@@ -1,4 +1,4 @@
-"""The numbers that a run draws its masks with: Philox4x32-10 (Salmon et al., 2011), anew from the paper.
+"""The numbers that a run draws its masks with: Philox4x32-10 (Salmon et al., 2011), written from the paper.
 
 A stream of data/random/random_stream.h belongs to a place, (seed, stream, step, row).
 """

@@ -8,7 +8,7 @@ import torch
 import transformers
 from forward_parity import ForwardParity, hf
 from generation_parity import GenerationParity
-from test_t5 import soften
+from test_t5 import with_small_queries
 
 # model_type: (configuration, base model, model that generates)
 FAMILIES = {
@@ -65,7 +65,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
 
     def random_model(self, seed):
         head, model, inputs = super().random_model(seed)
-        return head, soften(model) if model.config.model_type in ("mt5", "umt5") else model, inputs
+        return head, with_small_queries(model) if model.config.model_type in ("mt5", "umt5") else model, inputs
 
     def generator(self, seed):
         # No decoder deeper than the encoder: the cache that transformers 5.23 makes for generate has too few layers then.
@@ -74,7 +74,7 @@ class EncoderDecoderParity(ForwardParity, GenerationParity):
         for attempt in range(100):  # until its greedy ids vary
             model = hf.random_model(self.HEADS["seq2seq-lm"], config, seed + 100 * attempt)
             if config.model_type in ("mt5", "umt5"):
-                soften(model)
+                with_small_queries(model)
             decoder = model.get_decoder()
             with torch.no_grad():  # a tied model is apt to repeat its tokens
                 decoder.embed_tokens.weight.mul_(4)

@@ -20,7 +20,7 @@ def untie(model):
     model._tied_weights_keys = {k: v for k, v in model._tied_weights_keys.items() if k != "lm_head.weight"}
 
 
-def soften(model):
+def with_small_queries(model):
     """Scores are not divided by sqrt(D): a T5 has smaller queries instead. Otherwise every softmax would be a choice."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -70,7 +70,7 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
         draw = random.Random(seed)
         form = list(self.HEADS)[seed % len(self.HEADS)]
         model = hf.random_model(self.HEADS[form], self.random_config(draw, form), seed)
-        soften(model)
+        with_small_queries(model)
         if form.startswith("version 1.1") or form.startswith("untied"):
             untie(model)
         head = "seq2seq-lm" if self.HEADS[form] is transformers.T5ForConditionalGeneration else "base"
@@ -93,7 +93,7 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
             feed_forward_proj=["relu", "gated-gelu", "gated-silu"][seed % 3], decoder_start_token_id=[0, 3][seed % 2],
             pad_token_id=0, eos_token_id=None)
         config.scale_decoder_outputs = seed % 2 == 0
-        return soften(hf.random_model(transformers.T5ForConditionalGeneration, config, seed))
+        return with_small_queries(hf.random_model(transformers.T5ForConditionalGeneration, config, seed))
 
     @torch.no_grad()
     def test_a_torchscript_file_hides_padding_as_transformers_does(self):

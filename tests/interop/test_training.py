@@ -61,7 +61,7 @@ class TrajectoryTest(unittest.TestCase):
         self.assertLess(ours[0][-1], ours[0][0] - 0.05)  # they have moved
 
     def write_tokens(self, ids, vocab_size):
-        """Token files that hold one block and the token behind it: there is nothing to draw."""
+        """Token files that hold one block and the token after it: there is nothing to draw."""
         data = self.folder / "data"
         data.mkdir()
         for split in ("train", "val"):

@@ -157,7 +157,7 @@ inline at::Tensor random_ids(const TransformerConfig& config, std::int64_t batch
   return at::randint(config.vocab_size, {batch, length}, generator, at::TensorOptions().dtype(at::kLong));
 }
 
-/// What the Error that `call` throws says, or "" if it throws none.
+/// The text of the Error that `call` throws, or "" if it throws none.
 template <class Call>
 std::string error_of(const Call& call) {
   try {

@@ -52,7 +52,7 @@ def longest_input(model):
     config = model.config
     if config.model_type in ("t5", "mt5", "umt5", "bloom", "mpt"):  # which have no limit
         return 40
-    if config.model_type in ("roberta", "xlm-roberta"):  # counts from behind the padding's position
+    if config.model_type in ("roberta", "xlm-roberta"):  # counts from after the padding's position
         return config.max_position_embeddings - config.pad_token_id - 1
     if config.model_type == "mpnet":  # which has its padding at 1
         return config.max_position_embeddings - 2
@@ -240,7 +240,7 @@ def write_case(directory, model, head, seed, saved=None, change=lambda config: N
 
 
 def scale_of(name, expected):
-    """What an error of tensor `name` is relative to: its largest value. A gradient that is zero but for rounding (the
+    """What an error of tensor `name` is relative to: its largest value. A gradient that is zero except for rounding (the
     bias of keys moves no softmax) is measured by the largest of all, a tenth of it."""
     own = expected[name].abs().max()
     if name.startswith("grad."):

@@ -1,4 +1,4 @@
-// What training asks of the zoo's own models.
+// Training with the zoo's own models.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randint.h>
 

@@ -191,7 +191,7 @@ Json merged_values(const std::string& key, const Json& a, const Json& b) {
   return key.starts_with("min") || key == "exclusiveMinimum" ? std::max(a, b) : std::min(a, b);
 }
 
-// What fits both branches.
+// The intersection of both branches.
 std::optional<Json> merged(const Json& a, const Json& b, const std::string& place) {
   Json both = a;
   if (a.contains("properties") || b.contains("properties")) both["properties"] = merged_properties(a, b);

@@ -55,7 +55,7 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
   return true;
 }
 
-// What the verb shows.
+// The content of the answer.
 struct Lens {
   const TextModel& model;
   std::vector<std::string> tokens;

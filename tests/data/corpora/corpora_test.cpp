@@ -123,7 +123,7 @@ TEST_CASE("without curl the download is wget's, and without either the error say
   CHECK_THAT(message_of([] { get_corpus("tinyshakespeare"); }), Contains("wget: --") && Contains("--file"));
 }
 
-TEST_CASE("a download with the wrong content leaves nothing behind") {
+TEST_CASE("a download with the wrong content leaves no file") {
   const Sandbox sandbox;
   write_program(sandbox.programs / "curl", "printf '<html>Please log in</html>'");
   CHECK_THAT(message_of([] { get_corpus("tinyshakespeare"); }),

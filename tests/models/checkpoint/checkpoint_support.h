@@ -58,7 +58,7 @@ class Checkpoint {
 
   LoadReport report() const { return inspect_weights(read_checkpoint_config(path())); }
 
-  /// What load_model says of it, "" if it loads.
+  /// The error of load_model, "" if it loads.
   std::string fault() const {
     return error_of([&] { load_model(path()); });
   }

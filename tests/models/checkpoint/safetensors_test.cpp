@@ -222,7 +222,7 @@ TEST_CASE("a path that is no file is refused") {
   CHECK_THAT(test::error_of([&] { SafetensorsFile file(directory / "absent"); }), Contains("absent"));
 }
 
-TEST_CASE("what cannot be written as safetensors is refused, and nothing is left behind") {
+TEST_CASE("what cannot be written as safetensors is refused, and no file is left") {
   const test::TemporaryDirectory directory;
   const auto path = directory / "w.safetensors";
   const at::Tensor ones = at::ones({2});

@@ -9,7 +9,7 @@ using zoo::test::Checkpoint;
 
 namespace {
 
-// What is said of a checkpoint whose config.json has `value` at `key`.
+// The error of a checkpoint whose config.json has `value` at `key`.
 std::string fault_with(const char* key, const nlohmann::json& value) {
   Checkpoint checkpoint;
   checkpoint.config[key] = value;

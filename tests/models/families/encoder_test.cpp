@@ -78,7 +78,7 @@ TEST_CASE("without token types every token is of the first") {
   CHECK(relative_error(changed[1], without[1]) > 1e-4);
 }
 
-TEST_CASE("RoBERTa counts the tokens that are not padding, from behind the padding's position") {
+TEST_CASE("RoBERTa counts the tokens that are not padding, from after the padding's position") {
   const TransformerConfig config = config_of("roberta");  // pad_token_id 1
   Embeddings embeddings(config);
   const at::NoGradGuard no_grad;

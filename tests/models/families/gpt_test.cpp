@@ -72,7 +72,7 @@ TEST_CASE("a GPT with the cache gives the logits that it gives without") {
     const at::Tensor comparable = mask.slice(1, from, to).unsqueeze(-1);
     CHECK(relative_error(part * comparable, whole.slice(1, from, to) * comparable) < 1e-5);
   }
-  // Without a mask and positions, they go on behind the cached ones.
+  // Without a mask and positions, they continue after the cached ones.
   KeyValueCache plain(config, 2, 8, at::TensorOptions());
   const at::Tensor unpadded = model->forward({.input_ids = ids}).logits;
   model->forward({.input_ids = ids.slice(1, 0, 7), .cache = &plain});

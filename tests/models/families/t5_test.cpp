@@ -54,7 +54,7 @@ std::string fault(const ModelInputs& inputs) {
 
 }  // namespace
 
-TEST_CASE("labels are shifted right behind the start token, with padding for what is ignored") {
+TEST_CASE("labels are shifted right after the start token, with padding for ignored ones") {
   TransformerConfig config = small_t5();
   config.decoder_start_token_id = 3;
   config.pad_token_id = 5;

@@ -107,7 +107,7 @@ struct Client {
   }
 };
 
-// What generate() writes for the same prompts, each repeated for its samples.
+// The answers of generate() to the same prompts, each repeated for its samples.
 std::vector<TokenIds> alone(DecodingModel& model, const Client& client) {
   std::vector<TokenIds> prompts;
   for (const TokenIds& prompt : client.request->prompts)

@@ -75,9 +75,9 @@ struct Watched {
   }
 };
 
-// Everything that decoding does with a session, behind rows that have read their first tokens.
+// Everything that decoding does with a session, after rows that have read their first tokens.
 void check_steps(Watched& watched) {
-  watched.read({{1}, {2, 3, 4}, {5, 6}}, Logits::kLast);  // of different lengths behind a past
+  watched.read({{1}, {2, 3, 4}, {5, 6}}, Logits::kLast);  // of different lengths after a past
   watched.read({{7}, {8}, {9}}, Logits::kLast);
   watched.select({2, 0, 2, 1});  // one row twice
   watched.read({{1}, {2}, {3}, {4}}, Logits::kAll);

@@ -310,5 +310,5 @@ TEST_CASE("A batch of sixty-four rows of many lengths is continued as each row a
     CHECK(together[row] == generate(*model, {prompts[row]}, options).ids[0]);
     lengths.insert(together[row].size());
   }
-  CHECK(lengths.size() > 2);  // rows left one after the other
+  CHECK(lengths.size() > 2);  // rows ended at different steps
 }

@@ -132,7 +132,7 @@ TEST_CASE("What prompts have in common is read once, and they are continued as e
       CAPTURE(row);
       CHECK(together[row] == generate(*whole, {prompts[row]}, options).ids[0]);
     }
-    // 20 and 30, what the rows have behind them, 3 + 1 + 3 and 1 + 1, the two others, of which the one token
+    // 20 and 30, the pasts of the rows, 3 + 1 + 3 and 1 + 1, the two others, of which the one token
     // is read twice.
     counting.counts = {};
     options.max_new_tokens = 1;

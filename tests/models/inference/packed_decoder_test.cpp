@@ -39,13 +39,13 @@ TokenIds list(const at::Tensor& ids) {
   return {data, data + ids.numel()};
 }
 
-// What the modules say of one sequence.
+// Logits of the modules for one sequence.
 ModelOutput pass_over(Model& model, const at::Tensor& ids) {
   const at::NoGradGuard no_grad;
   return model.forward({.input_ids = ids.unsqueeze(0)});
 }
 
-// And behind each of its tokens: [T, V].
+// And after each of its tokens: [T, V].
 at::Tensor expected_logits(Model& model, const at::Tensor& ids) {
   return pass_over(model, ids).logits[0];
 }

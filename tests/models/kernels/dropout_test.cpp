@@ -49,7 +49,7 @@ TEST_CASE("Dropout keeps its share, divides by it, and drops the gradient at the
   }
 }
 
-TEST_CASE("Dropout goes on from the generator's state, and draws anew each time") {
+TEST_CASE("Dropout continues from the generator's state, so that each call draws other masks") {
   at::manual_seed(2);
   const at::Tensor x = at::ones({100, 70});
   const at::Tensor first = zoo::ops::dropout(x, 0.3), second = zoo::ops::dropout(x, 0.3);

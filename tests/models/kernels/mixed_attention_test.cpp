@@ -12,7 +12,7 @@ using kernels::causal_self_attention;
 
 namespace {
 
-// What a product sees of a matrix.
+// A matrix as a product rounds it.
 at::Tensor seen(const at::Tensor& x) {
   return x.to(at::kFloat).to(at::kBFloat16).to(at::kDouble);
 }
@@ -81,7 +81,7 @@ TEST_CASE("short attention under autocast rounds the factors of its products and
   REQUIRE(output.scalar_type() == at::kFloat);
   output.backward(output_gradient);
   const Result expected = reference(qkv, 3, output_gradient);
-  // What lies at the border of two roundings may fall to either side.
+  // A value at the border of two roundings may fall to either side.
   CHECK(test::relative_error(output.detach(), expected.output) < 2e-4);
   CHECK(test::relative_error(qkv.grad(), expected.gradient) < 2e-4);
 }

@@ -31,7 +31,7 @@ at::Tensor leaf(at::IntArrayRef sizes) {
   return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
 }
 
-// What a product sees of a float32 tensor, in double precision.
+// A float32 tensor as a product rounds it, in double precision.
 at::Tensor seen(const at::Tensor& x) {
   return x.detach().to(at::kFloat).to(at::kBFloat16).to(at::kDouble);
 }

@@ -169,7 +169,7 @@ TEST_CASE("cross-attention takes queries from x and keys and values from memory"
   CHECK(output.sizes() == at::IntArrayRef({2, 3, 12}));
   CHECK(weights.sizes() == at::IntArrayRef({2, 2, 3, 5}));
   CHECK(weights[0].select(-1, 2).abs().max().item<double>() == 0);
-  // What memory holds where it is hidden cannot matter, what it holds elsewhere does.
+  // Values of hidden positions of the memory do not matter, those of the others do.
   at::Tensor other = memory.clone();
   other[0][2].fill_(100.0);
   CHECK(largest_difference(attention(x, CrossAttentionContext{.memory = other, .mask = mask}), output) <

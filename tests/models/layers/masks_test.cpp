@@ -40,7 +40,7 @@ TEST_CASE("without padding the causal mask needs no tensor") {
   const AttentionMask full = make({}, {.queries = 4, .keys = 4});
   CHECK(!full.causal);
   CHECK(!full.bias.defined());
-  // A single query behind a cache sees all of it.
+  // A single query after a cache sees all of it.
   const AttentionMask step = make({}, {.queries = 1, .keys = 9, .causal = true});
   CHECK(!step.causal);
   CHECK(!step.bias.defined());
@@ -58,7 +58,7 @@ TEST_CASE("a window hides keys that are far to the left, and in an encoder to th
   CHECK(!whole.bias.defined());
 }
 
-TEST_CASE("several queries behind a cache see it whole and themselves up to their own position") {
+TEST_CASE("several queries after a cache see it whole and themselves up to their own position") {
   const AttentionMask mask = make({}, {.queries = 3, .keys = 5, .causal = true});
   CHECK(!mask.causal);
   CHECK(picture(mask) == "111.. 1111. 11111");

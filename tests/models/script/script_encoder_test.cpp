@@ -66,7 +66,7 @@ TEST_CASE("a TorchScript file of ELECTRA, MPNet and ModernBERT computes what eac
   }
 }
 
-TEST_CASE("a TorchScript file of an encoder takes token types behind the mask") {
+TEST_CASE("a TorchScript file of an encoder takes token types after the mask") {
   const TransformerConfig config = encoder_config("bert");
   const auto model = make(config, "bert", Head::kTokenClassification);
   Exported exported(*model, {}, "bert", Head::kTokenClassification);

@@ -198,7 +198,7 @@ TEST_CASE("verifying a TorchScript file tells a good one from one of another mod
   CHECK_THROWS_WITH(verify_torchscript(exported.path(), *model), Catch::Contains("model.pt"));
 }
 
-TEST_CASE("a TorchScript file that cannot be written leaves nothing behind") {
+TEST_CASE("a TorchScript file that cannot be written leaves no file") {
   const TemporaryDirectory directory;
   const auto model = make(tiny());
   const auto& family = find_family("gpt2");

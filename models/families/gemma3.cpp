@@ -33,6 +33,7 @@ void read_ropes(const ConfigReader& reader, C& config) {
   if (read_ropes_by_layer(reader, config)) return;
   config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
   rope_key().read(reader, config);
+  config.rope_scaling.truncate = true;  // as in read_ropes_by_layer(), into whose form transformers turns this
 }
 
 void write_ropes(const C& config, nlohmann::json& json) {

@@ -111,6 +111,7 @@ bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config) 
   };
   if (!both.has(full) && !both.has(local)) return false;
   if (both.has(full)) config = of_type(full, config);
+  config.rope_scaling.truncate = true;  // transformers 5 reads it beside the objects, where none writes it
   if (!both.has(local)) return true;
   C part = config;
   part.rope_theta = config.window_rope_theta;

@@ -226,6 +226,21 @@ TEST_CASE("a file of Gemma 3 as transformers 4 wrote it gives both rotary bases"
   CHECK(config.has_window(0));
 }
 
+// transformers 5 takes YaRN's truncate from rope_parameters itself, not from the object of a type of layers.
+TEST_CASE("truncate of YaRN counts for Llama, not in the rotary positions of Gemma 3's layers") {
+  const nlohmann::json yarn{
+      {"rope_type", "yarn"}, {"factor", 2.0}, {"original_max_position_embeddings", 8}, {"truncate", false}};
+  const auto truncates = [&](const char* family, const nlohmann::json& change) {
+    nlohmann::json json = whole_config();
+    if (std::string(family) != "llama") json.update({{"sliding_window", 8}});
+    json.update(change);
+    return find_family(family).read_config(json, "config.json").rope_scaling.truncate;
+  };
+  CHECK_FALSE(truncates("llama", {{"rope_parameters", yarn}}));
+  CHECK(truncates("gemma3_text", {{"rope_parameters", {{"full_attention", yarn}}}}));
+  CHECK(truncates("gemma3_text", {{"rope_scaling", yarn}}));
+}
+
 TEST_CASE("what a family's config.json cannot say is not written") {
   const Family& gemma3 = find_family("gemma3_text");
   TransformerConfig config = find_preset("gemma-3-1b").preset.config;

@@ -128,6 +128,17 @@ def home_path_problems(path, text):
     ]
 
 
+def catch_problems(path, text):
+    """Catch2 2 and 3 differ in their headers and in the names of Catch::Matchers: tests use those of support/catch.h."""
+    if not path.startswith("tests/") or path == "tests/support/catch.h":
+        return []
+    return [
+        f"{path}:{number}: not in both releases of Catch2, use tests/support/catch.h: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if "<catch2/" in line or "Catch::Matchers" in line
+    ]
+
+
 def top_level_problems(tracked):
     names = {path.split("/")[0] for path in tracked}
     return [f"{n}: not part of the top level" for n in sorted(names) if n not in TOP_LEVEL and not n.startswith(".")]

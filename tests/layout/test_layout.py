@@ -64,6 +64,9 @@ class Tree(unittest.TestCase):
                 pass  # not a text
         self.assert_none(problems)
 
+    def test_both_releases_of_catch_serve(self):
+        self.assert_none([p for path in self.sources for p in rules.catch_problems(path, self.text(path))])
+
     def test_quickstart_needs_nothing_of_the_tests(self):
         suffixes = (".sh", ".cmake", ".in", "CMakeLists.txt", ".ci/run")
         self.assert_none(rules.quickstart_problems({p: self.text(p) for p in self.paths if p.endswith(suffixes)}))
@@ -93,6 +96,16 @@ class Rules(unittest.TestCase):
             (".ci/run", "tests/run.sh"),
         ]:
             self.assertEqual(len(rules.quickstart_problems(good | {path: text})), 1, (path, text))
+
+    def test_catch(self):
+        for path, line, refused in [
+            ("tests/a.cpp", "using Catch::Contains;", False),
+            ("tests/a.cpp", '#include "tests/support/catch.h"', False),
+            ("tests/a.cpp", "using Catch::Matchers::Contains;", True),
+            ("tests/a.cpp", "#include <catch2/catch.hpp>", True),
+            ("tests/support/catch.h", "#include <catch2/catch.hpp>", False),
+        ]:
+            self.assertEqual(bool(rules.catch_problems(path, f"{line}\n")), refused, (path, line))
 
     def test_includes_of_ours(self):
         for path, included, refused in [

@@ -93,7 +93,7 @@ TEST_CASE("the shares of a logit sum to it, in every family whose stream is a su
     const LogitTarget target{.token = 5, .other = 2, .position = 4};
     if (each.config().norm_placement == NormPlacement::kPost || each.model->parts().head.dense) {
       CHECK_THAT(c10_error_of([&] { attribute_logit(*each.model, own, target); }),
-                 Catch::Matchers::Contains("not a sum"));
+                 Catch::Contains("not a sum"));
       ++refused;
       continue;
     }
@@ -130,8 +130,8 @@ TEST_CASE("attention rollout of two layers, by hand") {
   CHECK_THAT(c10_error_of([] {
                attention_rollout({at::ones({1, 1, 2, 3})});
              }),
-             Catch::Matchers::Contains("[B, H, T, T], got [1, 1, 2, 3]"));
-  CHECK_THAT(c10_error_of([] { attention_rollout({}); }), Catch::Matchers::Contains("attention"));
+             Catch::Contains("[B, H, T, T], got [1, 1, 2, 3]"));
+  CHECK_THAT(c10_error_of([] { attention_rollout({}); }), Catch::Contains("attention"));
 }
 
 TEST_CASE("mean ablation writes the mean over the positions that the mask keeps") {
@@ -148,11 +148,11 @@ TEST_CASE("mean ablation writes the mean over the positions that the mask keeps"
   CHECK(relative_error(activation_at(*model, off, head), mean.expand({1, 5, 6})) < 1e-6);
   inputs.interventions.clear();
   CHECK_THAT(c10_error_of([&] { ablated(*model, inputs, {{.layer = 1}}, Ablation::kMean); }),
-             Catch::Matchers::Contains("no mean"));
+             Catch::Contains("no mean"));
   CHECK_THAT(c10_error_of([&] {
                ablated(*model, inputs, {{.layer = 3, .part = LayerPart::kFeedForward}}, Ablation::kMean);
              }),
-             Catch::Matchers::Contains("layer 3 of the decoder was asked for, which has 3"));
+             Catch::Contains("layer 3 of the decoder was asked for, which has 3"));
 }
 
 TEST_CASE("a sweep finds the position where the inputs differ, and the last layer's answer") {
@@ -192,7 +192,7 @@ TEST_CASE("a sweep finds the position where the inputs differ, and the last laye
   CHECK(patch_sweep(*model, clean, corrupted, options).patched.eq(heads.corrupted).all().item<bool>());
   clean.input_ids = clean.input_ids.slice(1, 1);
   CHECK_THAT(c10_error_of([&] { patch_sweep(*model, clean, corrupted, options); }),
-             Catch::Matchers::Contains("[1, 4] and [1, 5]"));
+             Catch::Contains("[1, 4] and [1, 5]"));
 }
 
 TEST_CASE("a sweep of ablations is one ablation at a time") {
@@ -216,12 +216,12 @@ TEST_CASE("a sweep of ablations is one ablation at a time") {
   CHECK(layers.ablated.sizes() == at::IntArrayRef({3, 1}));
   CHECK_THAT(
       c10_error_of([&] { ablation_sweep(*model, inputs, {.stack = Shape::kEncoder}, Ablation::kZero); }),
-      Catch::Matchers::Contains("no encoder"));
+      Catch::Contains("no encoder"));
 }
 
 TEST_CASE("what has no layers or no logits to look into is refused by name") {
   const at::NoGradGuard no_grad;
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   const TransformerConfig config = test::small_encoder_config();
   const ModelInputs inputs{.input_ids = test::random_ids(config, 1, 5, 4)};
   const auto packed = pack_encoder(test::random_model("bert", config, Head::kMaskedLm, 1), {});

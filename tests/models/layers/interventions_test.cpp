@@ -149,7 +149,7 @@ TEST_CASE("interventions that the model cannot do are refused by name") {
     inputs.interventions = {change};
     return c10_error_of([&] { model->forward(inputs); });
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK(error({.site = {.layer = 2}}) == "");
   CHECK_THAT(error({.site = {.layer = 3}}), Contains("layer 3 of the decoder, which has 3"));
   CHECK_THAT(error({.site = {.layer = -1}}), Contains("layer -1"));

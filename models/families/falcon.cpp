@@ -28,14 +28,15 @@ C base() {
 // key/value head (multi_query) or as many as query heads, and one norm or sublayers one by one
 // (parallel_attn).
 void read_architecture(const ConfigReader& reader, C& config) {
-  const bool grouped = reader.get_bool("new_decoder_architecture", false),
-             parallel = reader.get_bool("parallel_attn", true);
+  // To transformers a null is false, though an absent key is true.
+  const auto is_set = [&](const char* key) { return !reader.is_null(key) && reader.get_bool(key, true); };
+  const bool grouped = reader.get_bool("new_decoder_architecture", false), parallel = is_set("parallel_attn");
   if (grouped && !parallel) reader.refuse("parallel_attn", "expected true with new_decoder_architecture");
   const std::int64_t norms = reader.get_int("num_ln_in_parallel_attn", grouped ? 2 : 1);
   if (norms != 1 && (norms != 2 || !grouped)) reader.refuse("num_ln_in_parallel_attn", "expected 1");
-  config.num_kv_heads = grouped ? reader.get_int("num_kv_heads", config.num_heads)
-                        : reader.get_bool("multi_query", true) ? 1
-                                                               : config.num_heads;
+  config.num_kv_heads = grouped                 ? reader.get_int("num_kv_heads", config.num_heads)
+                        : is_set("multi_query") ? 1
+                                                : config.num_heads;
   config.sublayer_order = !parallel    ? SublayerOrder::kSequential
                           : norms == 2 ? SublayerOrder::kParallel
                                        : SublayerOrder::kParallelOneNorm;

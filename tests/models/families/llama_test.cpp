@@ -226,6 +226,18 @@ TEST_CASE("a file of Gemma 3 as transformers 4 wrote it gives both rotary bases"
   CHECK(config.has_window(0));
 }
 
+TEST_CASE("a null of Falcon's multi_query or parallel_attn is false, an absent one true") {
+  const auto read = [](const nlohmann::json& change) {
+    nlohmann::json json = whole_config();
+    if (!change.is_null()) json.update(change);  // {} is null
+    return find_family("falcon").read_config(json, "config.json");
+  };
+  CHECK(read({}).kv_heads() == 1);
+  CHECK(read({{"multi_query", nullptr}}).kv_heads() == read({}).num_heads);
+  CHECK(read({}).sublayer_order == SublayerOrder::kParallelOneNorm);
+  CHECK(read({{"parallel_attn", nullptr}}).sublayer_order == SublayerOrder::kSequential);
+}
+
 // transformers 5 takes YaRN's truncate from rope_parameters itself, not from the object of a type of layers.
 TEST_CASE("truncate of YaRN counts for Llama, not in the rotary positions of Gemma 3's layers") {
   const nlohmann::json yarn{

@@ -54,11 +54,17 @@ inline TransformerConfig small_encoder_config() {
   return config;
 }
 
+/// A struct of its own: LibTorch's operator<< for std::pair keeps Catch2 3 from generating pairs.
+struct FamilyConfig {
+  std::string family;
+  TransformerConfig config;
+};
+
 /// Small encoder-decoders of each kind, with the names of their families: T5's with shared and with own
 /// tables of positions, and of the BART kind with learned positions, sinusoids, and sinusoids that skip
 /// padding.
-inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_decoders() {
-  std::vector<std::pair<std::string, TransformerConfig>> forms;
+inline std::vector<FamilyConfig> small_encoder_decoders() {
+  std::vector<FamilyConfig> forms;
   for (const char* family : {"t5", "umt5", "bart", "pegasus", "m2m_100"}) {
     TransformerConfig config = find_family(family).base;
     config.vocab_size = 17;
@@ -76,7 +82,7 @@ inline std::vector<std::pair<std::string, TransformerConfig>> small_encoder_deco
     }
     // Whether positions skip it depends on what is cached: the tests' tokens do without it.
     if (config.position_count == PositionCount::kNotPadding) config.pad_token_id = 10;
-    forms.emplace_back(family, config);
+    forms.push_back({family, config});
   }
   return forms;
 }
@@ -117,8 +123,8 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
 }
 
 /// Small encoders with what only some families have, and the names of these.
-inline std::vector<std::pair<std::string, TransformerConfig>> small_encoders() {
-  std::vector<std::pair<std::string, TransformerConfig>> forms;
+inline std::vector<FamilyConfig> small_encoders() {
+  std::vector<FamilyConfig> forms;
   for (const char* family : {"bert", "electra", "mpnet", "modernbert"}) {
     TransformerConfig config = find_family(family).base;
     config.vocab_size = 17;
@@ -131,7 +137,7 @@ inline std::vector<std::pair<std::string, TransformerConfig>> small_encoders() {
     if (config.sliding_window > 0) config.sliding_window = 6;
     if (family == std::string("electra")) config.embedding_size = 10;
     find_family(family).keys.set_layers(config);
-    forms.emplace_back(family, config);
+    forms.push_back({family, config});
   }
   return forms;
 }

@@ -30,10 +30,24 @@ bool has_window(std::int64_t layer) {
 // transformers 5 keeps the two bases in rope_parameters, one object for each type of layer; 4 in
 // rope_theta and rope_local_base_freq.
 void read_ropes(const ConfigReader& reader, C& config) {
-  if (read_ropes_by_layer(reader, config)) return;
   config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
-  rope_key().read(reader, config);
-  config.rope_scaling.truncate = true;  // as in read_ropes_by_layer(), into whose form transformers turns this
+  if (!reader.has("rope_parameters")) {
+    rope_key().read(reader, config);
+    config.rope_scaling.truncate =
+        true;  // as in read_ropes_by_layer(), into whose form transformers turns it
+    return;
+  }
+  config.rope_theta = reader.get_double("rope_theta", config.rope_theta);
+  nlohmann::json ropes = reader.at("rope_parameters");
+  if (!ropes.is_object()) reader.refuse("rope_parameters", "expected an object");
+  // Where both stand, rope_scaling is the newer word on full attention.
+  if (reader.has("rope_scaling") && ropes.contains("full_attention") && ropes["full_attention"].is_object()) {
+    if (!reader.at("rope_scaling").is_object()) reader.refuse("rope_scaling", "expected an object");
+    ropes["full_attention"].update(reader.at("rope_scaling"));
+  }
+  const nlohmann::json merged{{"rope_parameters", ropes}};
+  if (!read_ropes_by_layer(ConfigReader(merged, reader.source()), config))
+    reader.refuse("rope_parameters", "expected the objects full_attention and sliding_attention");
 }
 
 void write_ropes(const C& config, nlohmann::json& json) {

@@ -64,6 +64,9 @@ void read_rope(const ConfigReader& reader, TransformerConfig& config) {
     if (!object.is_object()) reader.refuse(key, "expected an object");
     if (object.empty()) continue;
     const ConfigReader inner(object, reader.source() + ": " + key);
+    for (const char* type : {"full_attention", "sliding_attention"}) {
+      if (inner.has(type)) inner.refuse(type, "expected one rope_type for all layers");
+    }
     config.rope_theta = inner.get_double("rope_theta", config.rope_theta);
     config.rope_scaling = read_scaling(inner, config.max_positions);
     return;
@@ -134,6 +137,11 @@ ConfigKey partial_rotary_key(const std::string& name, double absent) {
     }
     if (!(share > 0 && share <= 1)) reader.refuse(name.c_str(), "expected a number in (0, 1]");
     config.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_size()) * share);
+    if (share < 1 && (config.rotary_dim == 0 || config.rotary_dim % 2 != 0))
+      throw Error(reader.source(), ": a share of ", share, " ('", name,
+                  "', or partial_rotary_factor in rope_parameters) of the ", config.head_size(),
+                  " dimensions of a head (hidden_size / num_attention_heads) is ", config.rotary_dim,
+                  ", expected an even number");
   };
   const auto write = [name](const C& config, nlohmann::json& json) {
     const double share = static_cast<double>(config.rotary_size()) / static_cast<double>(config.head_size());

@@ -204,12 +204,18 @@ TEST_CASE("relatives of Llama refuse by name what they do not compute") {
   CHECK(fault_of("phi3", half) == "");
   for (const char* type : {"longrope", "dynamic"})
     CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", type}}}}), Contains("rope_type"));
+  CHECK_THAT(fault_of("gpt_neox", {{"num_attention_heads", 8}}), Contains("num_attention_heads"));
+  CHECK_THAT(fault_of("gpt_neox", {{"rotary_pct", 0.8}}), Contains("'rotary_pct'"));
   CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention"}}}), Contains("layer_types"));
   CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention", "chunked_attention"}}}),
              Contains("layer_types"));
   CHECK_THAT(fault_of("qwen2", {{"layer_types", {"full_attention", "sliding_attention"}}}),
              Contains("there is no sliding_window"));
   CHECK_THAT(fault_of("gemma3_text", {{"attn_logit_softcapping", 30.0}}), Contains("attn_logit_softcapping"));
+  CHECK_THAT(fault_of("gemma3_text", {{"rope_parameters", {{"rope_theta", 100.0}}}}),
+             Contains("rope_parameters"));
+  CHECK_THAT(fault_of("llama", {{"rope_parameters", {{"full_attention", {{"rope_theta", 100.0}}}}}}),
+             Contains("full_attention"));
   CHECK_THAT(fault_of("gemma", {{"use_bidirectional_attention", true}}),
              Contains("use_bidirectional_attention"));
   CHECK_THAT(fault_of("smollm3", {{"no_rope_layers", {1, 2}}}), Contains("no_rope_layers"));
@@ -251,6 +257,17 @@ TEST_CASE("truncate of YaRN counts for Llama, not in the rotary positions of Gem
   CHECK_FALSE(truncates("llama", {{"rope_parameters", yarn}}));
   CHECK(truncates("gemma3_text", {{"rope_parameters", {{"full_attention", yarn}}}}));
   CHECK(truncates("gemma3_text", {{"rope_scaling", yarn}}));
+}
+
+TEST_CASE("rope_scaling beside Gemma 3's rope_parameters changes those of full attention") {
+  nlohmann::json json = whole_config();
+  json.update({{"sliding_window", 8},
+               {"rope_parameters", {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 50.0}}}}},
+               {"rope_scaling", {{"rope_type", "linear"}, {"factor", 3.0}}}});
+  const TransformerConfig config = find_family("gemma3_text").read_config(json, "config.json");
+  CHECK(config.rope_theta == 50.0);
+  CHECK(config.rope_scaling.kind == RopeScalingKind::kLinear);
+  CHECK(config.rope_scaling.factor == 3.0);
 }
 
 TEST_CASE("what a family's config.json cannot say is not written") {

@@ -77,6 +77,13 @@ def reference(model, head, folder, inputs):
         return None, None
 
 
+def fills_a_window(model, inputs):
+    """Padding as wide as a window hides all that some queries see; their answers, which ModernBERT's heads use, are undefined."""
+    if model.config.model_type != "modernbert":
+        return False
+    return bool(((inputs["attention_mask"] == 0).sum(1) > model.config.sliding_window).any())
+
+
 def check(chance, folder):
     suite = chance.choice(FAMILIES)()
     head, model, inputs = suite.random_model(chance.getrandbits(31))
@@ -93,7 +100,7 @@ def check(chance, folder):
     output = folder / "out.safetensors"
     done = tzoo("forward", "--model", folder, *flags_of(inputs), "--output", output,
                 *(["--gradients"] if "labels" in inputs else []))
-    if expected is None:
+    if expected is None or fills_a_window(changed, inputs):
         return NO_REFERENCE
     if done.returncode:
         return refused_by_name(done, key, SHARED_NAMES.get(key, key))

@@ -201,6 +201,13 @@ def has_equal_added_tokens(tokenizer):
     return len(set(texts)) < len(texts)
 
 
+def loses_count(tokenizer, records):
+    """The offsets of `tokenizers` begin again at 0 where bytes stand for a character and the end of its word."""
+    model = tokenizer.model
+    return (isinstance(model, models.BPE) and model.byte_fallback and model.end_of_word_suffix
+            and any(token.startswith("<0x") for record in records for token in record["tokens"]))
+
+
 def check(chance, folder):
     lines = drawn_lines(chance)
     try:
@@ -216,8 +223,8 @@ def check(chance, folder):
         return NO_REFERENCE
     if has_equal_added_tokens(tokenizer):
         return NO_REFERENCE
-    if any(end > len(line) for line, record in zip(lines, expected) for _, end in record["offsets"]):
-        return NO_REFERENCE  # it loses count where bytes stand for a character and the end of its word
+    if loses_count(tokenizer, expected):
+        return NO_REFERENCE
     decodes = chance.random() < 0.3
     if decodes:
         done = tzoo("tokenizer", "decode", "--model", folder, stdin="".join(f"{row}\n" for row in ids))

@@ -202,9 +202,9 @@ def has_equal_added_tokens(tokenizer):
 
 
 def loses_count(tokenizer, records):
-    """The offsets of `tokenizers` begin again at 0 where bytes stand for a character and the end of its word."""
+    """The offsets of `tokenizers` are wrong where bytes stand for a character and the mark of its place in a word."""
     model = tokenizer.model
-    return (isinstance(model, models.BPE) and model.byte_fallback and model.end_of_word_suffix
+    return (isinstance(model, models.BPE) and model.byte_fallback and (model.end_of_word_suffix or model.continuing_subword_prefix)
             and any(token.startswith("<0x") for record in records for token in record["tokens"]))
 
 

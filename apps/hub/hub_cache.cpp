@@ -45,6 +45,7 @@ void HubCache::link(const std::string& commit, const std::string& file, const st
   fs::create_symlink(fs::relative(blob(hash), place.parent_path()), temporary, error);
   if (!error) fs::rename(temporary, place, error);
   if (error) throw Error(place.string(), ": cannot be linked: ", error.message());
+  sync_directory(place.parent_path());
 }
 
 void HubCache::point_to(const std::string& commit) const {

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -48,6 +49,7 @@ void PartialFile::become(const fs::path& name) {
   if (::fsync(descriptor_) != 0) fail();
   fs::rename(path_, name, error);
   if (error) throw Error(name.string(), ": cannot be written: ", error.message());
+  sync_directory(name.parent_path());
 }
 
 void PartialFile::fail() const {

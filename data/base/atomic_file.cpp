@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,14 +43,6 @@ bool is_other_than(fs::file_type wanted, const fs::path& path) {
 
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw Error("cannot write ", path, ": ", std::strerror(error));
-}
-
-// A rename is durable only once the directory that holds the name is synced.
-void sync_directory(const fs::path& directory) {
-  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
 }
 
 }  // namespace
@@ -148,9 +141,21 @@ void AtomicDirectory::commit() {
 }
 
 void make_directories(const fs::path& path) {
+  std::vector<fs::path> made;
   std::error_code error;
+  for (fs::path missing = path; !missing.empty() && !fs::exists(missing, error);
+       missing = missing.parent_path())
+    made.push_back(missing);
   fs::create_directories(path, error);
   if (error) throw Error("cannot create the directory ", path, ": ", error.message());
+  for (const fs::path& directory : made) sync_directory(parent_of(directory));
+}
+
+void sync_directory(const fs::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
 }
 
 }  // namespace zoo

@@ -54,7 +54,10 @@ class AtomicDirectory {
   std::filesystem::path target_, temporary_;
 };
 
-/// Creates `path` and its parents. Throws Error naming it.
+/// Creates `path` and its parents, so that they outlast a power cut. Throws Error naming it.
 void make_directories(const std::filesystem::path& path);
+
+/// Makes the names in a directory durable: a rename or a new entry may be lost at a power cut until then.
+void sync_directory(const std::filesystem::path& directory);
 
 }  // namespace zoo

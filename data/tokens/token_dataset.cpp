@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kFormatVersion = 1;
+constexpr const char* kTrain = "train.bin";
 
 // The byte at which the validation split begins.
 std::size_t split_position(std::string_view text) {
@@ -98,8 +99,7 @@ void write_token_dataset(const fs::path& directory, const TokenDataset& dataset)
   if (!dataset.vocab_size) throw Error("cannot write ", directory, ": the dataset's vocab_size is unknown");
   const TokenWidth width = token_width(*dataset.vocab_size);
   make_directories(directory);
-  dataset.train.write(directory / "train.bin", width);
-  dataset.val.write(directory / "val.bin", width);
+  remove_token_dataset(directory);
   write_json(directory / "meta.json", {{"format_version", kFormatVersion},
                                        {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
                                        {"vocab_size", *dataset.vocab_size},
@@ -107,15 +107,22 @@ void write_token_dataset(const fs::path& directory, const TokenDataset& dataset)
                                        {"train_tokens", dataset.train.size()},
                                        {"val_tokens", dataset.val.size()},
                                        {"source_sha256", dataset.source_sha256}});
+  dataset.val.write(directory / "val.bin", width);
+  dataset.train.write(directory / kTrain, width);  // last: it says that all are there
+}
+
+void remove_token_dataset(const fs::path& directory) {
+  std::error_code ignored;
+  fs::remove(directory / kTrain, ignored);
 }
 
 bool is_token_dataset(const fs::path& directory) {
   std::error_code error;
-  return fs::exists(directory / "train.bin", error);
+  return fs::exists(directory / kTrain, error);
 }
 
 TokenDataset load_token_dataset(const fs::path& directory) {
-  const fs::path train = directory / "train.bin", val = directory / "val.bin";
+  const fs::path train = directory / kTrain, val = directory / "val.bin";
   std::error_code error;
   if (!fs::exists(directory / "meta.json", error)) {
     return {.train = TokenFile(train, TokenWidth::kUint16), .val = TokenFile(val, TokenWidth::kUint16)};

@@ -24,9 +24,13 @@ struct TokenDataset {
 /// does.
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
 
-/// Writes train.bin, val.bin and finally meta.json into `directory`, each file atomically; creates the
-/// directory. Use an AtomicDirectory's path() to change all three in one step. Needs dataset.vocab_size.
+/// Writes meta.json, val.bin and finally train.bin into `directory`, each file atomically; creates the
+/// directory and first removes an older dataset, so that it never holds parts of both. Needs
+/// dataset.vocab_size.
 void write_token_dataset(const std::filesystem::path& directory, const TokenDataset& dataset);
+
+/// Removes train.bin, without which `directory` is no dataset.
+void remove_token_dataset(const std::filesystem::path& directory);
 
 /// True if `directory` holds a train.bin.
 bool is_token_dataset(const std::filesystem::path& directory);

@@ -144,6 +144,7 @@ int prepare(const Arguments& arguments) {
   const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, text, vocab_size);
   const TokenDataset tokens = tokenize_dataset(text, *tokenizer);
   make_directories(out_dir);
+  remove_token_dataset(out_dir.string());  // before the tokenizer that its ids are of is replaced
   tokenizer->save(out_dir);
   write_token_dataset(out_dir, tokens);
   Table table({{""}, number(""), {""}});

@@ -3,5 +3,7 @@
 #include "tests/support/catch.h"
 
 int main(int argc, char** argv) {
-  return Catch::Session().run(argc, argv);
+  Catch::Session session;
+  session.configData().filenamesAsTags = true;  // "[#weights_test]" are the tests of weights_test.cpp
+  return session.run(argc, argv);
 }

@@ -85,7 +85,8 @@ def check(chance, folder):
     if expected is None:
         return NO_REFERENCE
     if done.returncode:
-        return refused_by_name(done, *said)
+        # Of options that together leave nothing, transformers takes token 0.
+        return refused_by_name(done, *said, "no token can be chosen")
     found = json.loads(done.stdout)["ids"]
     assert found == expected, f"{type(suite).__name__}, {said} of {rows}: {found} instead of {expected}"
     return EQUAL

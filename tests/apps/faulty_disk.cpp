@@ -1,6 +1,6 @@
-// A disk that loses at a power cut what was not synced. Preloaded, it copies into LOST_WRITES_DIR what each
+// A disk that loses at a power cut what was not synced. Preloaded, it copies into FAULTY_DISK_DIR what each
 // fsync makes durable: the content of a file, the names in a directory. At the fsync with the number
-// LOST_WRITES_AT the process ends before it. power_loss.py then builds the files that such a disk would hold.
+// FAULTY_DISK_CUT the process ends before it. faulty_disk.py then builds the files that such a disk would hold.
 //
 // An inode's number is used again after it is deleted; with its time of birth it is unique.
 #include <atomic>
@@ -41,7 +41,7 @@ void keep_names(const fs::path& directory, std::ofstream& kept) {
 }
 
 void keep(int descriptor) {
-  const fs::path store = std::getenv("LOST_WRITES_DIR");
+  const fs::path store = std::getenv("FAULTY_DISK_DIR");
   const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor));
   const fs::path kept = store / identity(descriptor, "", AT_EMPTY_PATH), written = kept.string() + ".new";
   std::ofstream file(written, std::ios::binary);
@@ -59,7 +59,7 @@ void keep(int descriptor) {
 
 extern "C" int fsync(int descriptor) {
   static const auto next = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
-  const char* last = std::getenv("LOST_WRITES_AT");
+  const char* last = std::getenv("FAULTY_DISK_CUT");
   if (last != nullptr && ++calls == std::atol(last)) ::_exit(9);
   keep(descriptor);
   return next(descriptor);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cuts the power at each fsync of a command, and looks that what is then on the disk is whole.
 
-    TZOO=build/apps/tzoo LOST_WRITES=build/tests/apps/liblost_writes.so python3 tests/apps/power_loss.py [EVERY]
+    TZOO=build/apps/tzoo FAULTY_DISK=build/tests/apps/libfaulty_disk.so python3 tests/apps/faulty_disk.py [EVERY]
 
 With EVERY, at each EVERY-th only. After a cut the disk holds one of two things: all that was synced and nothing else (names
 of a directory that was not synced are the old ones), or all names, with the contents that were synced (a file that was
@@ -23,7 +23,7 @@ TRAIN = ("--task seq2seq --block_size 8 --n_layer 1 --n_head 2 --n_embd 16 --dro
 
 
 def identity(path):
-    """As lost_writes.cpp names what it keeps."""
+    """As faulty_disk.cpp names what it keeps."""
     said = subprocess.run(["stat", "-c", "%i %W %w", path], check=True, capture_output=True, text=True).stdout.split()
     nanoseconds = said[3].split(".")[1] if "." in said[3] else "0"
     return f"{said[0]}-{said[1]}-{int(nanoseconds)}"
@@ -38,9 +38,9 @@ class Disk:
         self.kept.mkdir()
 
     def run(self, words, cut=None):
-        environment = {**os.environ, "LD_PRELOAD": os.environ["LOST_WRITES"], "LOST_WRITES_DIR": str(self.kept)}
+        environment = {**os.environ, "LD_PRELOAD": os.environ["FAULTY_DISK"], "FAULTY_DISK_DIR": str(self.kept)}
         if cut is not None:
-            environment["LOST_WRITES_AT"] = str(cut)
+            environment["FAULTY_DISK_CUT"] = str(cut)
         return subprocess.run([TZOO, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
 
     def content(self, name):

@@ -1,9 +1,10 @@
-// A disk that loses at a power cut what was not synced. Preloaded, it copies into FAULTY_DISK_DIR what each
-// fsync makes durable: the content of a file, the names in a directory. At the fsync with the number
-// FAULTY_DISK_CUT the process ends before it. faulty_disk.py then builds the files that such a disk would hold.
+// A disk that is full, or that loses at a power cut what was not synced; preloaded.
 //
-// An inode's number is used again after it is deleted; with its time of birth it is unique.
+// From the FAULTY_DISK_FULL-th write to a file on, all fail. Each fsync copies into FAULTY_DISK_DIR what it
+// makes durable: the content of a file, the names in a directory; before the one with the number
+// FAULTY_DISK_CUT the process ends. faulty_disk.py then builds the files that such a disk would hold.
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,14 +13,28 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
 
 namespace fs = std::filesystem;
 
-std::atomic<long> calls = 0;
+std::atomic<long> syncs = 0, writes = 0;
 
+// The number of a call that goes wrong; 0: none.
+long number_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? 0 : std::atol(text);
+}
+
+bool is_full(int descriptor) {
+  static const long first = number_of("FAULTY_DISK_FULL");
+  struct stat status = {};
+  return first != 0 && ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && ++writes >= first;
+}
+
+// An inode's number is used again after it is deleted; with its time of birth it is unique.
 std::string identity(int directory, const char* name, int flags) {
   struct statx status = {};
   if (::statx(directory, name, flags | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0)
@@ -28,7 +43,7 @@ std::string identity(int directory, const char* name, int flags) {
          std::to_string(status.stx_btime.tv_nsec);
 }
 
-// Names, kinds and identities, a line each; a symbolic link with its target.
+// Kinds, names and identities, a line each; a symbolic link has its target.
 void keep_names(const fs::path& directory, std::ofstream& kept) {
   for (const auto& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
@@ -40,8 +55,7 @@ void keep_names(const fs::path& directory, std::ofstream& kept) {
   }
 }
 
-void keep(int descriptor) {
-  const fs::path store = std::getenv("FAULTY_DISK_DIR");
+void keep(int descriptor, const fs::path& store) {
   const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor));
   const fs::path kept = store / identity(descriptor, "", AT_EMPTY_PATH), written = kept.string() + ".new";
   std::ofstream file(written, std::ios::binary);
@@ -55,12 +69,30 @@ void keep(int descriptor) {
   fs::rename(written, kept);
 }
 
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
 
 extern "C" int fsync(int descriptor) {
-  static const auto next = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
-  const char* last = std::getenv("FAULTY_DISK_CUT");
-  if (last != nullptr && ++calls == std::atol(last)) ::_exit(9);
-  keep(descriptor);
-  return next(descriptor);
+  const char* store = std::getenv("FAULTY_DISK_DIR");
+  if (store != nullptr && ++syncs == number_of("FAULTY_DISK_CUT")) ::_exit(9);
+  if (store != nullptr) keep(descriptor, store);
+  return real<int(int)>("fsync")(descriptor);
+}
+
+extern "C" ssize_t write(int descriptor, const void* bytes, std::size_t size) {
+  if (!is_full(descriptor))
+    return real<ssize_t(int, const void*, std::size_t)>("write")(descriptor, bytes, size);
+  errno = ENOSPC;
+  return -1;
+}
+
+extern "C" ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  if (!is_full(descriptor))
+    return real<ssize_t(int, const struct iovec*, int)>("writev")(descriptor, parts, count);
+  errno = ENOSPC;
+  return -1;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Cuts the power at each fsync of a command, and looks that what is then on the disk is whole.
+"""Cuts the power at each fsync of a command or fills the disk at each write, and looks that what is on the disk is whole.
 
     TZOO=build/apps/tzoo FAULTY_DISK=build/tests/apps/libfaulty_disk.so python3 tests/apps/faulty_disk.py [EVERY]
 
-With EVERY, at each EVERY-th only. After a cut the disk holds one of two things: all that was synced and nothing else (names
+With EVERY, at each EVERY-th only. A full disk is one error, and nothing half-written stays. After a cut the disk holds one of two things: all that was synced and nothing else (names
 of a directory that was not synced are the old ones), or all names, with the contents that were synced (a file that was
 not is empty). From both a training goes on and ends with the weights of a run that nothing has cut; other commands leave
 what was there before, nothing, or all that they write.
@@ -37,10 +37,10 @@ class Disk:
         self.folder.mkdir()
         self.kept.mkdir()
 
-    def run(self, words, cut=None):
+    def run(self, words, **faults):
+        """Faults: cut and full, the numbers of an fsync and of a write."""
         environment = {**os.environ, "LD_PRELOAD": os.environ["FAULTY_DISK"], "FAULTY_DISK_DIR": str(self.kept)}
-        if cut is not None:
-            environment["FAULTY_DISK_CUT"] = str(cut)
+        environment |= {f"FAULTY_DISK_{name.upper()}": str(number) for name, number in faults.items()}
         return subprocess.run([TZOO, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
 
     def content(self, name):
@@ -96,6 +96,25 @@ def cut_everywhere(prepare, words, check, every):
         number += every
 
 
+def fill_everywhere(prepare, words, check, every):
+    """Fills the disk at each write; check() as in cut_everywhere(), of the folder as it is."""
+    number, times = 1, 0
+    while True:
+        with tempfile.TemporaryDirectory() as place:
+            disk = Disk(pathlib.Path(place))
+            prepare(disk.folder)
+            done = disk.run(words, full=number)
+            if done.returncode == 0:
+                return times
+            when = f"full at write {number}"
+            errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+            assert done.returncode == 1 and len(errors) == 1 and "No space left on device" in errors[0], f"{when}: {done.stderr}"
+            assert not (left := list(disk.folder.rglob("*.tmp-*"))), f"{when}: {left} are left"
+            check(disk.folder, disk.folder, when)
+            times += 1
+        number += every
+
+
 def keep_all(disk):
     """What was there before the command is synced."""
     for path in [disk.folder, *disk.folder.rglob("*")]:
@@ -140,7 +159,7 @@ def training(every):
             if name.startswith(("best/", "final/")):
                 assert found[name] == wanted[name], f"{when}: {name} has other weights"
 
-    return cut_everywhere(pairs, words, check, every)
+    return cut_everywhere(pairs, words, check, every), fill_everywhere(pairs, words, check, every)
 
 
 def run(words, folder):
@@ -160,12 +179,16 @@ def writing(words, prepare, output, every, is_nothing=lambda found: not found):
         found = files(after / output)
         assert found in (old, new) or is_nothing(found), f"{when}: {sorted(found)} are neither the old files nor the new"
 
-    return cut_everywhere(prepare, words, check, every)
+    return cut_everywhere(prepare, words, check, every), fill_everywhere(prepare, words, check, every)
+
+
+def report(what, times):
+    print(f"{what}: {times[0]} power cuts, {times[1]} full disks", flush=True)
 
 
 def main():
     every, began = int(sys.argv[1]) if len(sys.argv) > 1 else 1, time.time()
-    print(f"{training(every)} cuts of a training", flush=True)
+    report("training", training(every))
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
         pairs(place)
@@ -176,8 +199,8 @@ def main():
             shutil.copytree(place / "run/final", folder / "model")
 
         for form in ("huggingface", "torchscript"):
-            made = writing(["export", "--model", "model", "--output", "new/out", "--format", form], trained, "new", every)
-            print(f"{made} cuts of an export to {form}", flush=True)
+            words = ["export", "--model", "model", "--output", "new/out", "--format", form]
+            report(f"export to {form}", writing(words, trained, "new", every))
 
     def prepared(folder):
         for name, text in (("old", "one two three "), ("new", "four five six ")):
@@ -185,8 +208,7 @@ def main():
         run(["data", "prepare", "old", "--tokenizer", "char", "--out_dir", "tokens"], folder)
 
     words = ["data", "prepare", "new", "--tokenizer", "char", "--out_dir", "tokens", "--overwrite"]
-    made = writing(words, prepared, "tokens", every, lambda found: "train.bin" not in found)
-    print(f"{made} cuts of a data prepare", flush=True)
+    report("data prepare", writing(words, prepared, "tokens", every, lambda found: "train.bin" not in found))
     print(f"{time.time() - began:.0f} s: nothing lost, nothing half")
 
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "apps/command/flags.h"
@@ -13,6 +14,7 @@
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
+#include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/save_gguf.h"
 #include "models/generation/generation_config.h"
@@ -28,7 +30,7 @@ namespace fs = std::filesystem;
 struct ExportFlags {
   fs::path model, output;
   std::string format = "torchscript";
-  bool verify = false;
+  bool verify = false, json = false;
   bool dtype_given = false;
   std::string weights = "f16";
   ComputeOptions compute;
@@ -47,6 +49,7 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
       "weights", values.weights, {"f32", "f16", "bf16", "q8_0", "q4_0"},
       "with --format gguf: type of matrices; those whose rows the blocks of 32 do not divide are f16");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
+  flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
   if (!flags.parse(arguments)) return false;
@@ -66,53 +69,80 @@ const char* dtype_word(at::ScalarType dtype) {
   return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
 }
 
-void print_written(const fs::path& path, std::int64_t bytes, std::int64_t tensors, at::ScalarType dtype) {
-  std::cout << "wrote " << path.string() << ": " << human_bytes(bytes) << ", " << tensors << " tensors, "
-            << dtype_word(dtype) << "\n";
-}
+// The result of an export.
+struct Exported {
+  std::int64_t bytes = 0, tensors = 0;
+  std::string type;
+  std::vector<std::string> left_out;  // tensors of another head
+  std::optional<VerifyReport> report;
+  std::optional<std::int64_t> equal_tensors;
+};
 
-void print_report(const VerifyReport& report) {
-  for (const VerifyReport::Comparison& entry : report.logits) {
+void print_text(const ExportFlags& values, const Exported& made) {
+  std::cout << "wrote " << values.output.string() << ": " << human_bytes(made.bytes) << ", " << made.tensors
+            << " tensors, " << made.type << "\n";
+  for (const std::string& name : made.left_out) std::cout << "left out, of another head: " << name << "\n";
+  if (made.equal_tensors) {
+    std::cout << "verified " << *made.equal_tensors << " tensors: equal in every bit\n";
+    if (!made.left_out.empty())
+      std::cout << "not verified: " << made.left_out.size() << " tensors of the source that are left out\n";
+  }
+  if (!made.report) return;
+  for (const VerifyReport::Comparison& entry : made.report->logits) {
     std::cout << "verified outputs of [" << entry.batch << ", " << entry.length << "]"
               << (entry.padded ? " padded" : "") << ": relative error " << scientific(entry.error) << "\n";
   }
-  if (report.greedy_tokens == 0) return;
-  std::cout << "verified generate: " << report.greedy_tokens - report.greedy_different << " of "
-            << report.greedy_tokens << " greedy tokens equal\n";
+  if (made.report->greedy_tokens == 0) return;
+  std::cout << "verified generate: " << made.report->greedy_tokens - made.report->greedy_different << " of "
+            << made.report->greedy_tokens << " greedy tokens equal\n";
 }
 
-void export_script(const ExportFlags& values) {
+void print_json(const ExportFlags& values, const Exported& made) {
+  nlohmann::ordered_json line{
+      {"output", values.output.string()}, {"format", values.format}, {"bytes", made.bytes},
+      {"tensors", made.tensors},          {"type", made.type},       {"left_out", made.left_out}};
+  if (made.equal_tensors) line["verified"]["equal_tensors"] = *made.equal_tensors;
+  if (made.report) {
+    line["verified"] = {{"outputs", nlohmann::ordered_json::array()},
+                        {"greedy_tokens", made.report->greedy_tokens},
+                        {"greedy_different", made.report->greedy_different}};
+    for (const VerifyReport::Comparison& entry : made.report->logits) {
+      line["verified"]["outputs"].push_back({{"batch", entry.batch},
+                                             {"length", entry.length},
+                                             {"padded", entry.padded},
+                                             {"relative_error", entry.error}});
+    }
+  }
+  std::cout << json_text(line) << "\n";
+}
+
+Exported export_script(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   const GenerationDefaults defaults = defaults_of(read_generation_config(values.model, checkpoint.json));
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
   export_torchscript(*loaded.model, *loaded.family, loaded.head, values.output,
                      {.dtype = dtype, .eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
-  print_written(values.output, static_cast<std::int64_t>(fs::file_size(values.output)),
-                static_cast<std::int64_t>(loaded.model->parameters().size()), dtype);
-  if (!values.verify) return;
-  const VerifyReport report = verify_torchscript(values.output, *loaded.model);
-  print_report(report);
-  if (report.good()) return;
-  throw Error(values.output, " does not compute what the model computes: relative error ",
-              scientific(report.largest_error()), " (expected at most ", scientific(report.tolerance), "), ",
-              report.greedy_different, " of ", report.greedy_tokens, " greedy tokens differ");
+  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype)};
+  if (values.verify) made.report = verify_torchscript(values.output, *loaded.model);
+  return made;
 }
 
-void export_directory(const ExportFlags& values) {
+Exported export_directory(const ExportFlags& values) {
   std::optional<at::ScalarType> dtype;
   if (values.dtype_given) dtype = dtype_of(values.compute);
   const HuggingFaceExport written = export_huggingface(values.model, values.output, dtype);
-  print_written(values.output, written.bytes, written.tensors, written.dtype);
-  for (const std::string& name : written.unused) std::cout << "left out, of another head: " << name << "\n";
-  if (!values.verify) return;
-  std::cout << "verified " << verify_huggingface(values.model, values.output)
-            << " tensors: equal in every bit\n";
-  if (!written.unused.empty())
-    std::cout << "not verified: " << written.unused.size() << " tensors of the source that are left out\n";
+  Exported made{.bytes = written.bytes,
+                .tensors = written.tensors,
+                .type = dtype_word(written.dtype),
+                .left_out = written.unused};
+  if (values.verify) made.equal_tensors = verify_huggingface(values.model, values.output);
+  return made;
 }
 
-void export_gguf(const ExportFlags& values) {
+Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
     throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
@@ -122,9 +152,16 @@ void export_gguf(const ExportFlags& values) {
   std::string type = values.weights;
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
   save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
-  std::cout << "wrote " << values.output.string() << ": "
-            << human_bytes(static_cast<std::int64_t>(fs::file_size(values.output))) << ", "
-            << GgufFile(values.output).tensors().size() << " tensors, " << values.weights << "\n";
+  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
+          .type = values.weights};
+}
+
+void require_good(const ExportFlags& values, const VerifyReport& report) {
+  if (report.good()) return;
+  throw Error(values.output, " does not compute what the model computes: relative error ",
+              scientific(report.largest_error()), " (expected at most ", scientific(report.tolerance), "), ",
+              report.greedy_different, " of ", report.greedy_tokens, " greedy tokens differ");
 }
 
 }  // namespace
@@ -133,13 +170,11 @@ int run_export(const Arguments& arguments) {
   ExportFlags values;
   if (!parse(arguments, values)) return 0;
   apply_threads(values.compute);
-  if (values.format == "torchscript") {
-    export_script(values);
-  } else if (values.format == "gguf") {
-    export_gguf(values);
-  } else {
-    export_directory(values);
-  }
+  const Exported made = values.format == "torchscript" ? export_script(values)
+                        : values.format == "gguf"      ? export_gguf(values)
+                                                       : export_directory(values);
+  values.json ? print_json(values, made) : print_text(values, made);
+  if (made.report) require_good(values, *made.report);
   return 0;
 }
 

@@ -55,6 +55,15 @@ class TorchScriptTest(ExportTest):
         self.assertTrue(zipfile.is_zipfile(output))
         self.assert_only("model", "model.pt")
 
+    def test_json_has_the_numbers_of_the_lines(self):
+        output = self.path("model.pt")
+        said = json.loads(self.succeed(*self.export("torchscript", output, "--verify", "--json")))
+        errors = [entry.pop("relative_error") for entry in said["verified"].pop("outputs")]
+        self.assertEqual(said, {"output": output, "format": "torchscript", "bytes": os.path.getsize(output), "tensors": 28,
+                                "type": "float32", "left_out": [], "verified": {"greedy_tokens": 32, "greedy_different": 0}})
+        self.assertEqual(len(errors), 3)
+        self.assertLess(max(errors), 1e-5)
+
     def test_bfloat16_takes_half_the_bytes_of_the_weights(self):
         def weights(*words):
             self.succeed(*self.export("torchscript", self.path("m.pt"), "--verify", *words))
@@ -105,6 +114,8 @@ class HuggingFaceTest(ExportTest):
         self.assertIn("left out, of another head: score.weight\n", said)
         self.assertIn("verified 28 tensors", said)
         self.assertNotIn("score.weight", read_safetensors(self.path("out", "model.safetensors")))
+        said = json.loads(self.succeed(*self.export("huggingface", self.path("again"), "--verify", "--json")))
+        self.assertEqual((said["left_out"], said["verified"]), (["score.weight"], {"equal_tensors": 28}))
 
     def test_a_bare_model_stays_bare(self):
         def change(tensors):

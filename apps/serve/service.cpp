@@ -26,7 +26,7 @@ constexpr std::array kEndpoints{
     Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/tokenize", answer_tokenize},
     Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
     Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
-    Endpoint{"/translate", answer_translate}};
+    Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look}};
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models"};
 
 // A path as the metrics name it: those that are not ours are one.
@@ -61,7 +61,13 @@ WebReply guarded(const std::function<WebReply()>& answer) {
 }
 
 ordered_json described(const ServedModel& model) {
-  return {{"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
+  ordered_json json{
+      {"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
+  json["family"] = model.model_type;
+  json["head"] = model.head;
+  if (const auto mask = model.tokenizer->special_id(SpecialToken::mask))
+    json["mask_token"] = model.tokenizer->token_text(*mask);
+  return json;
 }
 
 constexpr std::string_view kModelPath = "/v1/models/";

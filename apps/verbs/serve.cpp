@@ -58,6 +58,12 @@ void add_limits(Flags& flags, ServeFlags& values) {
   flags.add("max_new_tokens", values.max_new_tokens, "most new tokens of a text; 0: what the context leaves")
       .at_least(0);
   flags.add("seconds", values.seconds, "most seconds for an answer").above(0);
+  flags
+      .add("look_gb", values.options.look_gb,
+           "most gigabytes of a model's float32 weights, which the page loads beside those that answer to "
+           "look "
+           "inside it; 0: it looks into none")
+      .at_least(0);
   flags.add("connections", values.connections, "most connections at once").between(1, 512);
   flags.add("max_body_kb", values.max_body_kb, "most kilobytes of a request's body").between(1, 1048576);
   flags.add("request_seconds", values.request_seconds, "most seconds in which a request must have arrived")

@@ -66,11 +66,6 @@ std::string inside_script(const Json& json) {
   return text;
 }
 
-std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  return std::string(text.substr(0, at)).append(by).append(text.substr(at + mark.size()));
-}
-
 }  // namespace
 
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps) {
@@ -82,9 +77,7 @@ std::string attention_page(const AttentionPage& page, std::span<const AttentionM
   data["opensWithHead"] = page.opens_with_head;
   data["maps"] = Json::array();
   for (const AttentionMaps& each : maps) data["maps"].push_back(json_of(each));
-  std::string html = replaced(embedded::kPageHtml, "/*STYLE*/", embedded::kPageStyle);
-  html = replaced(html, "/*SCRIPT*/", embedded::kPageScript);
-  return replaced(html, "/*DATA*/", inside_script(data));
+  return embedded::replaced(embedded::whole_page(embedded::kAttentionPage), "/*DATA*/", inside_script(data));
 }
 
 }  // namespace zoo

@@ -1,6 +1,4 @@
 
-"use strict";
-(() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -338,4 +336,3 @@
   byId("map").replaceChildren(...data.maps.map((map) => element("option", { textContent: map.name })));
   byId("map-picker").hidden = byId("map-keys").hidden = data.maps.length < 2;
   redraw();
-})();

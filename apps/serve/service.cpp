@@ -143,15 +143,11 @@ WebReply Service::route(const WebRequest& request) {
   if (request.path == "/health") return {.body = R"({"status":"ok"})"};
   if (request.path == "/metrics") return show_metrics();
   if (request.path == "/v1/models") return list_models();
-  if (request.path == "/") {
-    std::vector<std::string> names;
-    if (rules_.api_key.empty())
-      for (const auto& model : state_.models) names.push_back(model->name);
-    return {.type = "text/html; charset=utf-8",
-            .body = front_page(names),
-            .headers = {{"Content-Security-Policy",
-                         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}}};
-  }
+  if (request.path == "/")
+    return {
+        .type = "text/html; charset=utf-8",
+        .body = front_page(),
+        .headers = {{"Content-Security-Policy", front_page_policy()}, {"Referrer-Policy", "no-referrer"}}};
   for (const auto& model : state_.models)
     if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
   throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");

@@ -61,6 +61,7 @@ class Look {
   std::vector<Intervention> patched() const;
   std::string name(std::int64_t id) const;
   ordered_json tokens(const at::Tensor& ids) const;
+  std::string continued_text() const;
   ordered_json lens(const analysis::Run& run) const;
   ordered_json attention(const ModelOutput& output) const;
 
@@ -122,6 +123,16 @@ ordered_json Look::tokens(const at::Tensor& ids) const {
     list.push_back({{"id", id}, {"token", name(id)}, {"bytes", bytes}});
   }
   return list;
+}
+
+// The text, or an encoder-decoder's target, with what the appended ids add to it.
+std::string Look::continued_text() const {
+  const std::string& text = is_pair() ? *request_.texts.target : request_.texts.text;
+  TokenIds ids = model_.tokenizer->encode(text);
+  const std::string before = model_.tokenizer->decode_with_special_tokens(ids);
+  ids.insert(ids.end(), request_.texts.appended.begin(), request_.texts.appended.end());
+  const std::string after = model_.tokenizer->decode_with_special_tokens(ids);
+  return replace_invalid_utf8(after.starts_with(before) ? text + after.substr(before.size()) : after);
 }
 
 ordered_json Look::lens(const analysis::Run& run) const {
@@ -206,15 +217,7 @@ ordered_json Look::json() const {
   ordered_json json{{"model", served_.name}, {"shape", described(*model_.model, request_.stack)}};
   json["tokens"] = tokens(read_.inputs.input_ids);
   if (is_pair()) json["written"] = tokens(read_.inputs.decoder_input_ids);
-  if (const TokenIds& more = request_.texts.appended; !more.empty()) {
-    const TokenIds whole =
-        is_pair() ? model_.tokenizer->encode(*request_.texts.target)
-                  : TokenIds(read_.encoding.ids.begin(),
-                             read_.encoding.ids.end() - static_cast<std::ptrdiff_t>(more.size()));
-    TokenIds all = whole;
-    all.insert(all.end(), more.begin(), more.end());
-    json["text"] = replace_invalid_utf8(model_.tokenizer->decode(all));
-  }
+  if (!request_.texts.appended.empty()) json["text"] = continued_text();
   json["position"] = position_;
   json["answer"] = answer ? json_of(*answer, plain) : ordered_json();
   json["lens"] = lens(run);

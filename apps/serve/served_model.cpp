@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "apps/hub/find_model.h"
 #include "apps/serve/api_error.h"
 #include "apps/verbs/generate/chat_ends.h"
 #include "apps/verbs/generate/generation_config_flags.h"
@@ -102,11 +103,6 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
                                         config, EmbedOptions{.modules = {.device = device}});
 }
 
-std::string name_of_directory(std::filesystem::path path) {
-  path = std::filesystem::absolute(path).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
 }  // namespace
 
 const std::vector<std::string>& WritingModel::token_bytes() const {
@@ -116,7 +112,7 @@ const std::vector<std::string>& WritingModel::token_bytes() const {
 
 std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
-  model->name = name_of_directory(directory);
+  model->name = model_name(directory);
   model->created = std::time(nullptr);
   const bool sentences = std::filesystem::exists(std::filesystem::path(directory) / "modules.json");
   if (sentences) {

@@ -32,6 +32,7 @@ class Page(unittest.TestCase):
             analysis.save_tokenizer(cls.folder / name)
             reference.model.double()
         tokens = byte_level()
+        tokens.add_tokens([MARKUP])
         hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
             n_positions=512, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None),
             3).save_pretrained(cls.folder / "bytes")
@@ -264,7 +265,9 @@ class Page(unittest.TestCase):
     def test_texts_and_errors_are_never_markup(self):
         self.choose("#model", "bytes")
         self.type("#text", MARKUP)
-        self.browser.wait(lambda: len(self.tokens()) == len(MARKUP))
+        self.browser.wait(lambda: len(self.tokens()) == 1)
+        self.assertIn(MARKUP.replace(" ", "␣"), self.browser.one("#tokens button").text)
+        self.browser.one("#more").click()
         self.assertEqual(self.browser.all("main img, main b:not(.says b)"), [])
         self.refused = True
         self.type("#text", "a" * 513)

@@ -35,6 +35,21 @@ bool is_causal(const std::vector<std::uint8_t>& levels, std::size_t queries, std
   return true;
 }
 
+// Exact, unlike what the levels give.
+Json patterns_of(const AttentionMaps& maps) {
+  Json patterns = Json::array();
+  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
+    for (std::size_t head = 0; head < maps.heads; ++head) {
+      const HeadPattern p = pattern_of(maps, layer, head);
+      Json row = Json::array();
+      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first})
+        row.push_back(std::isnan(value) ? Json() : Json(std::round(value * 1e4) / 1e4));
+      patterns.push_back(std::move(row));
+    }
+  }
+  return patterns;
+}
+
 Json json_of(const AttentionMaps& maps) {
   const std::vector<std::uint8_t> levels = levels_of(maps.weights);
   const LevelMaps shape{.rows = maps.queries.size(),
@@ -49,6 +64,7 @@ Json json_of(const AttentionMaps& maps) {
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
   json["causal"] = shape.causal;
+  json["patterns"] = patterns_of(maps);
   json["weights"] = encode_base64(encode_levels(levels, shape));
   return json;
 }

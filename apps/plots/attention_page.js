@@ -13,19 +13,20 @@ const layerOf = (map, layer) => {
   return { kind: map.name, queries: map.queries, keys: map.keys, heads: map.heads, values: map.levels.subarray(layer * size, (layer + 1) * size) };
 };
 const patternAt = (map, layer, head) => {
-  map.patterns ??= [];
-  return (map.patterns[layer * (map.heads + 1) + head + 1] ??= patternsOf(layerOf(map, layer), head));
+  if (head < 0) return patternsOf(layerOf(map, layer), head);
+  const [entropy, itself, previous, next, first] = map.patterns[layer * map.heads + head];
+  return { entropy, first, itself, previous, next };
 };
 const kOrders = { layer: "by layer", entropy: "least entropy", itself: "on itself", previous: "on the previous", next: "on the next", first: "on the first token" };
 const patternText = (pattern) => `entropy ${pattern.entropy.toFixed(2)} bits; mean weight on ` + Object.entries(pattern)
   .filter(([name, share]) => name !== "entropy" && share !== null).map(([name, share]) => `${name} ${share.toFixed(3)}`).join(", ");
 const nameOf = (head) => (head < 0 ? "mean of its heads" : `head ${head}`);
 
-// The head that puts most on a key that is neither the query, beside it, nor the first: the mean over the queries of the
-// largest such weight. Most heads keep to those places, which say little of the text.
+// The head that puts most on a key that is neither near the query nor the first: the mean over the queries of the largest
+// such weight. Most heads keep to those places, which say little of the text.
 const interesting = (map) => {
   let best = { layer: 0, head: 0, score: -1 };
-  const plain = (q, k) => k === 0 || (map.name !== "cross" && Math.abs(q - k) <= 1);
+  const plain = (q, k) => k === 0 || (map.name !== "cross" && Math.abs(q - k) <= 2);
   for (let layer = 0; layer < map.layers; ++layer) {
     for (let head = 0; head < map.heads; ++head) {
       const weight = headOf(layerOf(map, layer), head);
@@ -181,7 +182,7 @@ const open = () => {
   const map = current();
   const found = data.layer !== null && data.head !== null ? null : interesting(map);
   state.opened = found;
-  byId("why").textContent = found ? "The page opens here: of all heads, this one puts most weight on tokens other than the first, the token itself and its neighbours." : "";
+  byId("why").textContent = found ? "The page opens here: of all heads, this one puts most weight on tokens that are neither the first nor within two places." : "";
   go({ layer: data.layer ?? found.layer, head: data.head ?? (data.layer !== null && data.layer !== found.layer ? 0 : found.head) });
 };
 

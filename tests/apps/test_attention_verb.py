@@ -166,6 +166,7 @@ class AttentionVerb(CommandTest):
         (maps,), (whole,) = data["maps"], self.weights()["maps"]
         self.assertEqual(maps["queries"], ["a", "␣", "c", "a", "b"])
         self.assertTrue(maps["causal"])
+        self.assertEqual(len(maps["patterns"]), 6)
         for found, expected in zip(unpacked(maps), flat(whole["weights"]), strict=True):
             self.assertAlmostEqual(found, expected, delta=0.5 / 255 + 1e-6)
         self.assertNotIn(str(self.folder), (self.out / "attention.html").read_text())

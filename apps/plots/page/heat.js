@@ -8,8 +8,8 @@ const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760 
     const longest = (tokens) => Math.min(110, Math.max(8, ...tokens.map((token) => probe.measureText(token).width)));
     const left = Math.ceil(longest(queries)) + 28, top = Math.ceil(longest(keys)) + 28;
     const room = Math.min(canvas.parentElement.clientWidth || 320, widest) - left - 4;
-    // Below 9 pixels a row the tokens of some rows are left out; the readout names all.
-    const cell = Math.max(3, Math.min(40, Math.floor(room / keys.length)));
+    // Below 11 pixels a row the tokens of some rows are left out; the readout names all.
+    const fits = Math.min(40, room / keys.length), cell = fits >= 4 ? Math.floor(fits) : Math.max(1.5, Math.floor(2 * fits) / 2);
     const step = Math.max(1, Math.ceil(11 / cell));
     const wide = cell * keys.length, high = cell * queries.length;
     const context = prepared(canvas, left + wide + 2, top + high + 2);

@@ -22,20 +22,31 @@ const patternText = (pattern) => `entropy ${pattern.entropy.toFixed(2)} bits; me
   .filter(([name, share]) => name !== "entropy" && share !== null).map(([name, share]) => `${name} ${share.toFixed(3)}`).join(", ");
 const nameOf = (head) => (head < 0 ? "mean of its heads" : `head ${head}`);
 
-// The head that puts most on a key that is neither near the query nor the first: the mean over the queries of the largest
-// such weight. Most heads keep to those places, which say little of the text.
+// How far a head picks out tokens by what they are: the mean over the queries of the largest weight on a key beyond what
+// the key has from all queries on average. Keys near the query, the first one and special tokens do not count: most heads
+// keep to them, which says little of the text.
+const picks = (map, layer, head) => {
+  const weight = headOf(layerOf(map, layer), head), queries = map.queries.length, keys = map.keys.length;
+  const far = (q, k) => k > 0 && !map.specialKeys.includes(k) && (map.name === "cross" || Math.abs(q - k) > 2);
+  const usual = Array.from({ length: keys }, (_, k) => {
+    const first = map.causal ? k : 0;
+    let sum = 0;
+    for (let q = first; q < queries; ++q) sum += weight(q, k);
+    return sum / (queries - first);
+  });
+  let score = 0;
+  for (let q = 0; q < queries; ++q) {
+    let most = 0;
+    for (let k = 0; k < keys; ++k) if (far(q, k)) most = Math.max(most, weight(q, k) - usual[k]);
+    score += most / queries;
+  }
+  return score;
+};
 const interesting = (map) => {
   let best = { layer: 0, head: 0, score: -1 };
-  const plain = (q, k) => k === 0 || (map.name !== "cross" && Math.abs(q - k) <= 2);
   for (let layer = 0; layer < map.layers; ++layer) {
     for (let head = 0; head < map.heads; ++head) {
-      const weight = headOf(layerOf(map, layer), head);
-      let score = 0;
-      for (let q = 0; q < map.queries.length; ++q) {
-        let most = 0;
-        for (let k = 0; k < map.keys.length; ++k) if (!plain(q, k)) most = Math.max(most, weight(q, k));
-        score += most / map.queries.length;
-      }
+      const score = picks(map, layer, head);
       if (score > best.score) best = { layer, head, score };
     }
   }
@@ -182,7 +193,7 @@ const open = () => {
   const map = current();
   const found = data.layer !== null && data.head !== null ? null : interesting(map);
   state.opened = found;
-  byId("why").textContent = found ? "The page opens here: of all heads, this one puts most weight on tokens that are neither the first nor within two places." : "";
+  byId("why").textContent = found ? "The page opens here: of all heads, this one picks out single tokens most, beyond two places away and beyond what all tokens attend to." : "";
   go({ layer: data.layer ?? found.layer, head: data.head ?? (data.layer !== null && data.layer !== found.layer ? 0 : found.head) });
 };
 

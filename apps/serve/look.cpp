@@ -183,6 +183,20 @@ ordered_json Look::attention(const ModelOutput& output) const {
           {"rollout", levels(analysis::attention_rollout(below)[-1][0])}};
 }
 
+const char* norm_name(NormPlacement placement) {
+  switch (placement) {
+    case NormPlacement::kPre:
+      return "pre";
+    case NormPlacement::kPost:
+      return "post";
+    case NormPlacement::kSandwich:
+      return "sandwich";
+    case NormPlacement::kBranchEnd:
+      return "branch_end";
+  }
+  return "";
+}
+
 ordered_json described(const Model& model, Shape chosen) {
   const TransformerConfig whole = model.config();
   const ModelParts parts = model.parts();
@@ -196,7 +210,7 @@ ordered_json described(const Model& model, Shape chosen) {
   json["width"] = stack.hidden_size;
   json["cross"] = stack.cross_attention;
   json["positions"] = std::string(name_of(stack.position));
-  json["post_norm"] = stack.norm_placement == NormPlacement::kPost;
+  json["norm"] = norm_name(stack.norm_placement);
   json["parallel"] = stack.sublayer_order != SublayerOrder::kSequential;
   return json;
 }

@@ -59,11 +59,11 @@ class AttentionPage(unittest.TestCase):
             " {clientX: box.left + arguments[1], clientY: box.top + arguments[2]}))", self.browser.one(canvas), x, y)
         return self.browser.one("#readout").text
 
-    def test_it_opens_on_the_head_that_looks_far(self):
+    def test_it_opens_on_the_head_that_picks_out_tokens(self):
         file = self.open()
         queries = self.weights.shape[-1]
-        far = torch.tensor([[k > 0 and abs(q - k) > 2 for k in range(queries)] for q in range(queries)])
-        score = (self.weights * far).amax(-1).mean(-1)
+        far = torch.tensor([[0 < k < queries - 1 and abs(q - k) > 2 for k in range(queries)] for q in range(queries)])
+        score = ((self.weights - self.weights.mean(-2, keepdim=True)) * far).amax(-1).mean(-1)
         layer, head = divmod(score.argmax().item(), 2)
         self.assertEqual(self.title(), f"Layer {layer}, head {head}")
         self.assertIn("opens here", self.browser.one("#why").text)

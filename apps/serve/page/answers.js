@@ -1,16 +1,17 @@
 // ---- The distribution as bars.
 const kFew = 10, kMany = 60;
 
-// `most`: the share whose bar has the whole width.
+// `most`: the share with the longest bar, which leaves room for the numbers.
 const bar = (answer, i, share, before, { pick, most }) => {
   const has = before !== undefined;
   const row = element(pick ? "button" : "div", pick ? { type: "button", title: `append ${visible(answer.names[i])}` } : {});
+  const width = (of) => `calc(${(of / most).toFixed(4)} * (100% - ${has ? 9.4 : 4.6}rem))`;
   const fill = element("span", { className: "fill" });
-  fill.style.width = `${(100 * share) / most}%`;
+  fill.style.width = width(share);
   row.append(fill);
   if (has) {
     const ghost = element("span", { className: "ghost" });
-    ghost.style.width = `${(100 * before) / most}%`;
+    ghost.style.width = width(before);
     row.append(ghost);
   }
   const number = answer.kind === "token" ? element("small", { textContent: ` ${answer.ids[i]}` }) : "";
@@ -62,8 +63,9 @@ const renderAnswer = () => {
     const last = answerTokens().length - 1;
     fillBars(list, answer, Boolean(grows() && answer.kind === "token" && state.seen.position === last));
   }
-  byId("beside").hidden = !state.beside?.answer;
+  byId("beside").hidden = byId("this-title").hidden = !state.beside?.answer;
   if (!state.beside?.answer) return;
+  byId("this-title").textContent = state.model;
   byId("beside-title").textContent = state.other;
   fillBars(byId("other-bars"), state.beside.answer, false);
 };

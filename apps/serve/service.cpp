@@ -7,7 +7,9 @@
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/hub/find_model.h"
 #include "apps/serve/page.h"
+#include "apps/serve/watched_run.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 
@@ -27,7 +29,7 @@ constexpr std::array kEndpoints{
     Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
     Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
     Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look}};
-constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models"};
+constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 
 // A path as the metrics name it: those that are not ours are one.
 std::string known_path(const std::string& path) {
@@ -143,6 +145,11 @@ WebReply Service::route(const WebRequest& request) {
   if (request.path == "/health") return {.body = R"({"status":"ok"})"};
   if (request.path == "/metrics") return show_metrics();
   if (request.path == "/v1/models") return list_models();
+  if (request.path == "/run") {
+    if (state_.options.run.empty())
+      throw ApiError(404, "no run is watched; --run names one", "", "not_found");
+    return {.body = watched_run(state_.options.run)};
+  }
   if (request.path == "/")
     return {
         .type = "text/html; charset=utf-8",
@@ -156,7 +163,9 @@ WebReply Service::route(const WebRequest& request) {
 WebReply Service::list_models() const {
   ordered_json list = ordered_json::array();
   for (const auto& model : state_.models) list.push_back(described(*model));
-  return {.body = json_text(ordered_json{{"object", "list"}, {"data", list}})};
+  ordered_json json{{"object", "list"}, {"data", list}};
+  if (!state_.options.run.empty()) json["run"] = model_name(state_.options.run);
+  return {.body = json_text(json)};
 }
 
 WebReply Service::show_metrics() const {

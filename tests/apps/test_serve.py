@@ -224,6 +224,7 @@ class Api(ServeTest):
         for path in ("/etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/models/../../etc/passwd",
                      "//etc/passwd", "/v1", "/index.html", "/a%00b", "/v1/completions/"):
             self.assert_refused(self.server.request("GET", path), 404)
+        self.assert_refused(self.server.request("GET", "/run"), 404, "--run")
         self.assert_refused(self.server.request("GET", "/v1/completions"), 405, "POST")
         self.assert_refused(self.server.request("POST", "/health", {}), 405, "GET")
         self.assert_refused(self.server.request("DELETE", "/v1/models/tiny"), 405, "DELETE")
@@ -240,6 +241,10 @@ class Api(ServeTest):
             self.assertIn(f"{tag}-src 'sha256-{digest}'", policy)
         self.assertNotRegex(page, r"(src|href|url)\s*[=(]|https?://|@import")
         self.assertEqual(json.loads(self.server.request("GET", "/health")[1]), {"status": "ok"})
+
+    def test_a_run_that_is_none_is_told_at_once(self):
+        result = run("serve", "--model", self.model, "--run", self.folder.name, "--port", 0)
+        self.assert_one_error(result, 1, "metrics.jsonl", self.folder.name)
 
     def test_a_model_without_the_head_is_refused_by_name(self):
         self.refused(400, "tiny", "chat template", path="/v1/chat/completions", messages=[{"role": "user", "content": "a"}])

@@ -50,7 +50,7 @@ class Page(unittest.TestCase):
 
     def tearDown(self):
         # Chromium itself notes each request that is refused.
-        noted = [fault for fault in self.browser.faults() if not (self.refused and "/look" in fault and "400" in fault)]
+        noted = [fault for fault in self.browser.faults() if not (self.refused and ("400" in fault or "401" in fault))]
         self.assertEqual(noted, [])
 
     def bars(self, host="#bars"):
@@ -252,6 +252,38 @@ class Page(unittest.TestCase):
         self.assert_bars(on.softmax(-1))
         self.choose("#stack", "encoder")
         self.browser.wait(lambda: len(self.browser.all("#blocks .open")) == 2)
+
+    def test_a_key_is_asked_for(self):
+        server = Server("--model", self.folder / "gpt2", "--api_key", "sesame")
+        self.addCleanup(server.close)
+        self.refused = True
+        self.browser.open(f"http://127.0.0.1:{server.port}/")
+        self.browser.wait(lambda: self.browser.one("#key").is_displayed())
+        self.assertIn("API key", self.browser.one("#status").text)
+        self.assertEqual(self.bars(), {})
+        self.browser.one("#key").send_keys("sesame\t")
+        self.browser.wait(self.bars)
+
+    def test_a_run_is_watched(self):
+        run = self.folder / "run"
+        run.mkdir()
+        lines = ['{"iter": 0, "train_loss": 4.5, "tokens_per_second": 1000, "val_loss": 4.25}',
+                 '{"iter": 1500, "train_loss": 3.5, "tokens_per_second": 2000}']
+        (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+        server = Server("--model", self.folder / "gpt2", "--run", run)
+        self.addCleanup(server.close)
+        self.browser.open(f"http://127.0.0.1:{server.port}/")
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 1,500: training loss 3.500, "
+                                                                                "validation loss 4.250"))
+        self.assertEqual(self.browser.one("#run-name").text, "run")
+        with open(run / "metrics.jsonl", "a") as file:  # as training goes on, the last line half written
+            file.write('{"iter": 2000, "train_loss": 3.0, "tokens_per_second": 3000, "val_loss": 2.75}\n{"iter": 25')
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 2,000: training loss 3.000, "
+                                                                                "validation loss 2.750"))
+        self.assertIn("3,000 tokens a second", self.browser.one("#loss-now").text)
+        coloured = self.browser.script("const c = document.getElementById('loss'); return c.getContext('2d')"
+                                       ".getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)")
+        self.assertTrue(coloured)
 
     def test_it_runs_and_stops(self):
         self.choose("#model", "bytes")

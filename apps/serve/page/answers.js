@@ -55,6 +55,7 @@ const renderAnswer = () => {
   byId("run").textContent = state.running ? "Stop" : "Run";
   byId("undo").disabled = state.append.length === 0;
   byId("more").hidden = !answer || answer.count <= kFew;
+  byId("sliders").hidden = !answer;
   byId("moved").hidden = answer?.divergence === undefined;
   if (!answer) {
     list.replaceChildren(element("li", { textContent: "This model's head gives no distribution over answers." }));

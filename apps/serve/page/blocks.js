@@ -75,7 +75,7 @@ const renderBlocks = () => {
     element("div", { className: "line" }, element("span", { textContent: text }), saysOf(row)));
   const items = [end("embedding", `Embedding + ${kPositions[positions] ?? `${positions.replaceAll("_", " ")} positions`}`, lens?.[0])];
   for (let layer = 0; layer < layers; ++layer) items.push(blockOf(layer, longest));
-  items.push(end("output", `${norm === "post" ? "" : "norm → "}head → softmax`, null));
+  items.push(end("output", `${norm === "post" ? "" : "norm → "}${state.seen.answer ? "head → softmax" : "no distribution"}`, null));
   byId("blocks").replaceChildren(...items);
   if (focus) byId("blocks").querySelector(focus)?.focus();
   byId("stack-label").hidden = !isPair();

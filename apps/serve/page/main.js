@@ -30,8 +30,9 @@ const chooseOther = (name) => {
 
 const begin = async () => {
   try {
-    const { data } = await listModels();
+    const { data, run: trained } = await listModels();
     state.models = data;
+    if (trained && byId("run-part").hidden) watchRun(trained);
   } catch (error) {
     return say(error.message, true);
   }
@@ -80,10 +81,13 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows()) run();
 });
-dark.addEventListener("change", () => { makePalette(); if (state.seen) render(); });
+dark.addEventListener("change", () => { makePalette(); renderRun(); if (state.seen) render(); });
 let resizing = 0;
 addEventListener("resize", () => {
   clearTimeout(resizing);
-  resizing = setTimeout(() => state.seen && renderOpened(), 100);
+  resizing = setTimeout(() => {
+    renderRun();
+    if (state.seen) renderOpened();
+  }, 100);
 });
 begin();

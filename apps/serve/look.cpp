@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <ATen/ops/stack.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"

@@ -2,10 +2,10 @@
 
 #include <cstring>
 
+#include <ATen/ops/_unique.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 

@@ -8,6 +8,7 @@ import unittest
 
 import torch
 import transformers
+from selenium.webdriver.common.keys import Keys
 
 import test_analysis as analysis
 from browser import Browser
@@ -213,6 +214,9 @@ class Page(unittest.TestCase):
         strongest = weights[1, 3].argmax().item()
         self.assertRegex(said, rf"^3 ␣?on attends to ␣?{re.escape(WORDS[analysis.ids_of(CLEAN)[0, strongest]])} ")
         self.assertAlmostEqual(float(said.split(" attends to ")[1].split(", ")[0].split()[-1]), weights[1, 3].max().item(), delta=0.003)
+        # The same by keys.
+        canvas.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.browser.wait(lambda: re.match("1 ␣?cat attends to ", self.browser.one("#readout").text))
         drawn = self.browser.script("const c = document.getElementById('lines'); return c.getContext('2d')"
                                     ".getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)")
         self.assertTrue(drawn)

@@ -12,6 +12,13 @@ const hoverToken = (token) => {
   readout(`${index} ${name} ${side === 0 ? "attends to" : "is attended by"} ` + best.map((i) => `${others[i]} ${weight(i).toFixed(3)}`).join(", "));
 };
 const lines = makeLines(byId("lines"), { onHover: hoverToken });
+byId("lines").addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || !shownMap) return;
+  event.preventDefault();
+  const at = lines.chosen?.side === 0 ? lines.chosen.index + by : 0;
+  lines.choose(Math.max(0, Math.min(shownMap.queries.length - 1, at)));
+});
 const onCell = (cell) => readout(cell && shownMap ? weightText(shownMap, shownWeight, cell.query, cell.key) : "");
 const heat = makeHeat(byId("heat"), { onHover: onCell, widest: 560 });
 const rollout = makeHeat(byId("rollout"), { widest: 560 });

@@ -75,15 +75,17 @@ LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& opti
   const auto log_probabilities = [&](const at::Tensor& some) {  // [l, P, C] -> [l, P, V]
     return at::log_softmax(lens_logits(model, some).to(at::kFloat), -1);
   };
-  const at::Tensor last = log_probabilities(states.back().unsqueeze(0));
+  // Several layers share a product, which reads the head's weights once, as long as the logits stay small.
+  const std::int64_t together = std::max<std::int64_t>(1, kRowsTogether / positions.size(0));
+  const std::vector<at::Tensor> groups = at::stack(states).split(together);
+  const at::Tensor of_last_group = log_probabilities(groups.back());
+  const at::Tensor last = of_last_group.slice(0, -1);
   const std::int64_t size = last.size(-1);
   TORCH_CHECK(!options.token || (*options.token >= 0 && *options.token < size), "token ",
               options.token.value_or(0), " is not in [0, ", size, ")");
   std::vector<at::Tensor> ids, probabilities, entropies, divergences, of_token, ranks;
-  // Several layers share a product, which reads the head's weights once, as long as the logits stay small.
-  const std::int64_t together = std::max<std::int64_t>(1, kRowsTogether / positions.size(0));
-  for (const at::Tensor& some : at::stack(states).split(together)) {
-    const at::Tensor log_p = log_probabilities(some);
+  for (const at::Tensor& group : groups) {
+    const at::Tensor log_p = &group == &groups.back() ? of_last_group : log_probabilities(group);
     const auto [values, indices] = log_p.topk(std::min(options.top_k, size));
     ids.push_back(indices);
     probabilities.push_back(values.exp());

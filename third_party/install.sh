@@ -44,6 +44,8 @@ test        | catch2              | 2.13+, 3 | <catch2/catch.hpp> or <catch2/cat
 test        | python3-venv        | 3.11+    |                                                 |
 test        | git                 | 2.30+    | git                                             |
 test        | clang-format        | 14+      | clang-format                                    |
+test        | chromium            | 110+     | chromium                                        |
+test        | chromium-driver     | 110+     | chromedriver                                    |
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -41,4 +41,17 @@ std::string find_model(const std::string& given) {
               given, "' downloads it from the hub");
 }
 
+std::string model_name(const fs::path& given) {
+  fs::path path = fs::absolute(given).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  // …/models--google--flan-t5-small/snapshots/COMMIT
+  const std::string folder = path.parent_path().parent_path().filename().string();
+  constexpr std::string_view kPrefix = "models--";
+  if (path.parent_path().filename() != "snapshots" || !folder.starts_with(kPrefix))
+    return path.filename().string();
+  std::string name = folder.substr(kPrefix.size());
+  if (const std::size_t at = name.find("--"); at != std::string::npos) name.replace(at, 2, "/");
+  return name;
+}
+
 }  // namespace zoo

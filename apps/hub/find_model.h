@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "apps/command/flags.h"
@@ -10,6 +11,10 @@ namespace zoo {
 /// name. Throws Error if there is neither, with the command that downloads the model, and for a file of
 /// weights, with what to give instead.
 std::string find_model(const std::string& given);
+
+/// What a page and a server call the model at a path: its name on the hub if it lies in the cache, else its
+/// folder's name. Nothing else of the path is told.
+std::string model_name(const std::filesystem::path& path);
 
 /// Declares the required flag --model, which find_model() reads; the value may also stand alone.
 template <FlagValue T>

@@ -12,7 +12,8 @@ struct AttentionMaps {
   std::string name;  // "encoder", "decoder", "cross"
   std::vector<std::string> queries, keys;
   std::size_t layers = 0, heads = 0;
-  std::vector<float> weights;  // [layers][heads][queries][keys], each in [0, 1]
+  std::vector<std::size_t> special_queries, special_keys;  // positions of special tokens
+  std::vector<float> weights;                              // [layers][heads][queries][keys], each in [0, 1]
 
   /// The map [queries][keys] of one head.
   std::span<const float> head(std::size_t layer, std::size_t head) const;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/plots/embedded_page.h"
+#include "apps/plots/level_coder.h"
 #include "data/base/base64.h"
 
 namespace zoo {
@@ -14,27 +15,35 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Maps 0 … 1 to 0 … 65535, low byte first.
-std::string packed(const std::vector<float>& weights) {
-  std::string bytes;
-  bytes.reserve(2 * weights.size());
-  for (const float weight : weights) {
-    const auto level = static_cast<std::uint32_t>(std::lround(std::clamp(weight, 0.0F, 1.0F) * 65535.0F));
-    bytes += static_cast<char>(level & 255);
-    bytes += static_cast<char>(level >> 8);
-  }
-  return encode_base64(bytes);
+std::vector<std::uint8_t> levels_of(const std::vector<float>& weights) {
+  std::vector<std::uint8_t> levels;
+  levels.reserve(weights.size());
+  for (const float weight : weights)
+    levels.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(weight, 0.0F, 1.0F) * 255.0F)));
+  return levels;
 }
 
+// True if no query looks at a later key.
+bool is_causal(const std::vector<std::uint8_t>& levels, std::size_t queries, std::size_t keys) {
+  if (queries != keys) return false;
+  for (std::size_t row = 0; row < levels.size() / keys; ++row) {
+    const auto begin = levels.begin() + static_cast<std::ptrdiff_t>(row * keys);
+    const auto later = begin + static_cast<std::ptrdiff_t>(row % queries + 1);
+    if (std::any_of(later, begin + static_cast<std::ptrdiff_t>(keys), [](auto level) { return level > 0; }))
+      return false;
+  }
+  return true;
+}
+
+// Exact, unlike what the levels give.
 Json patterns_of(const AttentionMaps& maps) {
   Json patterns = Json::array();
   for (std::size_t layer = 0; layer < maps.layers; ++layer) {
     for (std::size_t head = 0; head < maps.heads; ++head) {
       const HeadPattern p = pattern_of(maps, layer, head);
       Json row = Json::array();
-      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first}) {
+      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first})
         row.push_back(std::isnan(value) ? Json() : Json(std::round(value * 1e4) / 1e4));
-      }
       patterns.push_back(std::move(row));
     }
   }
@@ -42,14 +51,21 @@ Json patterns_of(const AttentionMaps& maps) {
 }
 
 Json json_of(const AttentionMaps& maps) {
+  const std::vector<std::uint8_t> levels = levels_of(maps.weights);
+  const LevelMaps shape{.rows = maps.queries.size(),
+                        .columns = maps.keys.size(),
+                        .causal = is_causal(levels, maps.queries.size(), maps.keys.size())};
   Json json;
   json["name"] = maps.name;
   json["queries"] = token_labels(maps.queries);
   json["keys"] = token_labels(maps.keys);
+  json["specialQueries"] = maps.special_queries;
+  json["specialKeys"] = maps.special_keys;
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
+  json["causal"] = shape.causal;
   json["patterns"] = patterns_of(maps);
-  json["weights"] = packed(maps.weights);
+  json["weights"] = encode_base64(encode_levels(levels, shape));
   return json;
 }
 
@@ -66,25 +82,17 @@ std::string inside_script(const Json& json) {
   return text;
 }
 
-std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  return std::string(text.substr(0, at)).append(by).append(text.substr(at + mark.size()));
-}
-
 }  // namespace
 
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps) {
   Json data;
   data["model"] = page.model;
   data["text"] = page.text;
-  data["layer"] = page.layer;
-  data["head"] = page.head;
-  data["opensWithHead"] = page.opens_with_head;
+  data["layer"] = page.layer ? Json(*page.layer) : Json();
+  data["head"] = page.head ? Json(*page.head) : Json();
   data["maps"] = Json::array();
   for (const AttentionMaps& each : maps) data["maps"].push_back(json_of(each));
-  std::string html = replaced(embedded::kPageHtml, "/*STYLE*/", embedded::kPageStyle);
-  html = replaced(html, "/*SCRIPT*/", embedded::kPageScript);
-  return replaced(html, "/*DATA*/", inside_script(data));
+  return embedded::replaced(embedded::whole_page(embedded::kAttentionPage), "/*DATA*/", inside_script(data));
 }
 
 }  // namespace zoo

@@ -1,10 +1,21 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace zoo::embedded {
 
-// attention_page.html, .css and .js of this folder, embedded in the program.
-extern const std::string_view kPageHtml, kPageStyle, kPageScript;
+/// A page's HTML with a place for its style and its script, which CMake joins from several files.
+struct PageParts {
+  std::string_view html, style, script;
+};
+
+extern const PageParts kAttentionPage, kServePage;
+
+/// The self-contained page. Its script and style stand in it as they are here.
+std::string whole_page(const PageParts& parts);
+
+/// `text` with the first `mark` replaced.
+std::string replaced(std::string_view text, std::string_view mark, std::string_view by);
 
 }  // namespace zoo::embedded

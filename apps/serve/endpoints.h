@@ -34,6 +34,7 @@ WebReply answer_fill_mask(ServerState& state, const WebRequest& request);       
 WebReply answer_classify(ServerState& state, const WebRequest& request);         // /classify
 WebReply answer_question(ServerState& state, const WebRequest& request);         // /answer
 WebReply answer_translate(ServerState& state, const WebRequest& request);        // /translate
+WebReply answer_look(ServerState& state, const WebRequest& request);             // /look
 
 /// The model's part for writing. Throws ApiError naming the model if it has none.
 WritingModel& writing_part(ServedModel& model);

@@ -1,54 +1,35 @@
 #include "apps/serve/page.h"
 
+#include "apps/plots/embedded_page.h"
+#include "data/base/base64.h"
+#include "data/corpora/sha256.h"
+
 namespace zoo {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '&':
-        html += "&amp;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
+// As a policy names an inline script or style: by the SHA-256 of its text.
+std::string source_of(std::string_view text) {
+  const std::string digits = sha256(text);
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return "'sha256-" + encode_base64(bytes) + "'";
 }
-
-constexpr const char* kBegin = R"(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>tzoo serve</title>
-<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}
-code{font-size:.95em}</style></head><body>
-<h1>tzoo serve</h1>
-)";
-
-constexpr const char* kEndpoints = R"(<h2>Endpoints</h2>
-<p>OpenAI's API: <code>POST /v1/completions</code>, <code>/v1/chat/completions</code>, <code>/v1/embeddings</code>,
-<code>GET /v1/models</code>. Beside it: <code>POST /tokenize</code>, <code>/detokenize</code>, <code>/fill-mask</code>,
-<code>/classify</code>, <code>/answer</code>, <code>/translate</code>; <code>GET /health</code>, <code>/metrics</code>.</p>
-</body></html>
-)";
 
 }  // namespace
 
-std::string front_page(const std::vector<std::string>& models) {
-  std::string page = kBegin;
-  if (!models.empty()) page += "<h2>Models</h2>\n<ul>\n";
-  for (const std::string& model : models) page += "<li><code>" + escaped(model) + "</code></li>\n";
-  if (!models.empty()) page += "</ul>\n";
-  return page + kEndpoints;
+const std::string& front_page() {
+  static const std::string page = embedded::whole_page(embedded::kServePage);
+  return page;
+}
+
+const std::string& front_page_policy() {
+  static const std::string policy = "default-src 'none'; script-src " +
+                                    source_of(embedded::kServePage.script) + "; style-src " +
+                                    source_of(embedded::kServePage.style) +
+                                    "; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                                    "frame-ancestors 'none'";
+  return policy;
 }
 
 }  // namespace zoo

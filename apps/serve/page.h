@@ -1,11 +1,13 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace zoo {
 
-/// The page of GET /: what the server has and what it answers.
-std::string front_page(const std::vector<std::string>& models);
+/// The page of GET /, which asks the server for everything that it shows.
+const std::string& front_page();
+
+/// Its Content-Security-Policy: it runs its own script alone and reaches this server alone.
+const std::string& front_page_policy();
 
 }  // namespace zoo

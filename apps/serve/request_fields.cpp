@@ -124,6 +124,20 @@ std::vector<std::string> RequestFields::texts(const std::string& name, std::size
   return found;
 }
 
+std::optional<std::vector<std::int64_t>> RequestFields::ids(const std::string& name, std::int64_t count) {
+  const ordered_json* list = get(name);
+  if (list == nullptr) return std::nullopt;
+  if (!list->is_array()) refuse(name, "must be a list of integers");
+  std::vector<std::int64_t> found;
+  for (const ordered_json& id : *list) {
+    const bool huge = id.is_number_unsigned() && id.get<std::uint64_t>() >= static_cast<std::uint64_t>(count);
+    if (!id.is_number_integer() || huge || id.get<std::int64_t>() < 0 || id.get<std::int64_t>() >= count)
+      refuse(name, "must be integers below " + std::to_string(count));
+    found.push_back(id.get<std::int64_t>());
+  }
+  return found;
+}
+
 void RequestFields::ignore(std::initializer_list<const char*> names) {
   known_.insert(names.begin(), names.end());
 }

@@ -28,6 +28,8 @@ class RequestFields {
   std::optional<double> number(const std::string& name, double least, double most);
   /// A text or a list of at most `most` texts; empty if the field is missing.
   std::vector<std::string> texts(const std::string& name, std::size_t most);
+  /// A list of ids below `count`; nothing if the field is missing.
+  std::optional<std::vector<std::int64_t>> ids(const std::string& name, std::int64_t count);
 
   /// These fields do not change what is answered.
   void ignore(std::initializer_list<const char*> names);

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
+#include <numeric>
 
+#include "apps/hub/find_model.h"
+#include "apps/serve/api_error.h"
 #include "apps/verbs/generate/chat_ends.h"
 #include "apps/verbs/generate/generation_config_flags.h"
+#include "apps/verbs/look/number_text.h"
 #include "data/base/error.h"
 #include "models/generation/decoding_batch.h"
 #include "tokenizer/constraint/token_automaton.h"
@@ -98,11 +103,6 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
                                         config, EmbedOptions{.modules = {.device = device}});
 }
 
-std::string name_of_directory(std::filesystem::path path) {
-  path = std::filesystem::absolute(path).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
 }  // namespace
 
 const std::vector<std::string>& WritingModel::token_bytes() const {
@@ -112,7 +112,7 @@ const std::vector<std::string>& WritingModel::token_bytes() const {
 
 std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
-  model->name = name_of_directory(directory);
+  model->name = model_name(directory);
   model->created = std::time(nullptr);
   const bool sentences = std::filesystem::exists(std::filesystem::path(directory) / "modules.json");
   if (sentences) {
@@ -121,11 +121,13 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     model->embedder = load_embedder(directory, options, nullptr);
     model->tokenizer = load_tokenizer(config.transformer, checkpoint.family->model_type);
     model->model_type = checkpoint.family->model_type;
+    model->directory = config.transformer;
     model->head = "sentence embedding";
     return model;
   }
   const CheckpointConfig checkpoint = read_checkpoint_config(directory);
   model->model_type = checkpoint.family->model_type;
+  model->directory = directory;
   model->head = name_of(checkpoint.head);
   if (checkpoint.head == Head::kCausalLm) {
     model->writing = load_writing(directory, checkpoint, options);
@@ -144,6 +146,31 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
   }
   model->tokenizer = load_tokenizer(directory, checkpoint.family->model_type);
   return model;
+}
+
+LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
+  if (model.inside) return *model.inside;
+  const CheckpointConfig checkpoint = read_checkpoint_config(model.directory);
+  std::int64_t numbers = 0;
+  for (const std::string& name : checkpoint.files().names()) {
+    const std::vector<std::int64_t>& shape = checkpoint.files().entry(name).shape;
+    numbers += std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  const double gigabytes = 4e-9 * static_cast<double>(numbers);
+  if (gigabytes > options.look_gb)
+    throw ApiError(400,
+                   "'" + model.name + "' needs " + decimal(gigabytes, 1) +
+                       " GB in float32 to be looked into; --look_gb allows " + decimal(options.look_gb, 1),
+                   "model", "model_not_supported");
+  LookFlags flags;
+  flags.model = model.directory;
+  flags.compute = {.device = options.compute.device, .threads = options.compute.threads};
+  auto loaded = std::make_unique<LookedModel>(load_looked_model(flags));
+  if (!loaded->model.model->parts().embeddings)
+    throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",
+                   "model_not_supported");
+  model.inside = std::move(loaded);
+  return *model.inside;
 }
 
 }  // namespace zoo

@@ -8,6 +8,7 @@
 
 #include "apps/serve/compute_thread.h"
 #include "apps/verbs/generate/generate_session.h"
+#include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/text/text_model.h"
 #include "models/embedding/text_embedder.h"
 #include "tokenizer/chat/chat_format.h"
@@ -22,6 +23,8 @@ struct ServeOptions {
   std::int64_t most_new_tokens = 0;  // of a request; 0: the context
   bool draws_seeds = true;           // for requests without one; else --seed
   double seconds = 600;              // that a request may take
+  std::string run;                   // directory of a training run that is watched; empty: none
+  double look_gb = 8;                // of float32 weights of a model that is looked into
 };
 
 /// A model that writes texts: a decoder.
@@ -58,6 +61,8 @@ struct ServedModel {
   std::int64_t created = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
+  std::string directory;                         // of the transformer
+  std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
   std::unique_ptr<WritingModel> writing;         // causal-lm
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
   std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm
@@ -66,5 +71,10 @@ struct ServedModel {
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.
 std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options);
+
+/// The model as modules in float32, beside what answers requests: analyses need every part's output, which
+/// packed weights do not give. The first call loads it. Throws ApiError for one beyond options.look_gb and
+/// one that is no stack of layers.
+LookedModel& inside_of(ServedModel& model, const ServeOptions& options);
 
 }  // namespace zoo

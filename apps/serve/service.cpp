@@ -7,7 +7,9 @@
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/hub/find_model.h"
 #include "apps/serve/page.h"
+#include "apps/serve/watched_run.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 
@@ -26,8 +28,8 @@ constexpr std::array kEndpoints{
     Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/tokenize", answer_tokenize},
     Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
     Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
-    Endpoint{"/translate", answer_translate}};
-constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models"};
+    Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look}};
+constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 
 // A path as the metrics name it: those that are not ours are one.
 std::string known_path(const std::string& path) {
@@ -61,7 +63,13 @@ WebReply guarded(const std::function<WebReply()>& answer) {
 }
 
 ordered_json described(const ServedModel& model) {
-  return {{"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
+  ordered_json json{
+      {"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
+  json["family"] = model.model_type;
+  json["head"] = model.head;
+  if (const auto mask = model.tokenizer->special_id(SpecialToken::mask))
+    json["mask_token"] = model.tokenizer->token_text(*mask);
+  return json;
 }
 
 constexpr std::string_view kModelPath = "/v1/models/";
@@ -137,15 +145,16 @@ WebReply Service::route(const WebRequest& request) {
   if (request.path == "/health") return {.body = R"({"status":"ok"})"};
   if (request.path == "/metrics") return show_metrics();
   if (request.path == "/v1/models") return list_models();
-  if (request.path == "/") {
-    std::vector<std::string> names;
-    if (rules_.api_key.empty())
-      for (const auto& model : state_.models) names.push_back(model->name);
-    return {.type = "text/html; charset=utf-8",
-            .body = front_page(names),
-            .headers = {{"Content-Security-Policy",
-                         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}}};
+  if (request.path == "/run") {
+    if (state_.options.run.empty())
+      throw ApiError(404, "no run is watched; --run names one", "", "not_found");
+    return {.body = watched_run(state_.options.run)};
   }
+  if (request.path == "/")
+    return {
+        .type = "text/html; charset=utf-8",
+        .body = front_page(),
+        .headers = {{"Content-Security-Policy", front_page_policy()}, {"Referrer-Policy", "no-referrer"}}};
   for (const auto& model : state_.models)
     if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
   throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");
@@ -154,7 +163,9 @@ WebReply Service::route(const WebRequest& request) {
 WebReply Service::list_models() const {
   ordered_json list = ordered_json::array();
   for (const auto& model : state_.models) list.push_back(described(*model));
-  return {.body = json_text(ordered_json{{"object", "list"}, {"data", list}})};
+  ordered_json json{{"object", "list"}, {"data", list}};
+  if (!state_.options.run.empty()) json["run"] = model_name(state_.options.run);
+  return {.body = json_text(json)};
 }
 
 WebReply Service::show_metrics() const {

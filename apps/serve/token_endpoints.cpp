@@ -94,18 +94,11 @@ WebReply answer_tokenize(ServerState& state, const WebRequest& request) {
 WebReply answer_detokenize(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
-  const ordered_json* list = fields.get("tokens");
-  if (list == nullptr || !list->is_array()) RequestFields::refuse("tokens", "must be a list of ids");
+  const auto given = fields.ids("tokens", served.tokenizer->vocab_size());
+  if (!given) RequestFields::refuse("tokens", "must be a list of ids");
   const bool keep = fields.flag("keep_special").value_or(false);
   fields.refuse_others();
-  TokenIds ids;
-  for (const ordered_json& id : *list) {
-    const bool good = id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
-                      id.get<std::int64_t>() < served.tokenizer->vocab_size();
-    if (!good)
-      RequestFields::refuse("tokens", "must be ids below " + std::to_string(served.tokenizer->vocab_size()));
-    ids.push_back(id.get<TokenId>());
-  }
+  const TokenIds ids(given->begin(), given->end());
   const std::string text =
       keep ? served.tokenizer->decode_with_special_tokens(ids) : served.tokenizer->decode(ids);
   return {.body = json_text(ordered_json{{"content", replace_invalid_utf8(text)}})};

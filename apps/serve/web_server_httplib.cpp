@@ -57,7 +57,8 @@ WebRequest request_of(const httplib::Request& request) {
             if (!request.has_header(name)) return std::nullopt;
             return request.get_header_value(name);
           },
-          .client_left = [] { return current->client_left(); }};
+          // Any thread may ask: a job does so on the compute thread.
+          .client_left = [connection = current] { return connection->client_left(); }};
 }
 
 void send(const WebReply& reply, httplib::Response& response) {

@@ -5,6 +5,7 @@
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
 #include "apps/serve/service.h"
+#include "apps/serve/watched_run.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
@@ -58,6 +59,12 @@ void add_limits(Flags& flags, ServeFlags& values) {
   flags.add("max_new_tokens", values.max_new_tokens, "most new tokens of a text; 0: what the context leaves")
       .at_least(0);
   flags.add("seconds", values.seconds, "most seconds for an answer").above(0);
+  flags
+      .add("look_gb", values.options.look_gb,
+           "most gigabytes of a model's float32 weights, which the page loads beside those that answer to "
+           "look "
+           "inside it; 0: it looks into none")
+      .at_least(0);
   flags.add("connections", values.connections, "most connections at once").between(1, 512);
   flags.add("max_body_kb", values.max_body_kb, "most kilobytes of a request's body").between(1, 1048576);
   flags.add("request_seconds", values.request_seconds, "most seconds in which a request must have arrived")
@@ -77,6 +84,11 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
       .leads()
       .placeholder("DIR")
       .required();
+  flags
+      .add("run", values.options.run,
+           "directory of a training run, whose loss the page shows as it falls; its models are given with "
+           "--model")
+      .placeholder("DIR");
   flags.choice(
       "generation_defaults", values.options.generation_defaults, {"file", "ours"},
       "file: requests begin with what generation_config.json says; ours: with OpenAI's defaults alone");
@@ -132,6 +144,7 @@ void serve(const ServeFlags& flags, ServerState& state) {
        .request_seconds = flags.request_seconds},
       [&](const WebRequest& request) { return service.refuse(request); },
       [&](const WebRequest& request) { return service.answer(request); });
+  if (!flags.options.run.empty()) watched_run(flags.options.run);  // a wrong directory is told at once
   load_models(flags, state);
   const int port = server.bind(flags.host, static_cast<int>(flags.port));
   // LibTorch's number of threads is each thread's own.

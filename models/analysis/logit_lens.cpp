@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -15,11 +16,12 @@ namespace zoo::analysis {
 namespace {
 
 constexpr double kNatsPerBit = 0.69314718055994530942;
+constexpr std::int64_t kRowsTogether = 64;  // of logits
 
 HeadParts head_of_every_position(const Model& model) {
   HeadParts head = model.parts().head;
   TORCH_CHECK(
-      head.tokens == HeadParts::Tokens::kAll && head.weight.defined() && !head.is_span && !head.is_flag,
+      has_lens(model),
       "the logit lens needs a head that gives logits at every position: that of a language model or of "
       "a token classifier");
   return head;
@@ -49,6 +51,11 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
   return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
 }
 
+bool has_lens(const Model& model) {
+  const HeadParts head = model.parts().head;
+  return head.tokens == HeadParts::Tokens::kAll && head.weight.defined() && !head.is_span && !head.is_flag;
+}
+
 at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
   const HeadParts head = head_of_every_position(model);
   const Norm& final_norm = head_stack(model).final_norm;
@@ -63,17 +70,22 @@ at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
 LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& options) {
   TORCH_CHECK(options.top_k > 0, "top_k must be positive, got ", options.top_k);
   const at::Tensor positions = chosen_positions(run.stream.front(), options.positions);
-  const auto log_probabilities = [&](const at::Tensor& state) {  // [P, V]
-    const at::Tensor logits = lens_logits(model, state.slice(0, 0, 1).index_select(1, positions));
-    return at::log_softmax(logits[0].to(at::kFloat), -1);
+  std::vector<at::Tensor> states;
+  for (const at::Tensor& state : run.stream) states.push_back(state[0].index_select(0, positions));
+  const auto log_probabilities = [&](const at::Tensor& some) {  // [l, P, C] -> [l, P, V]
+    return at::log_softmax(lens_logits(model, some).to(at::kFloat), -1);
   };
-  const at::Tensor last = log_probabilities(run.stream.back());
+  // Several layers share a product, which reads the head's weights once, as long as the logits stay small.
+  const std::int64_t together = std::max<std::int64_t>(1, kRowsTogether / positions.size(0));
+  const std::vector<at::Tensor> groups = at::stack(states).split(together);
+  const at::Tensor of_last_group = log_probabilities(groups.back());
+  const at::Tensor last = of_last_group.slice(0, -1);
   const std::int64_t size = last.size(-1);
   TORCH_CHECK(!options.token || (*options.token >= 0 && *options.token < size), "token ",
               options.token.value_or(0), " is not in [0, ", size, ")");
   std::vector<at::Tensor> ids, probabilities, entropies, divergences, of_token, ranks;
-  for (const at::Tensor& state : run.stream) {
-    const at::Tensor log_p = log_probabilities(state);
+  for (const at::Tensor& group : groups) {
+    const at::Tensor log_p = &group == &groups.back() ? of_last_group : log_probabilities(group);
     const auto [values, indices] = log_p.topk(std::min(options.top_k, size));
     ids.push_back(indices);
     probabilities.push_back(values.exp());
@@ -84,13 +96,13 @@ LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& opti
     of_token.push_back(own.exp());
     ranks.push_back(log_p.gt(own.unsqueeze(-1)).sum(-1));
   }
-  LogitLens lens{.ids = at::stack(ids),
-                 .probabilities = at::stack(probabilities),
-                 .entropies = at::stack(entropies),
-                 .divergences = at::stack(divergences)};
+  LogitLens lens{.ids = at::cat(ids),
+                 .probabilities = at::cat(probabilities),
+                 .entropies = at::cat(entropies),
+                 .divergences = at::cat(divergences)};
   if (options.token) {
-    lens.token_probabilities = at::stack(of_token);
-    lens.token_ranks = at::stack(ranks);
+    lens.token_probabilities = at::cat(of_token);
+    lens.token_ranks = at::cat(ranks);
   }
   return lens;
 }

@@ -25,6 +25,9 @@ struct LogitLens {
 /// KL(p || q) of log-probabilities [*, V], in bits: [*]. Terms with p = 0 are 0.
 at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q);
 
+/// True for a head that gives logits at every position.
+bool has_lens(const Model& model);
+
 /// Logits [B, T, V] that the model's head gives for the states [B, T, C] after a layer: the final norm, if
 /// the model has one, and the head with its dense layer, norm, scale and softcap. Throws c10::Error for a
 /// head that does not give logits at every position.

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "apps/plots/attention_page.h"
 #include "apps/plots/gnuplot.h"
+#include "apps/plots/level_coder.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;
@@ -64,14 +64,14 @@ TEST_CASE("a label shows the characters that have no shape") {
   CHECK(token_label("Ġthe 北京") == "Ġthe␣北京");
 }
 
-TEST_CASE("the page holds each weight in two bytes, low one first, in base64") {
-  AttentionMaps maps{.name = "cross", .queries = {"x"}, .keys = {"a", "b"}, .layers = 1, .heads = 1};
-  maps.weights = {1.0F, 0.0F};
-  // FF FF 00 00
-  CHECK(attention_page({.model = "m"}, {&maps, 1}).find(R"("weights":"//8AAA==")") != std::string::npos);
-  maps.weights = {0.5F, 1.0F / 65535};
-  // 0.5 * 65535 rounds to 0x8000: 00 80 01 00
-  CHECK(attention_page({.model = "m"}, {&maps, 1}).find(R"("weights":"AIABAA==")") != std::string::npos);
+TEST_CASE("levels near one another take less than a bit") {
+  const LevelMaps maps{.rows = 100, .columns = 100};
+  const std::vector<std::uint8_t> none(100 * 100, 0), same(100 * 100, 37);
+  CHECK(encode_levels(none, maps).size() < 100);
+  CHECK(encode_levels(same, maps).size() < 1000);
+  std::vector<std::uint8_t> all;
+  for (std::size_t i = 0; i < 100 * 100; ++i) all.push_back(static_cast<std::uint8_t>(i * 7919 % 251));
+  CHECK(encode_levels(all, maps).size() > 9000);
 }
 
 TEST_CASE("gnuplot reads every text as it is: no quote ends it, nothing in it is run") {

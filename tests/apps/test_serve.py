@@ -1,7 +1,10 @@
 """`tzoo serve`: its API, and what happens to requests that wait, fail or are left."""
 
+import base64
+import hashlib
 import json
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -131,6 +134,7 @@ class Api(ServeTest):
     def test_models(self):
         listed = json.loads(self.server.request("GET", "/v1/models")[1])
         self.assertEqual([model["id"] for model in listed["data"]], ["tiny", "second"])
+        self.assertEqual({(model["family"], model["head"]) for model in listed["data"]}, {("gpt2", "causal-lm")})
         self.assertEqual(json.loads(self.server.request("GET", "/v1/models/second")[1])["id"], "second")
         self.assert_refused(self.server.request("GET", "/v1/models/third"), 404, "no such model")
         expected = self.generated(self.second, "--temperature", 0, "--max_new_tokens", 5)["text"]
@@ -220,14 +224,27 @@ class Api(ServeTest):
         for path in ("/etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/models/../../etc/passwd",
                      "//etc/passwd", "/v1", "/index.html", "/a%00b", "/v1/completions/"):
             self.assert_refused(self.server.request("GET", path), 404)
+        self.assert_refused(self.server.request("GET", "/run"), 404, "--run")
         self.assert_refused(self.server.request("GET", "/v1/completions"), 405, "POST")
         self.assert_refused(self.server.request("POST", "/health", {}), 405, "GET")
         self.assert_refused(self.server.request("DELETE", "/v1/models/tiny"), 405, "DELETE")
         status, page, headers = self.server.request("GET", "/")
         self.assertEqual(status, 200)
-        self.assertIn("tiny", page)
-        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertIn("<title>tzoo serve</title>", page)
+        policy = headers["Content-Security-Policy"]
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        # The policy names the script and the style that stand in the page, and nothing is fetched.
+        for tag in ("script", "style"):
+            inside = re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]
+            digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+            self.assertIn(f"{tag}-src 'sha256-{digest}'", policy)
+        self.assertNotRegex(page, r"(src|href|url)\s*[=(]|https?://|@import")
         self.assertEqual(json.loads(self.server.request("GET", "/health")[1]), {"status": "ok"})
+
+    def test_a_run_that_is_none_is_told_at_once(self):
+        result = run("serve", "--model", self.model, "--run", self.folder.name, "--port", 0)
+        self.assert_one_error(result, 1, "metrics.jsonl", self.folder.name)
 
     def test_a_model_without_the_head_is_refused_by_name(self):
         self.refused(400, "tiny", "chat template", path="/v1/chat/completions", messages=[{"role": "user", "content": "a"}])

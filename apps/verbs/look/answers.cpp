@@ -9,17 +9,6 @@
 namespace zoo {
 namespace {
 
-bool gives_labels(const TextModel& model) {
-  switch (model.head) {
-    case Head::kSequenceClassification:
-    case Head::kTokenClassification:
-    case Head::kNextSentence:
-      return true;
-    default:
-      return false;
-  }
-}
-
 NamedLogit label_named(const TextModel& model, const std::string& flag, const std::string& word,
                        std::int64_t count) {
   std::string names;
@@ -55,6 +44,17 @@ std::optional<std::int64_t> single_after_space(const TextModel& model, const std
 }
 
 }  // namespace
+
+bool gives_labels(const TextModel& model) {
+  switch (model.head) {
+    case Head::kSequenceClassification:
+    case Head::kTokenClassification:
+    case Head::kNextSentence:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask) {

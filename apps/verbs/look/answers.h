@@ -13,6 +13,9 @@ struct NamedLogit {
   std::string name;
 };
 
+/// True for a head whose logits are those of labels.
+bool gives_labels(const TextModel& model);
+
 /// Where the answer of a model is looked at: `chosen`; else the first mask token in the text of a masked
 /// language model; else the last token. Throws Error naming --position for one outside the tokens, and --text
 /// for a masked language model's text without a mask, unless `needs_mask` is false; UsageError for a position

@@ -6,6 +6,7 @@
 
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/hub/find_model.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
 #include "apps/verbs/look/attention_weights.h"
@@ -177,13 +178,12 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::ve
               << kMostPageWeights << "); give a shorter text\n";
     return;
   }
-  AttentionPage page{.model = flags.model.string(), .text = flags.texts.text};
+  AttentionPage page{.model = model_name(flags.model), .text = flags.texts.text};
   for (const auto& more : {flags.texts.text_pair, flags.texts.target}) {
     if (more) page.text += " → " + *more;
   }
-  page.layer = pictured(flags).layer;
-  page.head = pictured(flags).head;
-  page.opens_with_head = flags.layer && flags.head;
+  page.layer = flags.layer;
+  page.head = flags.head;
   write_file(path, attention_page(page, all));
   std::cerr << "page: " << path.string() << "\n";
 }

@@ -30,6 +30,14 @@ AttentionMaps maps_of(const std::string& name, const std::vector<at::Tensor>& la
   return maps;
 }
 
+// What the tokenizer adds around a text; of a decoder beside an encoder its start token.
+std::vector<std::size_t> special_positions(const Encoding& encoding) {
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < encoding.texts.size(); ++i)
+    if (encoding.texts[i] < 0) positions.push_back(i);
+  return positions;
+}
+
 // The rollout of a self-attention, as maps of one head.
 AttentionMaps rollout_of(const std::string& name, const std::vector<at::Tensor>& layers,
                          const std::vector<std::string>& tokens) {
@@ -51,13 +59,22 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read,
                         const std::vector<std::string>& tokens) {
     return rollout ? rollout_of(name, layers, tokens) : maps_of(name, layers, tokens, tokens);
   };
+  const std::vector<std::size_t> added = special_positions(read.encoding), start{0};
+  std::vector<AttentionMaps> all;
+  const auto add = [&](AttentionMaps maps, const auto& queries, const auto& keys) {
+    maps.special_queries = queries;
+    maps.special_keys = keys;
+    all.push_back(std::move(maps));
+  };
   if (config.shape != Shape::kEncoderDecoder) {
     if (output.attentions.empty()) throw Error("--model: this model has no attention");
-    return {self(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, read.source)};
+    add(self(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, read.source), added,
+        added);
+    return all;
   }
-  std::vector<AttentionMaps> all{self("encoder", output.encoder_attentions, read.source),
-                                 self("decoder", output.attentions, read.written)};
-  if (!rollout) all.push_back(maps_of("cross", output.cross_attentions, read.written, read.source));
+  add(self("encoder", output.encoder_attentions, read.source), added, added);
+  add(self("decoder", output.attentions, read.written), start, start);
+  if (!rollout) add(maps_of("cross", output.cross_attentions, read.written, read.source), start, added);
   return all;
 }
 

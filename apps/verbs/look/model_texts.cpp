@@ -12,16 +12,22 @@ namespace {
 
 Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& flag) {
   require_utf8(texts.text, flag.c_str());
-  const EncodeOptions options{.with_offsets = false};
-  Encoding encoding;
-  if (texts.text_pair) {
-    require_utf8(*texts.text_pair, "--text_pair");
-    encoding = model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
-  } else {
-    encoding = model.tokenizer->encode(texts.text, options);
+  // Offsets name the parts of a text that a question answering head chooses.
+  const EncodeOptions options{.with_offsets = texts.text_pair.has_value()};
+  if (!texts.text_pair) return model.tokenizer->encode(texts.text, options);
+  require_utf8(*texts.text_pair, "--text_pair");
+  return model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
+}
+
+// Ids after the last token, as part of its text.
+void append(Encoding& encoding, const TokenIds& ids) {
+  for (const TokenId id : ids) {
+    encoding.ids.push_back(id);
+    if (!encoding.type_ids.empty()) encoding.type_ids.push_back(encoding.type_ids.back());
+    if (!encoding.texts.empty()) encoding.texts.push_back(0);
+    if (!encoding.words.empty()) encoding.words.push_back(-1);
+    if (!encoding.offsets.empty()) encoding.offsets.emplace_back();
   }
-  if (encoding.ids.empty()) throw Error(flag, ": the text is empty");
-  return encoding;
 }
 
 void check_length(const std::string& flag, std::size_t tokens, const TransformerConfig& config) {
@@ -51,6 +57,7 @@ TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const Model
     require_utf8(*texts.target, "--target");
     const auto target = model.tokenizer->encode(*texts.target);
     ids.insert(ids.end(), target.begin(), target.end());
+    ids.insert(ids.end(), texts.appended.begin(), texts.appended.end());
     return ids;
   }
   if (model.head != Head::kSeq2SeqLm) {
@@ -88,10 +95,13 @@ TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const Gen
                       const std::string& flag) {
   const TransformerConfig& config = model.model->config();
   check_texts(config, texts);
-  const Encoding encoding = encode(model, texts, flag);
+  Encoding encoding = encode(model, texts, flag);
+  if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
+  if (encoding.ids.empty()) throw Error(flag, ": the text is empty");
   check_length(flag, encoding.size(), config);
   const Encoding* const batch[] = {&encoding};
-  TextInputs read{.inputs = batch_of(model, batch), .source = tokens_of(model, encoding.ids)};
+  TextInputs read{
+      .inputs = batch_of(model, batch), .source = tokens_of(model, encoding.ids), .encoding = encoding};
   if (config.shape != Shape::kEncoderDecoder) return read;
   const TokenIds target = decoder_ids(model, encoding.ids, texts, defaults);
   check_length("--target", target.size(), config);

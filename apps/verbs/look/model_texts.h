@@ -15,6 +15,7 @@ struct ModelTexts {
   std::optional<std::string> text_pair;  // second text of an encoder
   std::optional<std::string> target;     // decoder text of an encoder-decoder; none: generated
   std::int64_t max_new_tokens = 32;      // maximum length if generated
+  TokenIds appended;                     // ids after the text; of an encoder-decoder, after its target
 };
 
 /// A model's inputs, one row, and its tokens as the vocabulary writes them.
@@ -22,6 +23,7 @@ struct TextInputs {
   ModelInputs inputs;
   std::vector<std::string> source;   // of an encoder or decoder; of an encoder-decoder's encoder
   std::vector<std::string> written;  // of an encoder-decoder's decoder, its start token first
+  Encoding encoding;                 // of the source
 };
 
 /// A token as the vocabulary writes it; "#ID" for a row of the embeddings that is no token of the tokenizer.

@@ -1,0 +1,33 @@
+// ---- Colours of weights: from the page's own to a strong blue, along the root of the weight, so that small ones show.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const kRamps = {
+  light: [[255, 255, 255], [198, 219, 239], [107, 174, 214], [33, 113, 181], [8, 48, 107]],
+  dark: [[22, 29, 39], [24, 60, 98], [38, 104, 163], [98, 170, 226], [226, 243, 255]],
+};
+let palette;
+const makePalette = () => {
+  const stops = dark.matches ? kRamps.dark : kRamps.light;
+  palette = Array.from({ length: 256 }, (_, level) => {
+    const at = (level / 255) * (stops.length - 1), i = Math.min(stops.length - 2, Math.floor(at));
+    return stops[i].map((channel, c) => Math.round(channel + (stops[i + 1][c] - channel) * (at - i)));
+  });
+};
+makePalette();
+const levelOf = (value) => Math.round(Math.sqrt(Math.min(1, Math.max(0, value))) * 255);
+const rgb = (value) => `rgb(${palette[levelOf(value)].join(",")})`;
+const inkOn = (value) => {
+  const [r, g, b] = palette[levelOf(value)];
+  return 0.3 * r + 0.59 * g + 0.11 * b > 140 ? "#10151c" : "#f4f7fb";
+};
+
+// A pixel for each value in [0, 1].
+const paint = (canvas, width, height, value) => {
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext("2d"), image = context.createImageData(width, height);
+  for (let i = 0; i < width * height; ++i) {
+    const [r, g, b] = palette[levelOf(value(i))];
+    image.data.set([r, g, b, 255], 4 * i);
+  }
+  context.putImageData(image, 0, 0);
+};

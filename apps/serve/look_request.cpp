@@ -1,0 +1,93 @@
+#include "apps/serve/look_request.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/verbs/look/sites.h"
+
+namespace zoo {
+namespace {
+
+constexpr std::size_t kMostSites = 4096;
+constexpr std::int64_t kMostNumber = std::numeric_limits<std::int32_t>::max();
+
+ModelTexts texts_of(RequestFields& fields, const TransformerConfig& config) {
+  const std::optional<std::string> text = fields.text("text");
+  if (!text) RequestFields::refuse("text", "is missing");
+  ModelTexts texts{.text = *text, .text_pair = fields.text("text_pair"), .target = fields.text("target")};
+  // Without a target the decoder has read its start token alone.
+  if (config.shape == Shape::kEncoderDecoder && !texts.target) texts.target = "";
+  const auto appended = fields.ids("append", config.vocab_size).value_or(std::vector<std::int64_t>());
+  if (config.shape == Shape::kEncoder && !appended.empty())
+    RequestFields::refuse("append", "needs a decoder, which reads one token after another");
+  texts.appended.assign(appended.begin(), appended.end());
+  return texts;
+}
+
+std::vector<Site> off_sites(RequestFields& fields, const TransformerConfig& stack) {
+  std::vector<Site> sites = layer_sites(fields.texts("layers", kMostSites), stack);
+  for (const auto& more :
+       {sublayer_sites(fields.texts("sublayers", kMostSites), stack),
+        head_sites("--heads", fields.texts("heads", kMostSites), LayerPart::kAttention, stack),
+        head_sites("--cross_heads", fields.texts("cross_heads", kMostSites), LayerPart::kCrossAttention,
+                   stack)})
+    sites.insert(sites.end(), more.begin(), more.end());
+  return sites;
+}
+
+void check_cross(const std::string& field, const Site& site, const TransformerConfig& stack) {
+  if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
+    RequestFields::refuse(field, "names a cross-attention, which the stack lacks");
+}
+
+std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig& stack) {
+  const std::optional<std::string> text = fields.text("patch_text");
+  const std::string part = fields.text("patch_part").value_or("residual");
+  const auto layer = fields.integer("patch_layer", 0, stack.num_layers - 1);
+  const auto head = fields.integer("patch_head", 0, stack.num_heads - 1);
+  const auto positions = fields.ids("patch_positions", kMostNumber);
+  if (!text) return std::nullopt;
+  const std::vector<std::string>& names = site_kind_names();
+  if (std::find(names.begin(), names.end(), part) == names.end())
+    RequestFields::refuse("patch_part",
+                          "must be residual, attention, cross_attention, feed_forward, head or "
+                          "cross_head");
+  const SiteKind kind = site_kind(part);
+  if (!layer) RequestFields::refuse("patch_layer", "is missing: the layer whose state is taken");
+  if (kind.heads != head.has_value())
+    RequestFields::refuse("patch_head", kind.heads ? "is missing: the head whose output is taken"
+                                                   : "needs patch_part head or cross_head");
+  LookPatch patch{
+      .text = *text,
+      .site = {.stack = stack.shape, .layer = *layer, .part = kind.part, .head = head.value_or(-1)},
+      .positions = positions.value_or(std::vector<std::int64_t>())};
+  check_cross("patch_part", patch.site, stack);
+  std::sort(patch.positions.begin(), patch.positions.end());
+  patch.positions.erase(std::unique(patch.positions.begin(), patch.positions.end()), patch.positions.end());
+  return patch;
+}
+
+}  // namespace
+
+LookRequest read_look(RequestFields& fields, const TextModel& model) {
+  LookRequest request{.texts = texts_of(fields, model.model->config())};
+  request.position = fields.integer("position", 0, kMostNumber);
+  const TransformerConfig stack = stack_of(*model.model, fields.text("stack"));
+  request.stack = stack.shape;
+  request.layer = fields.integer("layer", 0, stack.num_layers - 1);
+  request.off = off_sites(fields, stack);
+  const std::string with = fields.text("with").value_or("zero");
+  if (with != "zero" && with != "mean") RequestFields::refuse("with", "must be zero or mean");
+  request.with = with == "mean" ? analysis::Ablation::kMean : analysis::Ablation::kZero;
+  for (const Site& site : request.off) {
+    check_cross("sublayers", site, stack);
+    if (site.part == LayerPart::kResidual && with == "mean")
+      RequestFields::refuse("with", "cannot be mean for a whole layer, which passes its input on");
+  }
+  request.patch = patch_of(fields, stack);
+  return request;
+}
+
+}  // namespace zoo

@@ -1,0 +1,84 @@
+// ---- The model as the paper draws it: from the embeddings below to the answer above.
+const toggle = (site, on) => {
+  if (on) state.off.delete(site);
+  else state.off.add(site);
+  look();
+};
+const switchOf = (site, label, kind, says) => {
+  const input = element("input", { type: "checkbox", checked: !state.off.has(site), "aria-label": says });
+  input.dataset.site = site;
+  input.addEventListener("change", () => toggle(site, input.checked));
+  return element("label", { className: `switch ${kind}`, title: says }, input, label);
+};
+
+// Where the opened block stands below the others, on a narrow screen, it is brought into sight.
+const openLayer = async (layer) => {
+  state.layer = state.layer === layer ? null : layer;
+  await look();
+  const below = byId("opened").getBoundingClientRect().top > innerHeight;
+  if (state.layer !== null && below) byId("opened").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+};
+
+const saysOf = (row) => {
+  const best = row?.answers[0];
+  return best ? element("span", { className: "says" }, element("b", { textContent: visible(best.name) }), ` ${percent(best.probability)}`) : "";
+};
+
+// The longest state has the whole width.
+const lengthBar = (row, longest) => {
+  const inner = element("i");
+  inner.style.width = `${(100 * row[place()]) / longest}%`;
+  return element("div", { className: "length", title: `length of the residual stream ${row[place()].toPrecision(4)}` }, inner);
+};
+// The column of the stack's tokens that the answer is read at; a classifier's is its first token.
+const place = () => Math.min(state.seen.position, state.seen.norms[0].length - 1);
+
+// The sublayers in their order, with their norms before, after, or after the sum.
+const sublayersOf = (layer) => {
+  const { cross, parallel, norm } = shape(), line = element("div", { className: "subs" });
+  const box = () => element("span", { className: "norm", textContent: "norm" });
+  for (const part of cross ? ["attention", "cross_attention", "feed_forward"] : ["attention", "feed_forward"]) {
+    const name = part.replace("_", "-");
+    if (norm === "pre" || norm === "sandwich") line.append(box());
+    line.append(switchOf(`sublayers ${layer}.${part}`, name, part, `${name} of block ${layer}`));
+    if (norm === "sandwich" || norm === "branch_end") line.append(box());
+    line.append(parallel && part !== "feed_forward" ? "+" : "⊕");
+    if (norm === "post") line.append(box());
+  }
+  return line;
+};
+
+const blockOf = (layer, longest) => {
+  const { lens, norms } = state.seen;
+  const open = element("button", { type: "button", className: "open", "aria-expanded": String(state.layer === layer), textContent: `Block ${layer}` });
+  open.dataset.layer = layer;
+  open.addEventListener("click", () => openLayer(layer));
+  const item = element("li", {}, element("div", { className: "line" }, open, saysOf(lens?.[layer + 1]),
+    switchOf(`layers ${layer}`, "on", "layer", `block ${layer}`)), sublayersOf(layer));
+  const here = isPair() && shape().stack === "encoder" ? null : norms[layer + 1];
+  if (here) item.append(lengthBar(here, longest));
+  item.setAttribute("aria-current", String(state.layer === layer));
+  return item;
+};
+
+const kBlocks = {
+  pre: "x ← x + Attention(norm(x));  x ← x + FFN(norm(x))", post: "x ← norm(x + Attention(x));  x ← norm(x + FFN(x))",
+  sandwich: "x ← x + norm(Attention(norm(x)));  x ← x + norm(FFN(norm(x)))", branch_end: "x ← x + norm(Attention(x));  x ← x + norm(FFN(x))",
+};
+const kPositions = { rotary: "rotary positions, in the attention", t5_buckets: "relative positions, in the attention", alibi: "ALiBi, in the attention", none: "no positions" };
+const renderBlocks = () => {
+  const { norms, lens } = state.seen, { layers, positions, norm } = shape();
+  const longest = Math.max(...norms.map((row) => row[place()]));
+  const focused = document.activeElement?.dataset;
+  const focus = focused?.site ? `[data-site="${focused.site}"]` : focused?.layer ? `[data-layer="${focused.layer}"]` : null;
+  const end = (className, text, row) => element("li", { className: `end ${className}` },
+    element("div", { className: "line" }, element("span", { textContent: text }), saysOf(row)));
+  const items = [end("embedding", `Embedding + ${kPositions[positions] ?? `${positions.replaceAll("_", " ")} positions`}`, lens?.[0])];
+  for (let layer = 0; layer < layers; ++layer) items.push(blockOf(layer, longest));
+  items.push(end("output", `${norm === "post" ? "" : "norm → "}${state.seen.answer ? "head → softmax" : "no distribution"}`, null));
+  byId("blocks").replaceChildren(...items);
+  if (focus) byId("blocks").querySelector(focus)?.focus();
+  byId("stack-label").hidden = !isPair();
+  byId("stack").value = shape().stack;
+  byId("block-equation").textContent = kBlocks[norm];
+};

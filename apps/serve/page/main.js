@@ -1,0 +1,93 @@
+// ---- The whole page.
+const render = () => {
+  const { family, head } = about(state.model);
+  byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}`;
+  renderText();
+  renderAnswer();
+  renderTouch();
+  renderBlocks();
+  renderOpened();
+};
+
+// A model of another kind begins with another text; one of the same kind (another step of a run) keeps all.
+const chooseModel = (name) => {
+  const before = about(state.model), next = about(name);
+  state.model = name;
+  byId("model").value = name;
+  byId("slide").value = state.models.indexOf(next);
+  if (!before || before.head !== next.head || before.family !== next.family) {
+    Object.assign(state, { append: [], position: null, layer: null, stack: null, head: -1, seen: null, target: "" });
+    state.off.clear();
+    state.patch.text = byId("patch-text").value = "";
+    beginText();
+  }
+  return look();
+};
+const chooseOther = (name) => {
+  state.other = name === "" ? null : name;
+  return look();
+};
+
+const begin = async () => {
+  try {
+    const { data, run: trained } = await listModels();
+    state.models = data;
+    if (trained && byId("run-part").hidden) watchRun(trained);
+  } catch (error) {
+    return say(error.message, true);
+  }
+  const options = state.models.map(({ id }) => element("option", { value: id, textContent: id }));
+  byId("model").replaceChildren(...options.map((option) => option.cloneNode(true)));
+  byId("other").replaceChildren(element("option", { value: "", textContent: "nothing" }), ...options);
+  byId("slide").max = state.models.length - 1;
+  byId("slide-label").hidden = byId("other-label").hidden = state.models.length < 2;
+  await chooseModel(state.models[0].id);
+};
+
+// Arrow keys move among the buttons of a group.
+const walk = (host, selector, back, forward) => host.addEventListener("keydown", (event) => {
+  const buttons = [...host.querySelectorAll(selector)], at = buttons.indexOf(event.target);
+  const to = event.key === back ? at - 1 : event.key === forward ? at + 1 : -1;
+  if (at < 0 || to < 0 || to >= buttons.length) return;
+  event.preventDefault();
+  buttons[to].focus();
+});
+
+makeSliders();
+watchTexts();
+watchTouch();
+walk(byId("blocks"), ".open", "ArrowDown", "ArrowUp");
+walk(byId("heads"), "button", "ArrowLeft", "ArrowRight");
+byId("model").addEventListener("change", (event) => chooseModel(event.target.value));
+byId("other").addEventListener("change", (event) => chooseOther(event.target.value));
+byId("slide").addEventListener("input", (event) => chooseModel(state.models[Number(event.target.value)].id));
+byId("key").addEventListener("change", begin);
+byId("run").addEventListener("click", run);
+byId("undo").addEventListener("click", () => { state.append.pop(); look(); });
+byId("more").addEventListener("click", ({ target }) => {
+  state.many = !state.many;
+  target.setAttribute("aria-pressed", String(state.many));
+  renderAnswer();
+});
+byId("stack").addEventListener("change", (event) => {
+  state.stack = event.target.value;
+  state.layer = null;
+  state.off.clear();
+  look();
+});
+byId("map").addEventListener("change", (event) => { state.map = event.target.value; renderOpened(); });
+byId("mean").addEventListener("click", () => { state.head = -1; renderOpened(); });
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows()) run();
+});
+dark.addEventListener("change", () => { makePalette(); renderRun(); if (state.seen) render(); });
+let resizing = 0;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  resizing = setTimeout(() => {
+    renderRun();
+    if (state.seen) renderOpened();
+  }, 100);
+});
+begin();

@@ -1,0 +1,112 @@
+// ---- An opened block: its heads, what it would say, the residual stream, the rollout.
+const readout = (text) => { byId("readout").textContent = text; };
+const weightText = (map, weight, query, key) =>
+  `${query} ${map.queries[query]} → ${key} ${map.keys[key]}: ${weight(query, key).toFixed(3)}`;
+let shownMap = null, shownWeight = null;
+const hoverToken = (token) => {
+  if (!token || !shownMap) return readout("");
+  const { side, index } = token, others = side === 0 ? shownMap.keys : shownMap.queries;
+  const weight = (i) => (side === 0 ? shownWeight(index, i) : shownWeight(i, index));
+  const best = others.map((_, i) => i).sort((a, b) => weight(b) - weight(a)).slice(0, 3);
+  const name = (side === 0 ? shownMap.queries : shownMap.keys)[index];
+  readout(`${index} ${name} ${side === 0 ? "attends to" : "is attended by"} ` + best.map((i) => `${others[i]} ${weight(i).toFixed(3)}`).join(", "));
+};
+const lines = makeLines(byId("lines"), { onHover: hoverToken });
+byId("lines").addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || !shownMap) return;
+  event.preventDefault();
+  const at = lines.chosen?.side === 0 ? lines.chosen.index + by : 0;
+  lines.choose(Math.max(0, Math.min(shownMap.queries.length - 1, at)));
+});
+const onCell = (cell) => readout(cell && shownMap ? weightText(shownMap, shownWeight, cell.query, cell.key) : "");
+const heat = makeHeat(byId("heat"), { onHover: onCell, widest: 560 });
+const rollout = makeHeat(byId("rollout"), { widest: 560 });
+
+const mapOf = (kind) => {
+  const map = state.seen.attention.maps.find((each) => each.kind === kind) ?? state.seen.attention.maps[0];
+  map.values ??= bytesOf(map.weights);
+  const own = labels(stackTokens());
+  return { ...map, queries: own, keys: map.kind === "cross" ? labels(state.seen.tokens) : own };
+};
+
+const headCell = (map, head) => {
+  const site = `${map.kind === "cross" ? "cross_heads" : "heads"} ${state.layer}.${head}`, weight = headOf(map, head);
+  const canvas = element("canvas");
+  paint(canvas, map.keys.length, map.queries.length, (i) => weight(Math.floor(i / map.keys.length), i % map.keys.length));
+  const button = element("button", { type: "button", "aria-pressed": String(state.head === head), "aria-label": `head ${head}` }, canvas);
+  button.dataset.head = head;
+  button.addEventListener("click", () => { state.head = state.head === head ? -1 : head; renderOpened(); });
+  const cell = element("div", { className: "head" }, button, switchOf(site, String(head), "attention", `head ${head} of block ${state.layer}`));
+  cell.classList.toggle("off", state.off.has(site));
+  return cell;
+};
+
+const patternText = (map) => {
+  const { entropy, ...shares } = patternsOf(map, state.head);
+  const parts = Object.entries(shares).filter(([, share]) => share !== null).map(([name, share]) => `${name} ${share.toFixed(2)}`);
+  return `${state.head < 0 ? "Mean of all heads" : `Head ${state.head}`}: entropy ${entropy.toFixed(2)} bits; weight on ${parts.join(", ")}`;
+};
+
+const renderHeads = () => {
+  const map = mapOf(state.map), focused = document.activeElement?.dataset ?? {};
+  state.head = Math.min(state.head, map.heads - 1);
+  shownMap = map;
+  shownWeight = headOf(map, state.head);
+  byId("map-label").hidden = state.seen.attention.maps.length < 2;
+  byId("map").value = map.kind;
+  byId("mean").setAttribute("aria-pressed", String(state.head < 0));
+  byId("heads").replaceChildren(...Array.from({ length: map.heads }, (_, head) => headCell(map, head)));
+  const focus = focused.site ? `[data-site="${focused.site}"]` : focused.head ? `[data-head="${focused.head}"]` : null;
+  if (focus) byId("heads").querySelector(focus)?.focus();
+  byId("pattern").textContent = patternText(map);
+  const view = { queries: map.queries, keys: map.keys, weight: shownWeight };
+  lines.show(view);
+  heat.show(view);
+  for (const id of ["lines", "heat"]) byId(id).setAttribute("aria-label", `${patternText(map)}; ${map.queries.length} by ${map.keys.length} tokens`);
+};
+
+const renderLens = () => {
+  const row = state.seen.lens?.[state.layer + 1], ofHead = !isPair() || shape().stack === "decoder";
+  byId("lens").hidden = !row || !ofHead;
+  byId("lens-note").textContent = row && ofHead ? `Entropy ${row.entropy.toFixed(2)} bits, ${row.divergence.toFixed(2)} bits from what the last block says.`
+    : "This model's head cannot read the state of a block.";
+  byId("lens").tBodies[0].replaceChildren(...(row?.answers ?? []).map(({ name, probability }) =>
+    element("tr", {}, element("td", { textContent: visible(name) }), element("td", { textContent: percent(probability) }))));
+};
+
+// The lengths of all tokens after the opened block, as columns; a line shows what came in.
+const renderNorms = () => {
+  const ofHead = !isPair() || shape().stack === "decoder";
+  const canvas = byId("norms"), after = state.seen.norms[state.layer + 1], before = state.seen.norms[state.layer];
+  canvas.parentElement.hidden = !ofHead;
+  if (!ofHead) return;
+  const step = Math.max(6, Math.min(34, Math.floor(((canvas.parentElement.clientWidth || 320) - 4) / after.length)));
+  const context = prepared(canvas, step * after.length + 2, 130), most = Math.max(...after, ...before);
+  const height = (value) => (96 * value) / most;
+  after.forEach((value, i) => {
+    context.fillStyle = colour(i === place() ? "--accent" : "--faint");
+    context.fillRect(i * step + 1, 100 - height(value), step - 2, height(value));
+    context.fillStyle = colour("--ink");
+    context.fillRect(i * step + 1, 99 - height(before[i]), step - 2, 2);
+    if (step < 14) return;
+    context.font = `11px ${kFont}`;
+    context.textAlign = "center";
+    context.fillText(labels(answerTokens())[i], (i + 0.5) * step, 112, step + 6);
+  });
+  canvas.setAttribute("aria-label", `Lengths after block ${state.layer}: ` + after.map((value) => value.toPrecision(3)).join(", "));
+};
+
+const renderOpened = () => {
+  const open = state.layer !== null && state.seen.attention;
+  byId("inside").hidden = !open;
+  byId("opened-hint").hidden = open;
+  byId("opened-title").textContent = open ? `Block ${state.layer}` : "Open a block";
+  if (!open) return;
+  renderHeads();
+  renderLens();
+  renderNorms();
+  const tokens = labels(stackTokens()), values = (state.seen.attention.levels ??= bytesOf(state.seen.attention.rollout));
+  rollout.show({ queries: tokens, keys: tokens, weight: (query, key) => values[query * tokens.length + key] / 255 });
+  byId("rollout").setAttribute("aria-label", `Attention rollout up to block ${state.layer}, ${tokens.length} tokens`);
+};

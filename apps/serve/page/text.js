@@ -1,0 +1,51 @@
+// ---- The texts and their tokens.
+const renderTokens = (host, tokens, chooses) => {
+  const chosen = state.seen.position;
+  host.replaceChildren(...tokens.map((token, i) => {
+    const chip = element(chooses ? "button" : "span", {
+      title: `position ${i}, id ${token.id}${token.bytes ? `, bytes ${token.bytes}` : ""}` }, visible(token.token) || "∅",
+    element("small", { textContent: token.id }));
+    if (!chooses) return chip;
+    chip.type = "button";
+    chip.setAttribute("aria-pressed", String(i === chosen));
+    chip.addEventListener("click", () => {
+      state.position = i === chosen && state.position !== null ? null : i;
+      look();
+    });
+    return chip;
+  }));
+};
+
+const renderText = () => {
+  const { seen } = state, kind = shape().kind, spans = about(state.model)?.head === "question-answering";
+  byId("pair-field").hidden = kind !== "encoder";
+  byId("text-label").textContent = spans ? "Question" : isPair() ? "What the encoder reads" : "What the model reads";
+  byId("pair-label").textContent = spans ? "Text that holds the answer" : "Second text, if there is one";
+  byId("target-field").hidden = !isPair();
+  const answers = ["causal-lm", "masked-lm", "pretraining", "seq2seq-lm", "token-classification"].includes(about(state.model)?.head);
+  renderTokens(byId("tokens"), seen.tokens, answers && !isPair());
+  if (isPair()) renderTokens(byId("written"), seen.written, answers);
+  const growing = byId(isPair() ? "target" : "text");
+  if (document.activeElement !== growing || state.append.length > 0) growing.value = seen.text ?? (isPair() ? state.target : state.text);
+};
+
+const beginText = () => {
+  const { head, mask_token: mask } = about(state.model);
+  state.text = mask && head === "masked-lm" ? `the cat sat on the ${mask}` : head === "question-answering" ? "who sat on the mat?" : "the cat sat on the";
+  state.pair = head === "question-answering" ? "the cat sat on the mat" : "";
+  byId("text").value = state.text;
+  byId("pair").value = state.pair;
+};
+
+const watchTexts = () => {
+  for (const name of ["text", "pair", "target"]) {
+    byId(name).addEventListener("input", (event) => {
+      const growing = isPair() ? "target" : "text";
+      // What has been appended is part of the text that is typed on; beside another text it stays.
+      if (name === growing) state.append = [];
+      state[name] = event.target.value;
+      state.position = null;
+      look();
+    });
+  }
+};

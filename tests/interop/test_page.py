@@ -1,0 +1,333 @@
+"""The page of tzoo serve in a real browser: what it shows is what transformers computes."""
+
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+import torch
+import transformers
+from selenium.webdriver.common.keys import Keys
+
+import test_analysis as analysis
+from browser import Browser
+from test_analysis import CLEAN, CORRUPTED, TARGET, WORDS, hf
+from text_models import byte_level
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from serving import Server  # noqa: E402
+
+MARKUP = "<img src=x onerror=alert(1)><b>"
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.references = {"gpt2": analysis.gpt2(5), "later": analysis.gpt2(6), "bert": analysis.bert(5), "t5": analysis.t5(5)}
+        for name, reference in cls.references.items():
+            reference.model.save_pretrained(cls.folder / name)
+            analysis.save_tokenizer(cls.folder / name)
+            reference.model.double()
+        tokens = byte_level()
+        tokens.add_tokens([MARKUP])
+        hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
+            n_positions=512, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None),
+            3).save_pretrained(cls.folder / "bytes")
+        tokens.save_pretrained(cls.folder / "bytes")
+        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes") for word in ("--model", cls.folder / name)]
+        cls.server = Server(*models)
+        cls.addClassCleanup(cls.server.close)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        self.refused = False  # requests of this test
+        self.browser.open(f"http://127.0.0.1:{self.server.port}/")
+        self.browser.wait(lambda: self.bars())
+
+    def tearDown(self):
+        # Chromium itself notes each request that is refused.
+        noted = [fault for fault in self.browser.faults() if not (self.refused and ("400" in fault or "401" in fault))]
+        self.assertEqual(noted, [])
+
+    def bars(self, host="#bars"):
+        """name -> (before, after) or (now,), as shares; without the line of all others."""
+        found = {}
+        for row in self.browser.script(
+                "return [...document.querySelectorAll(arguments[0])].map((li) =>"
+                " [li.querySelector('.name').firstChild.textContent, li.querySelector('.value').textContent])", f"{host} li"):
+            if " others" not in row[0]:
+                found[row[0].strip("␣")] = tuple(float(part.strip(" %")) / 100 for part in row[1].split("→"))
+        return found
+
+    def type(self, field, text):
+        """As a person types: the field is chosen, emptied, written."""
+        box = self.browser.one(field)
+        self.browser.script("arguments[0].focus(); arguments[0].select()", box)
+        box.send_keys(text)
+
+    def choose(self, select, value):
+        self.browser.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
+                            self.browser.one(select), value)
+
+    def slide(self, name, value):
+        self.browser.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))",
+                            self.browser.one(f"#{name}"), value)
+
+    def tokens(self, host="#tokens"):
+        return [int(chip.text) for chip in self.browser.all(f"{host} small")]
+
+    def answer(self, name, text=CLEAN, changes=(), position=-1):
+        with torch.no_grad():
+            return self.references[name].run(text, changes)[0][position]
+
+    def assert_bars(self, *expected, host="#bars"):
+        """The bars show these distributions over WORDS, to the digits that are shown."""
+        def agrees():
+            bars = self.bars(host)
+            for word, shares in bars.items():
+                wanted = [distribution[WORDS.index(word)].item() for distribution in expected]
+                if len(wanted) != len(shares) or any(abs(a - b) > 6e-4 for a, b in zip(shares, wanted)):
+                    return False
+            return len(bars) >= 10
+
+        try:
+            self.browser.wait(agrees, seconds=20)
+        except Exception:
+            self.fail(f"{self.bars(host)} instead of {[dict(zip(WORDS, d.tolist())) for d in expected]}")
+
+    def test_a_text_is_typed_and_a_candidate_appended(self):
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        ids = [WORDS.index(word) for word in CLEAN.split()]
+        self.assertEqual(self.tokens(), ids)
+        best = self.answer("gpt2").argmax().item()
+        self.browser.one("#bars button").click()
+        self.browser.wait(lambda: self.tokens() == [*ids, best])
+        longer = f"{CLEAN} {WORDS[best]}"
+        self.assert_bars(self.answer("gpt2", longer).softmax(-1))
+        self.assertEqual(self.browser.one("#text").get_property("value").split(), longer.split())
+        # The answer after an earlier token, and back.
+        self.browser.all("#tokens button")[2].click()
+        self.assert_bars(self.answer("gpt2", longer, position=2).softmax(-1))
+        self.assertIn("after position 2", self.browser.one("#answer-title").text)
+        self.browser.one("#undo").click()
+        self.browser.wait(lambda: self.tokens() == ids)
+
+    def test_sliders_act_without_the_server(self):
+        self.type("#text", CLEAN)
+        logits = self.answer("gpt2")
+        self.assert_bars(logits.softmax(-1))
+        before = re.findall(r'path="/look".*', self.server.request("GET", "/metrics")[1])
+        self.slide("temperature", 0.5)
+        sharper = (logits / 0.5).softmax(-1)
+        self.assert_bars(sharper)
+
+        def kept(distribution, keep):
+            left = torch.where(keep, distribution, 0)
+            return left / left.sum()
+
+        self.slide("top_k", 4)
+        top = kept(sharper, sharper >= sharper.topk(4).values[-1])
+        self.assert_bars(top)
+        self.slide("top_p", 0.6)
+        ordered, indices = top.sort(descending=True)
+        inside = torch.zeros_like(top, dtype=torch.bool)
+        inside[indices[ordered.cumsum(0) - ordered < 0.6]] = True
+        nucleus = kept(top, inside)
+        self.assert_bars(nucleus)
+        self.slide("top_p", 1)
+        self.slide("top_k", 0)
+        self.slide("min_p", 0.3)
+        self.assert_bars(kept(sharper, sharper >= 0.3 * sharper.max()))
+        self.assertEqual(re.findall(r'path="/look".*', self.server.request("GET", "/metrics")[1]), before)
+        self.assertTrue(before)
+
+    def open_block(self, layer):
+        self.browser.one(f'#blocks [data-layer="{layer}"]').click()
+        self.browser.wait(lambda: self.browser.one("#opened-title").text == f"Block {layer}")
+
+    def test_a_head_is_switched_off(self):
+        self.type("#text", CLEAN)
+        on = self.answer("gpt2")
+        self.assert_bars(on.softmax(-1))
+        self.open_block(1)
+        self.browser.wait(lambda: len(self.browser.all("#heads .head")) == 2)
+        self.browser.one('#heads [data-site="heads 1.0"]').click()
+        off = self.answer("gpt2", changes=[(("head", 1, 0), torch.zeros_like)])
+        self.assert_bars(on.softmax(-1), off.softmax(-1))
+        self.assertIn("Off: head 1.0", self.browser.one("#off-list").text)
+        moved = float(re.search(r"by (\S+) bits", self.browser.one("#moved").text)[1])
+        divergence = (on.softmax(-1) * (on.log_softmax(-1) - off.log_softmax(-1))).sum().item() / 0.6931471805599453
+        self.assertAlmostEqual(moved, divergence, delta=0.01 * divergence)
+        self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').click()
+        off = self.answer("gpt2", changes=[(("head", 1, 0), torch.zeros_like), (("feed_forward", 0), torch.zeros_like)])
+        self.assert_bars(on.softmax(-1), off.softmax(-1))
+        self.browser.one("#all-on").click()
+        self.assert_bars(on.softmax(-1))
+
+    def test_a_state_is_patched(self):
+        self.type("#text", CLEAN)
+        on = self.answer("gpt2")
+        self.assert_bars(on.softmax(-1))
+        self.choose("#patch-layer", "1")
+        self.refused = True  # until the other text is as long
+        self.type("#patch-text", CORRUPTED)
+        _, source, _ = self.references["gpt2"].run(CORRUPTED)
+        patched = self.answer("gpt2", changes=[(("residual", 1), lambda _: source["residual", 1])])
+        self.assert_bars(on.softmax(-1), patched.softmax(-1))
+        self.type("#patch-text", "the cat")
+        self.browser.wait(lambda: "'patch_text' has 2 tokens" in self.browser.one("#status").text)
+
+    def test_an_opened_block(self):
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        self.open_block(0)
+        reference = self.references["gpt2"]
+        _, seen, _ = reference.run(CLEAN)
+        with torch.no_grad(), hf.float64():
+            p = reference.readout(seen["residual", 0])[0, -1].softmax(-1)
+
+        def lens():
+            rows = self.browser.script("return [...document.querySelectorAll('#lens tbody tr')].map((row) => row.innerText)")
+            return [row.split("\t") for row in rows]
+
+        self.browser.wait(lambda: len(lens()) == 5)
+        for row, at in zip(lens(), p.topk(5).indices, strict=True):
+            self.assertEqual(row[0].strip("␣"), WORDS[at])
+            self.assertAlmostEqual(float(row[1].strip(" %")) / 100, p[at].item(), delta=6e-4)
+        # A head's numbers, and bertviz's gesture: a token under the pointer says what it attends to.
+        weights = reference.forward(CLEAN, output_attentions=True).attentions[0][0]
+        self.browser.one('#heads [data-head="1"]').click()
+        self.browser.wait(lambda: self.browser.one("#pattern").text.startswith("Head 1:"))
+        first = float(re.search(r"first (\S+?),", self.browser.one("#pattern").text)[1])
+        self.assertAlmostEqual(first, weights[1, :, 0].mean().item(), delta=0.011)
+        canvas = self.browser.one("#lines")
+        self.browser.script("arguments[0].dispatchEvent(new PointerEvent('pointermove', {clientX: "
+                            "arguments[0].getBoundingClientRect().left + 5, clientY: "
+                            "arguments[0].getBoundingClientRect().top + 2 + 22 * 3.5}))", canvas)
+        said = self.browser.wait(lambda: self.browser.one("#readout").text)
+        strongest = weights[1, 3].argmax().item()
+        self.assertRegex(said, rf"^3 ␣?on attends to ␣?{re.escape(WORDS[analysis.ids_of(CLEAN)[0, strongest]])} ")
+        self.assertAlmostEqual(float(said.split(" attends to ")[1].split(", ")[0].split()[-1]), weights[1, 3].max().item(), delta=0.003)
+        # The same by keys.
+        canvas.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.browser.wait(lambda: re.match("1 ␣?cat attends to ", self.browser.one("#readout").text))
+        drawn = self.browser.script("const c = document.getElementById('lines'); return c.getContext('2d')"
+                                    ".getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)")
+        self.assertTrue(drawn)
+        self.browser.script("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
+        self.browser.wait(lambda: self.browser.one("#opened-title").text == "Open a block")
+
+    def test_two_models_side_by_side(self):
+        self.type("#text", CLEAN)
+        self.choose("#other", "later")
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        self.assert_bars(self.answer("later").softmax(-1), host="#other-bars")
+        self.choose("#other", "")
+        self.slide("slide", 1)  # the next step of a run keeps the text
+        self.assert_bars(self.answer("later").softmax(-1))
+        self.assertEqual(self.browser.one("#model").get_property("value"), "later")
+
+    def test_an_encoder_and_an_encoder_decoder(self):
+        self.choose("#model", "bert")
+        self.browser.wait(lambda: "[MASK]" in self.browser.one("#text").get_property("value"))
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("bert", position=4).softmax(-1))
+        self.assertEqual(self.browser.one("#answer-title").text, "Token at position 4")
+        self.choose("#model", "t5")
+        self.browser.wait(lambda: self.browser.one("#target").is_displayed())
+        self.type("#text", CLEAN)
+        self.type("#target", TARGET)
+        on = self.answer("t5")
+        self.assert_bars(on.softmax(-1))
+        self.browser.one('#blocks [data-site="sublayers 1.cross_attention"]').click()
+        off = self.answer("t5", changes=[(("cross_attention", 1), torch.zeros_like)])
+        self.assert_bars(on.softmax(-1), off.softmax(-1))
+        self.open_block(1)
+        self.choose("#map", "cross")
+        label = self.browser.wait(lambda: self.browser.one("#heat").get_attribute("aria-label"))
+        self.assertIn(f"{1 + len(TARGET.split())} by {len(CLEAN.split())} tokens", label)
+        self.browser.one("#all-on").click()
+        self.assert_bars(on.softmax(-1))
+        self.choose("#stack", "encoder")
+        self.browser.wait(lambda: len(self.browser.all("#blocks .open")) == 2)
+
+    def test_a_key_is_asked_for(self):
+        server = Server("--model", self.folder / "gpt2", "--api_key", "sesame")
+        self.addCleanup(server.close)
+        self.refused = True
+        self.browser.open(f"http://127.0.0.1:{server.port}/")
+        self.browser.wait(lambda: self.browser.one("#key").is_displayed())
+        self.assertIn("API key", self.browser.one("#status").text)
+        self.assertEqual(self.bars(), {})
+        self.browser.one("#key").send_keys("sesame\t")
+        self.browser.wait(self.bars)
+
+    def test_a_run_is_watched(self):
+        run = self.folder / "run"
+        run.mkdir()
+        lines = ['{"iter": 0, "train_loss": 4.5, "tokens_per_second": 1000, "val_loss": 4.25}',
+                 '{"iter": 1500, "train_loss": 3.5, "tokens_per_second": 2000}']
+        (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+        server = Server("--model", self.folder / "gpt2", "--run", run)
+        self.addCleanup(server.close)
+        self.browser.open(f"http://127.0.0.1:{server.port}/")
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 1,500: training loss 3.500, "
+                                                                                "validation loss 4.250"))
+        self.assertEqual(self.browser.one("#run-name").text, "run")
+        with open(run / "metrics.jsonl", "a") as file:  # as training goes on, the last line half written
+            file.write('{"iter": 2000, "train_loss": 3.0, "tokens_per_second": 3000, "val_loss": 2.75}\n{"iter": 25')
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 2,000: training loss 3.000, "
+                                                                                "validation loss 2.750"))
+        self.assertIn("3,000 tokens a second", self.browser.one("#loss-now").text)
+        coloured = self.browser.script("const c = document.getElementById('loss'); return c.getContext('2d')"
+                                       ".getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)")
+        self.assertTrue(coloured)
+
+    def test_it_runs_and_stops(self):
+        self.choose("#model", "bytes")
+        self.browser.wait(lambda: len(self.tokens()) > 5)  # the words of the model before are bytes here
+        count = len(self.tokens())
+        self.browser.one("#run").click()
+        self.browser.wait(lambda: len(self.tokens()) > count + 2)
+        self.browser.one("#run").click()
+        self.browser.wait(lambda: self.browser.one("#run").text == "Run")
+
+    def test_texts_and_errors_are_never_markup(self):
+        self.choose("#model", "bytes")
+        self.type("#text", MARKUP)
+        self.browser.wait(lambda: len(self.tokens()) == 1)
+        self.assertIn(MARKUP.replace(" ", "␣"), self.browser.one("#tokens button").text)
+        self.browser.one("#more").click()
+        self.assertEqual(self.browser.all("main img, main b:not(.says b)"), [])
+        self.refused = True
+        self.type("#text", "a" * 513)
+        self.browser.wait(lambda: "at most 512" in self.browser.one("#status").text)
+        self.assertEqual(self.browser.one("#status").get_attribute("class"), "error")
+        self.type("#text", "the")
+        self.browser.wait(lambda: self.browser.one("#status").get_attribute("class") == "")
+
+    def test_every_width_and_both_schemes(self):
+        self.addCleanup(self.browser.resize, 1280, 1000)
+        self.open_block(0)
+        for width in (390, 1280, 2560):
+            for dark in (False, True):
+                self.browser.resize(width, 900, dark)
+                self.browser.wait(lambda width=width: self.browser.script("return innerWidth") == width)
+                self.assertLessEqual(self.browser.script("return document.documentElement.scrollWidth"), width)
+                ink, page = self.browser.script("const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]")
+                light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ink, page)]
+                self.assertEqual(light[0] > light[1], dark)
+        unnamed = self.browser.script(
+            "return [...document.querySelectorAll('button, input, select, textarea')].filter((each) => each.offsetParent"
+            " && !each.textContent.trim() && !each.getAttribute('aria-label') && !(each.labels?.length)).map((each) => each.outerHTML)")
+        self.assertEqual(unnamed, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

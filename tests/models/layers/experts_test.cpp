@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -30,7 +32,7 @@ Experts random_experts(const TransformerConfig& config) {
 }
 
 // Each token by itself: every expert is computed, and those that are not chosen have the weight 0.
-at::Tensor token_by_token(const Experts& experts, const at::Tensor& x, const TransformerConfig& config) {
+at::Tensor token_by_token(Experts experts, const at::Tensor& x, const TransformerConfig& config) {
   std::vector<at::Tensor> rows;
   for (const at::Tensor& token : x.flatten(0, -2).unbind()) {
     const at::Tensor shares = at::matmul(experts->router->weight, token).softmax(0);
@@ -58,7 +60,7 @@ at::Tensor token_by_token(const Experts& experts, const at::Tensor& x, const Tra
 TEST_CASE("a mixture of experts gives each token what its experts give it alone, and the same gradients") {
   TransformerConfig config = experts_config();
   config.expert_weights = GENERATE(ExpertWeights::kOfAll, ExpertWeights::kOfChosen);
-  const Experts experts = random_experts(config);
+  Experts experts = random_experts(config);
   const at::Tensor x = at::randn({2, 5, config.hidden_size}).requires_grad_();
   const auto gradients = [&](const at::Tensor& y) {
     const at::Tensor direction = at::arange(y.numel(), at::kFloat).sin().view_as(y);
@@ -74,7 +76,7 @@ TEST_CASE("a mixture of experts gives each token what its experts give it alone,
 TEST_CASE("an expert that no token reads has a gradient of zero") {
   TransformerConfig config = experts_config();
   config.experts_per_token = 1;
-  const Experts experts = random_experts(config);
+  Experts experts = random_experts(config);
   {
     const at::NoGradGuard no_grad;
     experts->router->weight.zero_();
@@ -89,7 +91,7 @@ TEST_CASE("an expert that no token reads has a gradient of zero") {
 TEST_CASE("a shared expert reads every token through its gate, and the mixture is added to the residual") {
   TransformerConfig config = experts_config();
   config.shared_expert_size = 3;
-  const Experts experts = random_experts(config);
+  Experts experts = random_experts(config);
   const at::NoGradGuard no_grad;
   const at::Tensor x = at::randn({1, 3, config.hidden_size}), residual = at::randn_like(x);
   const at::Tensor gate = at::matmul(x, experts->shared_gate->weight.t()).sigmoid();

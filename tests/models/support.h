@@ -125,6 +125,7 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[8].expert_layers.assign(static_cast<std::size_t>(base.num_layers), true);
   forms[8].expert_layers[0] = false;
   forms[9].norm_placement = NormPlacement::kSandwich;
+  forms[9].norm = NormKind::kRmsNorm;
   const auto pairs = static_cast<std::size_t>(base.head_size() / 2);
   forms[10].rope_scaling = {.kind = RopeScalingKind::kLongRope,
                             .original_max_positions = 64,

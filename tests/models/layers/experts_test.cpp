@@ -37,8 +37,7 @@ at::Tensor token_by_token(Experts experts, const at::Tensor& x, const Transforme
   for (const at::Tensor& token : x.flatten(0, -2).unbind()) {
     const at::Tensor shares = at::matmul(experts->router->weight, token).softmax(0);
     const auto order = std::get<1>(shares.sort(/*dim=*/0, /*descending=*/true));
-    double sum = 0;
-    for (std::int64_t i = 0; i < config.experts_per_token; ++i) sum += shares[order[i]].item<double>();
+    const at::Tensor sum = shares.index_select(0, order.slice(0, 0, config.experts_per_token)).sum();
     at::Tensor y = at::zeros_like(token);
     for (std::int64_t i = 0; i < config.experts_per_token; ++i) {
       const std::int64_t e = order[i].item<std::int64_t>(), f = config.expert_width();
@@ -47,8 +46,8 @@ at::Tensor token_by_token(Experts experts, const at::Tensor& x, const Transforme
           experts->down->weight.slice(0, e * config.hidden_size, (e + 1) * config.hidden_size);
       const at::Tensor h = at::matmul(up, token);
       const at::Tensor inner = h.slice(0, 0, f) * h.slice(0, 0, f).sigmoid() * h.slice(0, f);
-      const double whole = config.expert_weights == ExpertWeights::kOfChosen ? sum : 1.0;
-      y = y + shares[e] / whole * at::matmul(down, inner);
+      const bool of_chosen = config.expert_weights == ExpertWeights::kOfChosen;
+      y = y + (of_chosen ? shares[e] / sum : shares[e]) * at::matmul(down, inner);
     }
     rows.push_back(y);
   }
@@ -118,7 +117,7 @@ TEST_CASE("experts that cannot be are refused by name") {
   const auto fault = [](auto change) {
     TransformerConfig config = experts_config();
     change(config);
-    return test::error_of([&] { config.validate(); });
+    return test::c10_error_of([&] { config.validate(); });
   };
   using Catch::Contains;
   CHECK(fault([](TransformerConfig&) {}).empty());

@@ -14,7 +14,7 @@ struct Component {
   const char* name;
 };
 // In the order in which tables show them. Of several that fit a parameter the first counts.
-constexpr std::array<Component, 40> kComponents{{
+constexpr std::array<Component, 43> kComponents{{
     {"embeddings.token.", "token embedding"},
     {"embeddings.position.", "position embedding"},
     {"decoder_embeddings.position.", "position embedding"},
@@ -36,6 +36,9 @@ constexpr std::array<Component, 40> kComponents{{
     {"attention.", "attention"},
     {"qkv.", "attention"},
     {"stack.blocks.feed_forward.", "feed-forward"},
+    {"stack.blocks.experts.router.", "router of experts"},
+    {"stack.blocks.experts.shared", "shared expert"},
+    {"stack.blocks.experts.", "experts"},
     {"embeddings.norm.", "norms"},
     {"decoder_embeddings.norm.", "norms"},
     {"stack.", "norms"},

@@ -63,6 +63,7 @@ struct ModelOutput {
   std::vector<at::Tensor> cross_attentions;   // num_decoder_layers of [B, H, T, S]
   std::vector<HeadRecord> heads;              // of each self-attention, an encoder's before its decoder's
   std::vector<LayerActivations> activations;  // num_layers
+  std::vector<at::Tensor> router_logits;      // [B T, E] of each layer with experts, if the loss has them
 };
 
 class EmbeddingsImpl;

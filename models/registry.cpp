@@ -16,7 +16,7 @@ namespace zoo {
 // T5's.
 Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
 Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon(), gptj(), mpt(), gpt_bigcode();
-Family stablelm(), granite();
+Family stablelm(), granite(), mixtral(), qwen2_moe(), qwen3_moe();
 Family t5(), mt5(), umt5(), bart(), mbart(), pegasus(), marian(), m2m_100();
 Family bert(), roberta(), xlm_roberta(), distilbert(), albert(), electra(), mpnet(), modernbert(),
     nomic_bert();
@@ -52,9 +52,7 @@ constexpr Relatives kRelatives[]{
     {"gptj", " codegen phi "},
     {"granite", " granitemoe granitemoeshared "},
     {"llama", " cohere dbrx deepseek_v2 deepseek_v3 gpt_oss olmo "},
-    {"mistral", " mixtral "},
-    {"qwen2", " qwen2_moe "},
-    {"qwen3", " qwen3_moe "},
+    {"qwen3_moe", " olmoe qwen3_next "},
     {"gemma3_text", " gemma3 gemma3n "},
     {"olmo2", " olmo3 "},
     {"opt", " xglm "},
@@ -86,6 +84,9 @@ const std::vector<Family>& families() {
       gpt_bigcode(),
       stablelm(),
       granite(),
+      mixtral(),
+      qwen2_moe(),
+      qwen3_moe(),
       t5(),
       mt5(),
       umt5(),

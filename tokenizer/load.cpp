@@ -5,6 +5,7 @@
 #include "tokenizer/files/gguf_tokenizer.h"
 #include "tokenizer/files/mapped_sentencepiece_files.h"
 #include "tokenizer/files/sentencepiece_families.h"
+#include "tokenizer/files/shifted_pieces.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
 
@@ -12,6 +13,18 @@ namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The file of mBART, mBART-50 and M2M-100.
+std::unique_ptr<Tokenizer> read_language_pieces(const fs::path& path, TokenizerSettings settings) {
+  const bool is_mbart = settings.tokenizer_class.starts_with("MBart");
+  return is_mbart ? read_shifted_pieces(path, std::move(settings)) : read_m2m_100(path, std::move(settings));
+}
+
+std::unique_ptr<Tokenizer> read_pieces(const fs::path& path, TokenizerSettings settings) {
+  const bool shifted = settings.tokenizer_class == "PegasusTokenizer";
+  return shifted ? read_shifted_pieces(path, std::move(settings))
+                 : read_sentencepiece(path, std::move(settings));
+}
 
 struct Format {
   const char* file;
@@ -21,10 +34,10 @@ struct Format {
 // In the order of preference of transformers.
 constexpr std::array<Format, 7> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
-    {"spiece.model", read_sentencepiece},
+    {"spiece.model", read_pieces},
     {"tokenizer.model", read_sentencepiece},
     {"source.spm", read_marian},
-    {"sentencepiece.bpe.model", read_m2m_100},
+    {"sentencepiece.bpe.model", read_language_pieces},
     {"vocab.txt", read_vocab_txt},
     {"vocab.json", read_vocab_json},
 }};
@@ -49,10 +62,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
   if (format == nullptr) {
-    throw Error(
-        directory,
-        " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
-        "vocab.json with merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model with vocab.json");
+    throw Error(directory,
+                " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
+                "vocab.json with merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model "
+                "(M2M-100's with vocab.json)");
   }
   TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
   const TextLimits limits = settings.limits;

@@ -11,6 +11,7 @@ ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, s
 Batch ModelObjective::training(std::int64_t micro_step) {
   ModelBatch batch = batches_.training(micro_step);
   batch.inputs.loss = loss_;
+  batch.inputs.loss.router = true;
   batch.inputs.loss_only = true;
   if (loss_.class_weights.defined()) {
     // The loss is a mean weighted by class, so the batch counts by the sum of these weights.

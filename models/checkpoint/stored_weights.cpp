@@ -14,7 +14,8 @@ namespace zoo {
 at::Tensor StoredWeight::read() const {
   std::vector<at::Tensor> parts;
   for (const std::string& theirs : name.theirs) parts.push_back(files->tensor(theirs));
-  const at::Tensor weight = from_stored_layout(name, std::move(parts)).to(dtype);
+  at::Tensor weight = from_stored_layout(name, std::move(parts)).to(dtype);
+  if (weight.dim() == 3) weight = weight.flatten(0, 1);  // experts in one tensor
   for (const std::string& theirs : name.theirs) files->give_back(theirs);
   return weight;
 }

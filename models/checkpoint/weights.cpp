@@ -54,6 +54,7 @@ class Matcher {
         names_(table, files) {}
 
   std::string stored(const std::string& name) const { return names_.stored(name); }
+  const StoredNames& names() const { return names_; }
 
   LoadReport match() {
     std::set<std::string> of_other_heads;
@@ -77,7 +78,29 @@ class Matcher {
   }
 
  private:
+  // Of a floating-point type, or a fault.
+  bool has_numbers(const std::string& key) {
+    const at::ScalarType dtype = files_.entry(key).dtype;
+    if (at::isFloatingType(dtype)) return true;
+    report_.mismatched.push_back(key + ": expected floating-point numbers, found " + safetensors_name(dtype));
+    return false;
+  }
+
+  void check_joined(const WeightName& name, const at::Tensor& parameter) {
+    const std::string key = stored(name.joined);
+    seen_.insert(key);
+    if (!has_numbers(key)) return;
+    const std::vector<std::int64_t>& found = files_.entry(key).shape;
+    const std::vector<std::int64_t> wanted{name.experts, parameter.size(0) / name.experts, parameter.size(1)};
+    if (found == wanted) {
+      report_.loaded.push_back(key);
+    } else {
+      report_.mismatched.push_back(key + ": expected " + shape_text(wanted) + ", found " + shape_text(found));
+    }
+  }
+
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
+    if (names_.joins(name)) return check_joined(name, parameter);
     std::vector<std::int64_t> expected = parameter.sizes().vec();
     const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
@@ -90,12 +113,7 @@ class Matcher {
         (fresh ? report_.fresh : report_.missing).push_back(key);
         continue;
       }
-      const at::ScalarType dtype = files_.entry(key).dtype;
-      if (!at::isFloatingType(dtype)) {
-        report_.mismatched.push_back(key + ": expected floating-point numbers, found " +
-                                     safetensors_name(dtype));
-        continue;
-      }
+      if (!has_numbers(key)) continue;
       std::vector<std::int64_t> found = files_.entry(key).shape;
       if (name.layout == WeightLayout::kTransposed) std::reverse(found.begin(), found.end());
       std::vector<std::int64_t> wanted = expected;
@@ -188,6 +206,16 @@ std::string StoredNames::stored(const std::string& name) const {
   return stored;
 }
 
+bool StoredNames::joins(const WeightName& name) const {
+  return !name.joined.empty() && files_.contains(stored(name.joined));
+}
+
+WeightName StoredNames::stored(WeightName name) const {
+  if (joins(name)) name.theirs = {name.joined};
+  for (std::string& theirs : name.theirs) theirs = stored(theirs);
+  return name;
+}
+
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files,
                          const WeightOptions& options) {
   return Matcher(model, table, files, options).match();
@@ -204,10 +232,11 @@ LoadReport load_weights(Model& model, const WeightTable& table,
   for (WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor* weight = find(weights, name.ours);
     // If the files lack part of a head, that whole part is newly initialised.
-    if (weight == nullptr || !files->contains(matcher.stored(name.theirs.front()))) continue;
-    for (std::string& theirs : name.theirs) theirs = matcher.stored(theirs);
-    StoredWeight stored{std::move(name), files, options.dtype};
-    if (options.stored != nullptr && weight->dim() == 2 && parameters.contains(stored.name.ours)) {
+    if (weight == nullptr) continue;
+    const bool joined = matcher.names().joins(name);
+    StoredWeight stored{matcher.names().stored(std::move(name)), files, options.dtype};
+    if (!files->contains(stored.name.theirs.front())) continue;
+    if (options.stored != nullptr && weight->dim() == 2 && !joined && parameters.contains(stored.name.ours)) {
       options.stored->add(*weight, std::move(stored));
     } else {
       const at::Tensor read = stored.read();

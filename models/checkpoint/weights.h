@@ -31,6 +31,11 @@ class StoredNames {
   /// The files' name for a name of the table, present or not.
   std::string stored(const std::string& name) const;
 
+  /// True if the files hold the line's weight as one tensor of all experts.
+  bool joins(const WeightName& name) const;
+  /// The line with the files' names.
+  WeightName stored(WeightName name) const;
+
  private:
   const WeightTable& table_;
   const WeightFiles& files_;

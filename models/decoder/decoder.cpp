@@ -5,6 +5,7 @@
 #include <ATen/ops/index.h>
 
 #include "models/heads/vocabulary.h"
+#include "models/layers/experts.h"
 
 namespace zoo {
 
@@ -17,6 +18,7 @@ DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
 
 ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   check_stacks(inputs.interventions, /*has_encoder=*/false, /*has_decoder=*/true);
+  const bool labelled = inputs.labels.defined() || inputs.targets.defined();
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   at::Tensor positions = inputs.position_ids;
   if (!positions.defined() && inputs.attention_mask.defined() &&
@@ -26,20 +28,23 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   }
   const at::Tensor embedded =
       embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = positions, .past = past});
-  StackOutput result = stack(StackInputs{.embeddings = embedded,
-                                         .attention_mask = inputs.attention_mask,
-                                         .positions = inputs.position_ids,
-                                         .cache = inputs.cache,
-                                         .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions,
-                                         .output_heads = inputs.output_heads,
-                                         .output_activations = inputs.output_activations,
-                                         .interventions = inputs.interventions});
+  StackOutput result =
+      stack(StackInputs{.embeddings = embedded,
+                        .attention_mask = inputs.attention_mask,
+                        .positions = inputs.position_ids,
+                        .cache = inputs.cache,
+                        .output_hidden_states = inputs.output_hidden_states,
+                        .output_attentions = inputs.output_attentions,
+                        .output_heads = inputs.output_heads,
+                        .output_activations = inputs.output_activations,
+                        .output_router_logits = config_.router_loss && inputs.loss.router && labelled,
+                        .interventions = inputs.interventions});
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);
   output.heads = std::move(result.heads);
   output.activations = std::move(result.activations);
+  output.router_logits = std::move(result.router_logits);
   output.last_hidden_state = std::move(result.hidden);
   apply_head(inputs, output);
   return output;
@@ -73,10 +78,14 @@ void DecoderForCausalLm::apply_head(const ModelInputs& inputs, ModelOutput& outp
                             .softcap = config_.logits_softcap};
   if (targets.defined() && inputs.loss_only) {
     output.loss = head.loss(hidden, targets, inputs.loss);
-    return;
+  } else {
+    output.logits = head.logits(inputs.last_logits_only ? hidden.slice(1, -1) : hidden);
+    if (targets.defined()) output.loss = cross_entropy(output.logits, targets, inputs.loss);
   }
-  output.logits = head.logits(inputs.last_logits_only ? hidden.slice(1, -1) : hidden);
-  if (targets.defined()) output.loss = cross_entropy(output.logits, targets, inputs.loss);
+  if (output.router_logits.empty()) return;
+  const at::Tensor balance =
+      router_loss(output.router_logits, config_.experts_per_token, inputs.attention_mask);
+  output.loss = output.loss + config_.router_loss_weight * balance;
 }
 
 at::Tensor DecoderForCausalLm::output_weight() const {

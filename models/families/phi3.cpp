@@ -17,6 +17,19 @@ C base() {
   return config;
 }
 
+// Its scaling is longrope or none, as in transformers.
+ConfigKey longrope_key() {
+  ConfigKey key = rope_key(/*original=*/4096);
+  key.read = [read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    const RopeScalingKind kind = config.rope_scaling.kind;
+    if (kind == RopeScalingKind::kNone || kind == RopeScalingKind::kLongRope) return;
+    reader.refuse(reader.has("rope_scaling") ? "rope_scaling" : "rope_parameters",
+                  "expected a rope_type of default or longrope");
+  };
+  return key;
+}
+
 WeightTable weights(const C& config) {
   WeightTable table = llama_weights(config);
   for (WeightName& name : table.names) {
@@ -42,6 +55,17 @@ C phi3_mini() {
   return config;
 }
 
+// Abdin et al. (2025): a context of 128K by longrope, whose factors are of the checkpoint alone.
+C phi4_mini() {
+  C config = sized(3072, 32, 24, 8192);
+  config.vocab_size = 200064;
+  config.num_kv_heads = 8;
+  config.rotary_dim = 96;
+  config.pad_token_id = 199999;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
 C phi4() {
   C config = sized(5120, 40, 40, 17920);
   config.vocab_size = 100352;
@@ -62,12 +86,14 @@ Family phi3() {
       .base = base(),
       .keys = {"Phi-3", concatenated({llama_keys(),
                                       {
-                                          rope_key(),
+                                          longrope_key(),
                                           partial_rotary_key("partial_rotary_factor", 1.0),
                                           nullable_key("sliding_window", &C::sliding_window),
                                           optional_key("resid_pdrop", &C::dropout),
                                       }})},
-      .presets = {{"phi-3-mini-4k", "Phi-3 mini, 3.8B", phi3_mini()}, {"phi-4", "Phi-4, 14B", phi4()}},
+      .presets = {{"phi-3-mini-4k", "Phi-3 mini, 3.8B", phi3_mini()},
+                  {"phi-4-mini", "Phi-4 mini, 3.8B, its original context of 4K", phi4_mini()},
+                  {"phi-4", "Phi-4, 14B", phi4()}},
       .build = build_decoder,
       .weight_table = weights,
   };

@@ -32,20 +32,51 @@ RopeScaling read_yarn(const ConfigReader& reader, std::int64_t max_positions) {
   return scaling;
 }
 
-// `reader` is of the object that holds the scaling.
-RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions) {
+std::vector<double> read_factors(const ConfigReader& reader, const char* key) {
+  if (!reader.has(key)) throw Error(reader.source(), ": the key '", key, "' is missing");
+  std::vector<double> factors;
+  const nlohmann::json& list = reader.at(key);
+  for (const nlohmann::json& factor : list.is_array() ? list : nlohmann::json::array({nullptr})) {
+    if (!factor.is_number()) reader.refuse(key, "expected a list of numbers");
+    factors.push_back(factor.get<double>());
+  }
+  return factors;
+}
+
+RopeScaling read_longrope(const ConfigReader& reader, std::int64_t max_positions, std::int64_t original) {
+  RopeScaling scaling{.kind = RopeScalingKind::kLongRope, .original_max_positions = original};
+  if (original <= 1) reader.refuse("original_max_position_embeddings", "expected a number above 1");
+  const double factor =
+      reader.get_double("factor", static_cast<double>(max_positions) / static_cast<double>(original));
+  const double by_length = std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(original)));
+  scaling.attention_factor = reader.get_double("attention_factor", factor <= 1 ? 1.0 : by_length);
+  scaling.short_factors = read_factors(reader, "short_factor");
+  scaling.long_factors = read_factors(reader, "long_factor");
+  return scaling;
+}
+
+// `reader` is of the object that holds the scaling; `original` is the original context that the file names
+// outside of it, or 0.
+RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions, std::int64_t original) {
   RopeScaling scaling;
   // Older files say "type" for "rope_type".
   const char* type_key = reader.has("rope_type") ? "rope_type" : "type";
   const std::string type = reader.get_string(type_key, "default");
   if (type == "default") return scaling;
   if (type == "yarn") return read_yarn(reader, max_positions);
-  if (type != "linear" && type != "llama3")
-    reader.refuse(type_key, "expected default, linear, llama3 or yarn");
+  if (type == "longrope" || type == "su") {  // su: its first name
+    const std::int64_t inner = reader.get_int("original_max_position_embeddings", max_positions);
+    return read_longrope(reader, max_positions, original > 0 ? original : inner);
+  }
+  if (type != "linear" && type != "llama3" && type != "dynamic")
+    reader.refuse(type_key, "expected default, linear, dynamic, llama3, yarn or longrope");
   if (!reader.has("factor")) throw Error(reader.source(), ": the key 'factor' is missing");
-  scaling.kind = type == "linear" ? RopeScalingKind::kLinear : RopeScalingKind::kLlama3;
+  scaling.kind = type == "linear"    ? RopeScalingKind::kLinear
+                 : type == "dynamic" ? RopeScalingKind::kDynamic
+                                     : RopeScalingKind::kLlama3;
   scaling.factor = reader.get_double("factor", 1.0);
-  if (type == "linear") return scaling;
+  if (type == "dynamic") scaling.original_max_positions = max_positions;
+  if (type != "llama3") return scaling;
   for (const char* key : {"low_freq_factor", "high_freq_factor"}) {
     if (!reader.has(key)) throw Error(reader.source(), ": the key '", key, "' is missing");
   }
@@ -55,7 +86,7 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions)
   return scaling;
 }
 
-void read_rope(const ConfigReader& reader, TransformerConfig& config) {
+void read_rope(const ConfigReader& reader, TransformerConfig& config, std::int64_t original) {
   config.rope_theta = reader.get_double("rope_theta", config.rope_theta);
   // Where both stand, transformers 5 prefers the older one.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -68,7 +99,8 @@ void read_rope(const ConfigReader& reader, TransformerConfig& config) {
       if (inner.has(type)) inner.refuse(type, "expected one rope_type for all layers");
     }
     config.rope_theta = inner.get_double("rope_theta", config.rope_theta);
-    config.rope_scaling = read_scaling(inner, config.max_positions);
+    config.rope_scaling = read_scaling(inner, config.max_positions,
+                                       reader.get_int("original_max_position_embeddings", original));
     return;
   }
 }
@@ -89,9 +121,20 @@ void write_rope(const TransformerConfig& config, nlohmann::json& json) {
                             {"original_max_position_embeddings", scaling.original_max_positions}};
     return;
   }
-  const bool linear = scaling.kind == RopeScalingKind::kLinear;
-  json["rope_scaling"] = {{"rope_type", linear ? "linear" : "llama3"}, {"factor", scaling.factor}};
-  if (linear) return;
+  if (scaling.kind == RopeScalingKind::kLongRope) {
+    json["original_max_position_embeddings"] = scaling.original_max_positions;
+    json["rope_scaling"] = {{"rope_type", "longrope"},
+                            {"attention_factor", scaling.attention_factor},
+                            {"short_factor", scaling.short_factors},
+                            {"long_factor", scaling.long_factors},
+                            {"original_max_position_embeddings", scaling.original_max_positions}};
+    return;
+  }
+  const char* type = scaling.kind == RopeScalingKind::kLinear    ? "linear"
+                     : scaling.kind == RopeScalingKind::kDynamic ? "dynamic"
+                                                                 : "llama3";
+  json["rope_scaling"] = {{"rope_type", type}, {"factor", scaling.factor}};
+  if (scaling.kind != RopeScalingKind::kLlama3) return;
   json["rope_scaling"].update({{"low_freq_factor", scaling.low_frequency_factor},
                                {"high_freq_factor", scaling.high_frequency_factor},
                                {"original_max_position_embeddings", scaling.original_max_positions}});
@@ -99,8 +142,11 @@ void write_rope(const TransformerConfig& config, nlohmann::json& json) {
 
 }  // namespace
 
-ConfigKey rope_key() {
-  return {"rope_theta", read_rope, write_rope, {&C::rope_theta}};
+ConfigKey rope_key(std::int64_t original) {
+  const auto read = [original](const ConfigReader& reader, C& config) {
+    read_rope(reader, config, original);
+  };
+  return {"rope_theta", read, write_rope, {&C::rope_theta}};
 }
 
 bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config) {
@@ -109,7 +155,7 @@ bool read_ropes_by_layer(const ConfigReader& reader, TransformerConfig& config) 
   const ConfigReader both(reader.at(key), reader.source() + ": " + key);
   const auto of_type = [&](const char* type, C part) {
     const nlohmann::json wrapped{{key, both.at(type)}};
-    read_rope(ConfigReader(wrapped, both.source() + ": " + type), part);
+    read_rope(ConfigReader(wrapped, both.source() + ": " + type), part, 0);
     return part;
   };
   if (!both.has(full) && !both.has(local)) return false;

@@ -11,8 +11,9 @@ namespace zoo {
 
 /// rope_theta and the scaling of rotary positions, as transformers 4 and 5 write them: the base is
 /// `rope_theta` at the top or inside `rope_parameters`; the scaling is `rope_scaling`, or `rope_parameters`
-/// with a rope_type of default, linear, llama3 or yarn.
-ConfigKey rope_key();
+/// with a rope_type of default, linear, dynamic, llama3, yarn or longrope. `original` is the original context
+/// of longrope in files that do not name it beside the scaling; 0: as the scaling says.
+ConfigKey rope_key(std::int64_t original = 0);
 
 /// The same for families whose heads rotate whole: another partial_rotary_factor than 1 is refused.
 std::vector<ConfigKey> rope_keys();

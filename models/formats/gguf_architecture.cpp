@@ -95,8 +95,10 @@ class ArchitectureKeys {
 
 // Keys that other architectures or parts of files use; here only these values have a meaning.
 void expect_plain(ArchitectureKeys& keys, const json& config, bool causal) {
-  keys.expect("expert_count", 0, "a mixture of experts, which the zoo does not have");
-  keys.expect("expert_used_count", 0, "a mixture of experts, which the zoo does not have");
+  if (!config.contains("num_experts_per_tok")) {
+    keys.expect("expert_count", 0, "a mixture of experts, which the architecture does not have");
+    keys.expect("expert_used_count", 0, "a mixture of experts, which the architecture does not have");
+  }
   keys.expect("attention.causal", causal, "another mask than the architecture's");
   const auto head_dim = config.find(config.contains("d_kv") ? "d_kv" : "head_dim");
   if (head_dim != config.end())
@@ -130,7 +132,9 @@ void read_rope_factors(const GgufFile& file, const GgufFile::Tensor& tensor, jso
 void read_rope(const GgufFile& file, ArchitectureKeys& keys, json& config) {
   if (config["rope_theta"].is_null()) config["rope_theta"] = 10000.0;
   const json dimensions = keys.number("rope.dimension_count", false);
-  const std::int64_t head_dim = config.at("head_dim");
+  const std::int64_t heads = config.at("num_attention_heads");
+  const std::int64_t head_dim = config.value(
+      "head_dim", config.at("hidden_size").get<std::int64_t>() / std::max<std::int64_t>(heads, 1));
   if (!dimensions.is_null() && dimensions != head_dim)
     config["partial_rotary_factor"] = dimensions.get<double>() / static_cast<double>(head_dim);
   const std::string type = keys.text("rope.scaling.type");
@@ -163,7 +167,8 @@ void complete_decoder(const GgufFile& file, const std::string& name, Architectur
   } else {
     keys.expect("attention.sliding_window", nullptr, "a window, which the architecture does not have");
   }
-  if (name == "llama") {
+  if (name == "qwen3moe") config["norm_topk_prob"] = true;
+  if (config.at("model_type") == "llama") {
     config["attention_bias"] = find_tensor(file, "blk.0.attn_q.bias") != nullptr;
     config["mlp_bias"] = find_tensor(file, "blk.0.ffn_up.bias") != nullptr;
   }
@@ -295,10 +300,11 @@ json config_of(const GgufFile& file) {
   read_vocabulary(file, keys, config);
   if (keys.number("block_count", true) > file.tensors().size())
     keys.expect("block_count", nullptr, "more layers than the file has tensors");
-  if (name == "bert") complete_bert(file, config);
+  if (name == "bert" || name == "nomic-bert") complete_bert(file, config);
+  if (name == "nomic-bert") read_rope(file, keys, config);
   if (name == "t5") complete_t5(architecture, keys, config);
   if (config.contains("rms_norm_eps")) complete_decoder(file, name, keys, config);
-  expect_plain(keys, config, name != "bert");
+  expect_plain(keys, config, config.at("model_type") != "bert" && config.at("model_type") != "nomic_bert");
   keys.number("pooling_type", false);  // SentenceConfig reads it
   keys.refuse_others();
   return config;

@@ -14,11 +14,12 @@ namespace zoo {
 
 /// Difference between a weight in GGUF and in Hugging Face's checkpoint. kQueryHeads, kKeyHeads: rows of each
 /// head [D] are [2, D / 2] here and [D / 2, 2] there, for rotary positions of neighbours. kPlusOne: a norm of
-/// 1 + w. kTransposed: [out, in] here.
-enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed };
+/// 1 + w. kTransposed: [out, in] here. kExperts: one tensor [E, out, in] of all experts, a matrix for each
+/// there.
+enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed, kExperts };
 
 /// A tensor's name in GGUF and in Hugging Face's checkpoint, without ".weight" or ".bias"; "{}" stands for
-/// the layer's number.
+/// the layer's number, "{e}" for the expert's.
 struct GgufName {
   std::string theirs, ours;
   GgufLayout layout = GgufLayout::kSame;

@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 
 #include "models/formats/gguf_architecture.h"
@@ -17,6 +18,29 @@ std::vector<GgufKey> decoder_keys() {
           {"attention.key_length", "head_dim", false},
           {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
           {"rope.freq_base", "rope_theta", false}};
+}
+
+std::vector<GgufKey> mixtral_keys() {
+  std::vector<GgufKey> keys = decoder_keys();
+  keys.push_back({"expert_count", "num_local_experts"});
+  keys.push_back({"expert_used_count", "num_experts_per_tok"});
+  return keys;
+}
+
+std::vector<GgufKey> qwen3_moe_keys() {
+  std::vector<GgufKey> keys = mixtral_keys();
+  keys.push_back({"expert_feed_forward_length", "moe_intermediate_size"});
+  return keys;
+}
+
+std::vector<GgufKey> nomic_bert_keys() {
+  return {{"context_length", "max_position_embeddings"},
+          {"embedding_length", "hidden_size"},
+          {"block_count", "num_hidden_layers"},
+          {"feed_forward_length", "intermediate_size"},
+          {"attention.head_count", "num_attention_heads"},
+          {"attention.layer_norm_epsilon", "layer_norm_eps"},
+          {"rope.freq_base", "rope_theta"}};
 }
 
 std::vector<GgufKey> gemma2_keys_of_gguf() {
@@ -74,6 +98,18 @@ std::vector<GgufName> decoder_tensors(bool neighbours = false, GgufLayout norm =
           {"blk.{}.ffn_down", layer + "mlp.down_proj"}};
 }
 
+// Adds the router and the experts of each layer.
+std::vector<GgufName> with_experts(std::vector<GgufName> names, const std::string& block,
+                                   const std::array<const char*, 3>& gate_up_down) {
+  const std::string layer = "model.layers.{}." + block + ".";
+  names.push_back({"blk.{}.ffn_gate_inp", layer + "gate"});
+  const char* parts[] = {"gate", "up", "down"};
+  for (std::size_t i = 0; i < 3; ++i)
+    names.push_back({std::string("blk.{}.ffn_") + parts[i] + "_exps",
+                     layer + "experts.{e}." + gate_up_down[i], kExperts});
+  return names;
+}
+
 std::vector<GgufName> gemma2_tensors() {
   std::vector<GgufName> names = decoder_tensors(false, kPlusOne);
   for (GgufName& name : names)
@@ -122,6 +158,20 @@ std::vector<GgufName> bert_tensors() {
           {"blk.{}.layer_output_norm", layer + "output.LayerNorm"}};
 }
 
+std::vector<GgufName> nomic_bert_tensors() {
+  const std::string layer = "encoder.layers.{}.";
+  return {{"token_embd", "embeddings.word_embeddings"},
+          {"token_types", "embeddings.token_type_embeddings"},
+          {"token_embd_norm", "emb_ln"},
+          {"blk.{}.attn_qkv", layer + "attn.Wqkv"},
+          {"blk.{}.attn_output", layer + "attn.out_proj"},
+          {"blk.{}.attn_output_norm", layer + "norm1"},
+          {"blk.{}.ffn_up", layer + "mlp.fc11"},
+          {"blk.{}.ffn_gate", layer + "mlp.fc12"},
+          {"blk.{}.ffn_down", layer + "mlp.fc2"},
+          {"blk.{}.layer_output_norm", layer + "norm2"}};
+}
+
 // T5 1.1 has a gate, and so another name for the projection beside it.
 void add_t5_stack(const std::string& theirs, const std::string& ours, bool gated,
                   std::vector<GgufName>& names) {
@@ -159,14 +209,20 @@ std::vector<GgufName> t5_tensors(bool gated) {
 
 const std::vector<GgufArchitecture>& gguf_architectures() {
   static const std::vector<GgufArchitecture> all{
+      {"llama", "mixtral", "MixtralForCausalLM", mixtral_keys(),
+       with_experts(decoder_tensors(/*neighbours=*/true), "block_sparse_moe", {"w1", "w3", "w2"}),
+       "blk.0.ffn_gate_exps.weight"},
       {"llama", "llama", "LlamaForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
       {"qwen2", "qwen2", "Qwen2ForCausalLM", decoder_keys(), decoder_tensors()},
       {"qwen3", "qwen3", "Qwen3ForCausalLM", decoder_keys(), decoder_tensors()},
+      {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(),
+       with_experts(decoder_tensors(), "mlp", {"gate_proj", "up_proj", "down_proj"})},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
       {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_keys_of_gguf(), gemma2_tensors()},
       {"gpt2", "gpt2", "GPT2LMHeadModel", gpt2_keys(), gpt2_tensors()},
       {"phi3", "phi3", "Phi3ForCausalLM", decoder_keys(), phi3_tensors()},
       {"bert", "bert", "BertModel", bert_keys_of_gguf(), bert_tensors()},
+      {"nomic-bert", "nomic_bert", "NomicBertModel", nomic_bert_keys(), nomic_bert_tensors()},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(true), "enc.blk.0.ffn_gate.weight"},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(false)},
   };

@@ -16,9 +16,10 @@ bool is_by_head(GgufLayout layout) {
   return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
 }
 
+// Of a matrix, or of one with those of all experts.
 std::size_t row_bytes(const GgufFile::Tensor& tensor) {
-  return (tensor.end - tensor.begin) /
-         static_cast<std::size_t>(std::max<std::int64_t>(tensor.shape.front(), 1));
+  const std::int64_t rows = tensor.shape.front() * (tensor.shape.size() == 3 ? tensor.shape[1] : 1);
+  return (tensor.end - tensor.begin) / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
 }
 
 }  // namespace
@@ -44,8 +45,32 @@ GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
                   " heads do not share evenly");
     if (source.layout == GgufLayout::kTransposed)
       std::reverse(source.entry.shape.begin(), source.entry.shape.end());
-    names_.push_back(name ? name->ours : tensor.name);
-    sources_.emplace(names_.back(), std::move(source));
+    if (source.layout == GgufLayout::kExperts) {
+      add_experts(name->ours, source);
+    } else {
+      add(name ? name->ours : tensor.name, std::move(source));
+    }
+  }
+}
+
+void GgufTensors::add(std::string name, Source source) {
+  names_.push_back(std::move(name));
+  sources_.emplace(names_.back(), std::move(source));
+}
+
+void GgufTensors::add_experts(const std::string& name, const Source& all) {
+  constexpr std::int64_t kMost = 65'536;
+  const std::vector<std::int64_t>& shape = all.tensor->shape;
+  if (shape.size() != 3 || shape.front() > kMost)
+    throw Error(path(), ": tensor '", all.tensor->name, "' must be [experts, rows, columns] with at most ",
+                kMost, " experts");
+  const std::size_t place = name.find("{e}");
+  for (std::int64_t e = 0; e < shape.front(); ++e) {
+    Source one = all;
+    one.entry.shape = {shape[1], shape[2]};
+    one.layout = GgufLayout::kSame;
+    one.first_row = e * shape[1];
+    add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), std::move(one));
   }
 }
 
@@ -57,14 +82,17 @@ const GgufTensors::Source& GgufTensors::source(const std::string& name) const {
 
 at::Tensor GgufTensors::tensor(const std::string& name) const {
   const Source& source = this->source(name);
-  return from_gguf_layout(stored_rows(source, 0, source.tensor->shape.front()), source.layout,
-                          heads_of(source));
+  const bool transposed = source.layout == GgufLayout::kTransposed;
+  const std::int64_t rows = transposed ? source.entry.shape.back() : source.entry.shape.front();
+  return from_gguf_layout(stored_rows(source, 0, rows), source.layout, heads_of(source));
 }
 
 at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
   const GgufFile::Tensor& tensor = *source.tensor;
-  std::byte* data = file_.data(tensor) + static_cast<std::size_t>(begin) * row_bytes(tensor);
+  std::byte* data =
+      file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row_bytes(tensor);
   std::vector<std::int64_t> shape = tensor.shape;
+  if (shape.size() == 3) shape.erase(shape.begin());
   shape.front() = end - begin;
   if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
   const auto keep_mapped = [file = file_.file()](void*) {};
@@ -93,7 +121,7 @@ void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::in
   if (source.layout == GgufLayout::kTransposed)
     return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
   const std::size_t row = row_bytes(tensor);
-  MappedFile::give_back(file_.data(tensor) + static_cast<std::size_t>(begin) * row,
+  MappedFile::give_back(file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row,
                         static_cast<std::size_t>(end - begin) * row);
 }
 

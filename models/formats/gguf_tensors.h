@@ -29,7 +29,10 @@ class GgufTensors : public TensorFile {
     TensorEntry entry;
     const GgufFile::Tensor* tensor;
     GgufLayout layout;
+    std::int64_t first_row = 0;  // of an expert's matrix among those of all
   };
+  void add(std::string name, Source source);
+  void add_experts(const std::string& name, const Source& all);
   const Source& source(const std::string& name) const;
   /// Heads that share the rows of a tensor.
   std::int64_t heads_of(const Source& source) const {

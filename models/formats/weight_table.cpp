@@ -35,6 +35,7 @@ std::vector<WeightName> expand_layers(const std::vector<WeightName>& names, std:
     for (std::int64_t layer = 0; layer < (repeated ? num_layers : 1); ++layer) {
       WeightName& one = expanded.emplace_back(name);
       one.ours = number_layer(name.ours, layer);
+      one.joined = number_layer(name.joined, layer);
       for (std::string& theirs : one.theirs) theirs = number_layer(theirs, layer);
     }
   }

@@ -30,6 +30,10 @@ struct WeightName {
   std::int64_t groups = 0;  // of kByHead; of kRotaryPairs: number of heads
   std::int64_t pairs = 0;   // P of kRotaryPairs
   bool optional = false;    // a file may lack it: the model then keeps its own numbers
+  /// A tensor [E, rows, columns] that files may hold instead of these names, `experts` = E: all experts'
+  /// matrices, as transformers 5 has them in memory.
+  std::string joined = {};
+  std::int64_t experts = 0;
 };
 
 /// All weight names of a family.

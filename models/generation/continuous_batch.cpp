@@ -58,6 +58,12 @@ void ContinuousBatch::check(const BatchRequest& request) const {
     if (count_of(prompt) > options_.context - writes)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes, " new ones exceed the context of ",
                   options_.context, " tokens");
+    // Prompts are read in pieces, which would rotate by the length of each.
+    const RopeScaling& scaling = model_.config().rope_scaling;
+    if (scaling.depends_on_length() && count_of(prompt) + writes > scaling.original_max_positions)
+      throw Error("a prompt of ", prompt.size(), " tokens and ", writes,
+                  " new ones exceed the original context of ", scaling.original_max_positions,
+                  " tokens, beyond which rotary positions depend on the length: no shared batch has them");
   }
 }
 

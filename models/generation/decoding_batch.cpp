@@ -44,6 +44,12 @@ std::int64_t context_limit(const TransformerConfig& config) {
   return config.has_position_table() ? config.max_positions : std::numeric_limits<std::int64_t>::max();
 }
 
+std::int64_t longrope_limit(const TransformerConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  return scaling.kind == RopeScalingKind::kLongRope ? scaling.original_max_positions
+                                                    : std::numeric_limits<std::int64_t>::max();
+}
+
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
                                    std::int64_t decoder_start_token_id) {
   check_prompts(prompts, config);
@@ -56,6 +62,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id)),
       starts_(prompts.size(), 0),
       limit_(context_limit(model.config())),
+      longrope_limit_(longrope_limit(model.config())),
       hidden_states_(options.hidden_states) {
   if (prompts.empty()) return;
   const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
@@ -77,7 +84,8 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     session_ = model.begin(different, capacity);
   } else {
     beginnings_ = shared_prefixes(different);
-    if (beginnings_.size() == different.size()) beginnings_.clear();
+    const bool by_length = model.config().rope_scaling.depends_on_length();
+    if (by_length || beginnings_.size() == different.size()) beginnings_.clear();
     session_ = model.begin(
         static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
   }
@@ -161,6 +169,10 @@ at::Tensor DecodingBatch::next_logits() {
       starts_[row] = tokens.size() - static_cast<std::size_t>(std::max<std::int64_t>(1, limit_ / 2));
       session_->rewind(number, 0);
     }
+    // From here on longrope rotates otherwise, so what is cached is of no use.
+    const auto seen_tokens = static_cast<std::int64_t>(tokens.size() - starts_[row]);
+    if (seen_tokens > longrope_limit_ && session_->length(number) <= longrope_limit_)
+      session_->rewind(number, 0);
     const auto next = static_cast<std::ptrdiff_t>(starts_[row]) + session_->length(number);
     unread.emplace_back(tokens.begin() + next, tokens.end());
   }

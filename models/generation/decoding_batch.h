@@ -52,7 +52,7 @@ class DecodingBatch {
   std::vector<std::size_t> starts_;        // start of the visible part of each row
   std::vector<std::int64_t> first_equal_;  // for each row, the session's row that reads its prompt
   std::vector<SharedPrefix> beginnings_;   // of distinct prompts; empty if they share none
-  std::int64_t limit_;
+  std::int64_t limit_, longrope_limit_;
   std::unique_ptr<DecodingSession> session_;
   bool has_read_ = false, hidden_states_;
   std::vector<at::Tensor> new_states_;
@@ -65,5 +65,8 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
 
 /// Maximum number of tokens that a model sees: max_positions, if positions come from a table.
 std::int64_t context_limit(const TransformerConfig& config);
+
+/// Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
+std::int64_t longrope_limit(const TransformerConfig& config);
 
 }  // namespace zoo

@@ -107,6 +107,8 @@ GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& pro
       throw Error("a draft model does not help a contrastive search: leave out one of them");
     generate_contrastive(model, prompts, options, on_token, result);
   } else if (options.draft != nullptr) {
+    if (model.config().rope_scaling.depends_on_length())
+      throw Error("a draft model does not help a model whose rotary scaling depends on the length");
     if (searches) throw Error("a draft model does not help a beam search: leave out one of them");
     generate_drafted(model, prompts, options, on_token, result);
   } else {

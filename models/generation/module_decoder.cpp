@@ -120,6 +120,8 @@ void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
     const std::int64_t length = lengths_[b] + size_of(tokens[b]);
     if (length > capacity_)
       throw Error("a session has room for ", capacity_, " tokens a row, and row ", b, " would hold ", length);
+    check_longrope(model_.config().rope_scaling, static_cast<std::size_t>(lengths_[b]),
+                   static_cast<std::size_t>(length));
   }
 }
 

@@ -8,6 +8,8 @@ namespace zoo {
 
 /// Weights of a cross entropy; other losses ignore them.
 struct LossOptions {
+  /// Adds the loss that balances experts (layers/experts.h), if config.router_loss, to a language model's.
+  bool router = false;
   /// In [0, 1): part of each target's weight that all classes share (Szegedy et al., 2016, section 7).
   double label_smoothing = 0.0;
   at::Tensor class_weights;  // [classes], float32; the mean is taken by them. Undefined: all the same

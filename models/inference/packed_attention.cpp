@@ -20,7 +20,7 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
   const std::size_t row = (heads + 2 * kv_heads) * head_dim;
   const Layer& of_layer = layers_[layer % layers_.size()];
   const bool window = config_.has_window(static_cast<std::int64_t>(layer));
-  const Angles& angles = angles_[window];
+  const Angles& angles = angles_of(rows, window);
   float* first = run.workspace.projected.as<float>() + rows.first_row * row;
   float* queries = first + head * group * head_dim;
   float* keys = first + (heads + head) * head_dim;

@@ -10,14 +10,13 @@ namespace {
 // Rows of a weight that are packed before their pages are given back.
 constexpr std::int64_t kOutputsAtOnce = 1024;
 
-// The weight with its low-rank term, if it has one.
+}  // namespace
+
 WeightRows rows_of(const LinearImpl& linear, const PackOptions& options) {
   if (!linear.low_rank) return options.rows_of(linear.weight);
   if (options.stored) options.stored->load(linear.weight);
   return WeightRows(linear.adapted_weight());
 }
-
-}  // namespace
 
 std::vector<float> floats_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
@@ -28,7 +27,17 @@ std::vector<float> floats_of(const at::Tensor& tensor) {
 
 PackedLinear::PackedLinear(const WeightRows& weight, const at::Tensor& bias, WeightType type)
     : bias_(floats_of(bias)) {
-  const std::int64_t outputs = weight.size(0), inputs = weight.size(1);
+  pack(weight, 0, weight.size(0), type);
+  weight.give_back(0, weight.size(0));  // and pages that two parts share
+}
+
+PackedLinear::PackedLinear(const WeightRows& weight, std::int64_t first, std::int64_t last, WeightType type) {
+  pack(weight, first, last, type);
+}
+
+void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::int64_t last_row,
+                        WeightType type) {
+  const std::int64_t outputs = last_row - first_row, inputs = weight.size(1);
   const std::size_t panels = kernels::panel_count(static_cast<std::size_t>(outputs));
   const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
   constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
@@ -36,7 +45,7 @@ PackedLinear::PackedLinear(const WeightRows& weight, const at::Tensor& bias, Wei
   scales_.resize(type == WeightType::kInt8 ? panels * kernels::kPanelOutputs : 0);
   const auto pack_panel = [&](std::int64_t panel) {
     const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
-    const at::Tensor floats = weight.rows(begin, end).to(at::kCPU, at::kFloat);
+    const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);
     const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
                                       .row = static_cast<std::size_t>(floats.stride(0)),
                                       .column = static_cast<std::size_t>(floats.stride(1)),
@@ -50,9 +59,8 @@ PackedLinear::PackedLinear(const WeightRows& weight, const at::Tensor& bias, Wei
     parallel_for(begin / kPanel, (end + kPanel - 1) / kPanel, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t panel = first; panel < last; ++panel) pack_panel(panel);
     });
-    weight.give_back(begin, end);
+    weight.give_back(first_row + begin, first_row + end);
   }
-  weight.give_back(0, outputs);  // and pages that two parts share
   weight_ = {.type = type,
              .outputs = static_cast<std::size_t>(outputs),
              .inputs = static_cast<std::size_t>(inputs),

@@ -35,6 +35,8 @@ class PackedLinear {
  public:
   PackedLinear() = default;
   PackedLinear(const WeightRows& weight, const at::Tensor& bias, WeightType type);
+  /// Rows [first, last) of a weight, without a bias.
+  PackedLinear(const WeightRows& weight, std::int64_t first, std::int64_t last, WeightType type);
   PackedLinear(LinearImpl& linear, const PackOptions& options);
 
   const kernels::PackedWeight& weight() const { return weight_; }
@@ -42,10 +44,15 @@ class PackedLinear {
   std::size_t bytes() const { return memory_.size() + (scales_.size() + bias_.size()) * sizeof(float); }
 
  private:
+  void pack(const WeightRows& weight, std::int64_t first, std::int64_t last, WeightType type);
+
   Memory memory_;
   std::vector<float> scales_, bias_;
   kernels::PackedWeight weight_;
 };
+
+/// Rows of a module's weight with its low-rank term, if it has one, wherever its numbers are.
+WeightRows rows_of(const LinearImpl& linear, const PackOptions& options);
 
 /// Outputs that a thread of the team computes: whole panels if there are enough of them.
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);

@@ -79,7 +79,8 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     if (!model_.encoder_) pass.memory_lengths = nullptr;
     for (const Piece& piece : pieces) {
       const Row& row = rows_[piece.row];
-      pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source});
+      pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source,
+                                row.length - piece.first + tokens[piece.row].size()});
       pass.rows += piece.count;
       note_written(row, piece.count);
     }

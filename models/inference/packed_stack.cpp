@@ -22,7 +22,8 @@ constexpr std::string_view kFeatures[] = {
     "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
     "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
     "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
-    "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
+    "logits_scale", "logits_softcap", "output_bias", "embedding_norm", "num_experts", "experts_per_token",
+    "expert_size", "expert_layers", "expert_weights", "shared_expert_size",
 };
 // clang-format on
 
@@ -32,6 +33,8 @@ std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   std::vector<std::string> features = missing_features(config, kFeatures);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
+  // Each step would rotate by other angles than those before it.
+  if (config.rope_scaling.kind == RopeScalingKind::kDynamic) features.emplace_back("rope_scaling = dynamic");
   return features;
 }
 
@@ -80,8 +83,12 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
       layer.cross_out = pack(block.cross_attention->out);
       layer.cross_norms = sublayer_norms(block.cross_attention_norm, nullptr);
     }
-    layer.up = pack(block.feed_forward->up);
-    layer.down = pack(block.feed_forward->down);
+    if (block.experts) {
+      layer.experts = pack_experts(*block.experts, options);
+    } else {
+      layer.up = pack(block.feed_forward->up);
+      layer.down = pack(block.feed_forward->down);
+    }
     layer.feed_forward_norms =
         sublayer_norms(block.feed_forward_norm ? block.feed_forward_norm : block.attention_norm,
                        block.feed_forward_end_norm);
@@ -109,6 +116,11 @@ std::size_t PackedStack::bytes() const {
     for (const PackedLinear* linear :
          {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down})
       sum += linear->bytes();
+    for (const std::vector<PackedLinear>* experts : {&layer.experts.up, &layer.experts.down})
+      for (const PackedLinear& expert : *experts) sum += expert.bytes();
+    for (const PackedLinear* linear : {&layer.experts.router, &layer.experts.shared_up,
+                                       &layer.experts.shared_down, &layer.experts.shared_gate})
+      sum += linear->bytes();
   }
   return sum;
 }
@@ -123,11 +135,16 @@ void PackedStack::prepare_tables(std::size_t positions) {
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
     const std::int64_t pairs = config_.rotary_size() / 2;
+    const auto angles_for = [&](std::int64_t length, bool window) -> Angles {
+      const RotaryTable table = RotaryTable::make(at::arange(count), config_, window, length);
+      return {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
+    };
     for (const bool window : {false, true}) {
       if (window && config_.sliding_window == 0) break;
-      const RotaryTable table = RotaryTable::make(at::arange(count), config_, window);
-      angles_[window] = {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
+      angles_[window] = angles_for(1, window);
     }
+    if (config_.rope_scaling.kind == RopeScalingKind::kLongRope)
+      long_angles_ = angles_for(config_.rope_scaling.original_max_positions + 1, false);
     return;
   }
   const at::Tensor distances = at::arange(1 - count, count);
@@ -142,6 +159,14 @@ void PackedStack::prepare_tables(std::size_t positions) {
   biases_.clear();
   for (const at::Tensor& table : position_tables_)
     biases_.push_back(floats_of(at::embedding(table, buckets).t()));
+}
+
+// A sequence keeps the angles that it began with: its keys in the cache are rotated by them.
+const PackedStack::Angles& PackedStack::angles_of(const SequenceRows& rows, bool window) const {
+  const bool own_base = window && config_.window_rope_theta > 0;
+  if (config_.rope_scaling.kind != RopeScalingKind::kLongRope || own_base) return angles_[window];
+  const std::size_t length = std::max(rows.length, rows.past + rows.count);
+  return length > size(config_.rope_scaling.original_max_positions) ? long_angles_ : angles_[window];
 }
 
 void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
@@ -160,6 +185,7 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
       !layer.attention_norms.branch_end.empty() || !layer.feed_forward_norms.branch_end.empty())
     workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
+  if (config_.num_experts > 0) reserve_experts(pass.rows, workspace);
   std::size_t positions = 0;
   for (const SequenceRows& rows : pass.sequences) {
     positions = std::max(positions, rows.past + rows.count);
@@ -183,6 +209,8 @@ void PackedStack::run(const Pass& pass, Workspace& workspace) {
   for (const SequenceRows& rows : pass.sequences) positions = std::max(positions, rows.past + rows.count);
   prepare_tables(positions);
   reserve(pass, workspace);
+  for (const SequenceRows& rows : pass.sequences)
+    check_longrope(config_.rope_scaling, rows.past, std::max(rows.length, rows.past + rows.count));
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};
@@ -206,7 +234,11 @@ void PackedStack::layer(const Run& run, std::size_t index) const {
   float* fed = scaled || !layer.feed_forward_norms.branch_end.empty() ? branch : x;
   const PackedLinear* next =
       index + 1 < size(config_.num_layers) ? &layers_[(index + 1) % layers_.size()].qkv : nullptr;
-  feed_forward(run, layer, fed, next);
+  if (layer.experts.empty()) {
+    feed_forward(run, {layer.up, layer.down, run.pass.x, layer.feed_forward_norms.before}, fed, next);
+  } else {
+    mix_experts(run, layer, fed);
+  }
   finish(run, layer.feed_forward_norms, fed);
   if (parallel) add_branch(run, {});
 }
@@ -221,8 +253,10 @@ void PackedStack::attention(const Run& run, std::size_t index, float* result) co
     normalize(run, projected + layer.query_norm.weight.size(), row, layer.key_norm);
   }
   attend(run, index);
-  project(run, run.workspace.attended.as<float>(), {}, layer.out, result, result == run.pass.x,
-          config_.cross_attention ? &layer.cross_q : &layer.up);
+  const PackedLinear* next = config_.cross_attention ? &layer.cross_q
+                             : layer.experts.empty() ? &layer.up
+                                                     : &layer.experts.router;
+  project(run, run.workspace.attended.as<float>(), {}, layer.out, result, result == run.pass.x, next);
 }
 
 void PackedStack::cross_attention(const Run& run, std::size_t index) const {
@@ -289,8 +323,8 @@ void multiply(const Team& team, const kernels::InferenceKernels& kernels,
 }  // namespace
 
 kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& next,
-                                           kernels::Preparation what) const {
-  const WeightType type = kernels::prepared_type(next.weight().type, run.pass.rows);
+                                           kernels::Preparation what, std::size_t rows) const {
+  const WeightType type = kernels::prepared_type(next.weight().type, rows);
   const bool as_it_is = type == WeightType::kFloat32 && what.norm == kernels::Normalization::kNone &&
                         what.gate == kernels::Pointwise::kNone;
   if (as_it_is) {
@@ -302,9 +336,9 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
                                        .row_bytes = kernels::prepared_row_bytes(type, what.width),
                                        .scales = run.workspace.scales.as<float>(),
                                        .sums = run.workspace.sums.as<std::int32_t>()};
-  const Team::Part part = run.team.part_of(run.pass.rows);
+  const Team::Part part = run.team.part_of(rows);
   run.kernels.prepare(what, prepared, part.first, part.last);
-  run.team.wait(ahead(run.team, &next, run.pass.rows));
+  run.team.wait(ahead(run.team, &next, rows));
   return prepared;
 }
 
@@ -323,34 +357,33 @@ void PackedStack::project(const Run& run, const float* input, const PackedNorm& 
            next);
 }
 
-void PackedStack::feed_forward(const Run& run, const Layer& layer, float* result,
+void PackedStack::feed_forward(const Run& run, const Network& network, float* result,
                                const PackedLinear* next) const {
   const bool gated = is_gated(config_.activation);
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
-  const std::size_t width = size(config_.hidden_size), up = layer.up.weight().outputs;
-  const kernels::PreparedRows rows =
-      prepare(run, layer.up, normalized(run.pass.x, layer.feed_forward_norms.before, width));
+  const std::size_t width = size(config_.hidden_size), up = network.up.weight().outputs;
+  const kernels::PreparedRows rows = prepare(run, network.up, normalized(network.input, network.norm, width));
   multiply(run.team, run.kernels,
-           {.weight = &layer.up.weight(),
+           {.weight = &network.up.weight(),
             .rows = rows,
             .row_count = run.pass.rows,
             .result = inner,
             .result_row = up,
-            .bias = layer.up.bias(),
+            .bias = network.up.bias(),
             .pointwise = gated ? kernels::Pointwise::kNone : f},
-           &layer.down);
+           &network.down);
   const kernels::Preparation what{.input = inner,
                                   .input_row = up,
-                                  .width = layer.down.weight().inputs,
+                                  .width = network.down.weight().inputs,
                                   .gate = gated ? f : kernels::Pointwise::kNone};
   multiply(run.team, run.kernels,
-           {.weight = &layer.down.weight(),
-            .rows = prepare(run, layer.down, what),
+           {.weight = &network.down.weight(),
+            .rows = prepare(run, network.down, what),
             .row_count = run.pass.rows,
             .result = result,
             .result_row = width,
-            .bias = layer.down.bias(),
+            .bias = network.down.bias(),
             .adds = result == run.pass.x},
            next);
 }

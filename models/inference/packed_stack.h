@@ -20,6 +20,9 @@ struct SequenceRows {
   std::size_t past = 0;    // positions before them in the cache
   std::size_t slot = 0;    // of the cache
   std::size_t source = 0;  // slot of the memory, for a decoder with cross-attention
+  /// Positions that the sequence has when all of its present tokens are read, which may take several passes;
+  /// 0: past + count.
+  std::size_t length = 0;
 };
 
 /// Rows [rows, C] of several sequences, concatenated without padding. The stack overwrites them with its
@@ -36,6 +39,10 @@ struct Pass {
 /// Buffers of a pass, reused by the next one.
 struct Workspace {
   Memory prepared, scales, sums, projected, attended, inner, branch;
+  // Of experts: normalised rows, the router's probabilities, each token's choices, the choices sorted by
+  // expert (rows and results), where each expert's begin, and the output of an expert that all tokens read.
+  Memory normed, probabilities, choices, gathered, expert_outputs, shared_output;
+  std::vector<std::size_t> expert_begins;
   std::vector<Memory> scratch, head_caches;  // for each thread
 };
 
@@ -75,8 +82,17 @@ class PackedStack {
   struct SublayerNorms {
     PackedNorm before, branch_end, after;
   };
+  // A mixture of experts. The router stays float32: rounding it would send tokens to other experts.
+  struct PackedExperts {
+    PackedLinear router;
+    std::vector<PackedLinear> up, down;  // of each expert
+    PackedLinear shared_up, shared_down, shared_gate;
+
+    bool empty() const { return up.empty(); }
+  };
   struct Layer {
     PackedLinear qkv, out, cross_q, cross_kv, cross_out, up, down;
+    PackedExperts experts;  // instead of up and down
     SublayerNorms attention_norms, cross_norms, feed_forward_norms;
     PackedNorm query_norm, key_norm;
   };
@@ -92,6 +108,18 @@ class PackedStack {
   struct Angles {
     std::vector<float> cos, sin;
   };
+  // A feed-forward network and what it reads.
+  struct Network {
+    const PackedLinear &up, &down;
+    const float* input;
+    const PackedNorm& norm;
+  };
+  // One of a token's experts: its place among the choices sorted by expert, and the weight of its output.
+  struct Choice {
+    std::uint32_t expert;
+    float weight;
+    std::size_t place;
+  };
 
   PackedNorm norm_of(const Norm& norm) const;
   SublayerNorms sublayer_norms(const Norm& norm, const Norm& end_norm) const;
@@ -105,7 +133,14 @@ class PackedStack {
   // These leave a sublayer's result in `result`: in x, to which they add it, or in the workspace's branch.
   void attention(const Run& run, std::size_t index, float* result) const;
   void cross_attention(const Run& run, std::size_t index) const;
-  void feed_forward(const Run& run, const Layer& layer, float* result, const PackedLinear* next) const;
+  void feed_forward(const Run& run, const Network& network, float* result, const PackedLinear* next) const;
+  static PackedExperts pack_experts(ExpertsImpl& experts, const PackOptions& options);
+  void reserve_experts(std::size_t rows, Workspace& workspace) const;
+  void mix_experts(const Run& run, const Layer& layer, float* result) const;
+  void route(const Run& run, const PackedExperts& experts) const;
+  void sort_choices(const Run& run) const;
+  void run_experts(const Run& run, const PackedExperts& experts) const;
+  void run_shared(const Run& run, const PackedExperts& experts) const;
   // Adds a branch to x after its norm, and applies the norm of the sum.
   void finish(const Run& run, const SublayerNorms& norms, float* result) const;
   void add_branch(const Run& run, const PackedNorm& norm) const;
@@ -115,7 +150,12 @@ class PackedStack {
   void attend(const Run& run, std::size_t layer) const;
   void attend_to_memory(const Run& run, std::size_t layer) const;
   void attend_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
-  kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const;
+  kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const {
+    return prepare(run, next, what, run.pass.rows);
+  }
+  kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what,
+                                std::size_t rows) const;
+  const Angles& angles_of(const SequenceRows& rows, bool window) const;
   kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;
 
   TransformerConfig config_;
@@ -124,6 +164,7 @@ class PackedStack {
   PackedNorm final_norm_;
   std::vector<at::Tensor> position_tables_;  // T5's: one, or one of each layer
   Angles angles_[2];                         // of layers without and with a window
+  Angles long_angles_;                       // of sequences beyond the original context (kLongRope)
   std::vector<std::vector<float>>
       biases_;                 // [H, 2 positions - 1] of each table, by key position - query position
   std::size_t positions_ = 0;  // length of the tables

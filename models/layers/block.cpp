@@ -17,11 +17,20 @@ BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
   }
   if (order_ != SublayerOrder::kParallelOneNorm)
     feed_forward_norm = register_module("feed_forward_norm", Norm(config));
-  feed_forward = register_module("feed_forward", FeedForward(config));
+  if (config.has_experts(layer)) {
+    experts = register_module("experts", Experts(config));
+  } else {
+    feed_forward = register_module("feed_forward", FeedForward(config));
+  }
   if (placement_ == NormPlacement::kSandwich) {
     attention_end_norm = register_module("attention_end_norm", Norm(config));
     feed_forward_end_norm = register_module("feed_forward_end_norm", Norm(config));
   }
+}
+
+at::Tensor BlockImpl::feed(const at::Tensor& x, const SelfAttentionContext& context,
+                           const at::Tensor& add_to) {
+  return experts ? experts(x, add_to, context.router_logits) : feed_forward(x, add_to);
 }
 
 at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
@@ -32,13 +41,13 @@ at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
     case NormPlacement::kPost:
       x = attention_norm(attention(x, context, /*add_to=*/x));
       if (cross_attention) x = cross_attention_norm(cross_attention(x, cross, /*add_to=*/x));
-      return feed_forward_norm(feed_forward(x, /*add_to=*/x));
+      return feed_forward_norm(feed(x, context, /*add_to=*/x));
     case NormPlacement::kSandwich:
       x = x + attention_end_norm(attention(attention_norm(x), context));
-      return x + feed_forward_end_norm(feed_forward(feed_forward_norm(x)));
+      return x + feed_forward_end_norm(feed(feed_forward_norm(x), context));
     case NormPlacement::kBranchEnd:
       x = x + attention_norm(attention(x, context));
-      return x + feed_forward_norm(feed_forward(x));
+      return x + feed_forward_norm(feed(x, context));
     default:
       return pre_norm(std::move(x), context, cross);
   }
@@ -48,17 +57,17 @@ at::Tensor BlockImpl::pre_norm(at::Tensor x, const SelfAttentionContext& context
                                const CrossAttentionContext& cross) {
   if (residual_scale_ != 1.0) {
     x = x + residual_scale_ * attention(attention_norm(x), context);
-    return x + residual_scale_ * feed_forward(feed_forward_norm(x));
+    return x + residual_scale_ * feed(feed_forward_norm(x), context);
   }
   x = attention(attention_norm ? attention_norm->branch(x) : x, context, /*add_to=*/x);
   if (cross_attention) x = cross_attention(cross_attention_norm->branch(x), cross, /*add_to=*/x);
-  return feed_forward(feed_forward_norm->branch(x), /*add_to=*/x);
+  return feed(feed_forward_norm->branch(x), context, /*add_to=*/x);
 }
 
 at::Tensor BlockImpl::parallel(const at::Tensor& x, const SelfAttentionContext& context) {
   const at::Tensor normed = attention_norm(x);
   const at::Tensor attended = attention(normed, context, /*add_to=*/x);
-  return feed_forward(feed_forward_norm ? feed_forward_norm(x) : normed, /*add_to=*/attended);
+  return feed(feed_forward_norm ? feed_forward_norm(x) : normed, context, /*add_to=*/attended);
 }
 
 // The same block with each sublayer's output by itself, which the hook records and replaces.
@@ -86,7 +95,7 @@ at::Tensor BlockImpl::hooked(const at::Tensor& input, const SelfAttentionContext
   }
   const at::Tensor& source = order_ == SublayerOrder::kSequential ? x : input;
   const bool one_norm = order_ == SublayerOrder::kParallelOneNorm;
-  const at::Tensor computed = feed_forward(one_norm ? read : branch_input(feed_forward_norm, source));
+  const at::Tensor computed = feed(one_norm ? read : branch_input(feed_forward_norm, source), context);
   x = sum(feed_forward_norm, x,
           branch_output(LayerPart::kFeedForward, end ? feed_forward_norm : feed_forward_end_norm, computed));
   return context.hook->residual(input, x);

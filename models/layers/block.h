@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/layers/attention/attention.h"
-#include "models/layers/feed_forward.h"
+#include "models/layers/experts.h"
 #include "models/layers/norm.h"
 
 namespace zoo {
@@ -23,8 +23,10 @@ class BlockImpl : public torch::nn::Module {
   SelfAttention attention{nullptr};
   CrossAttention cross_attention{nullptr};  // empty, like its norm, unless config.cross_attention
   FeedForward feed_forward{nullptr};
+  Experts experts{nullptr};  // instead of feed_forward, in a layer that config.has_experts()
 
  private:
+  at::Tensor feed(const at::Tensor& x, const SelfAttentionContext& context, const at::Tensor& add_to = {});
   at::Tensor pre_norm(at::Tensor x, const SelfAttentionContext& context, const CrossAttentionContext& cross);
   at::Tensor parallel(const at::Tensor& x, const SelfAttentionContext& context);
   at::Tensor hooked(const at::Tensor& input, const SelfAttentionContext& context,

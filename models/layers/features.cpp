@@ -15,6 +15,7 @@ constexpr std::string_view kCommon[] = {
     "decoder_layer_dropout",
     "token_dropout", "classifier_dropout", "answer_dropout", "initializer_range", "initial_weights",
     "qkv_bias", "attention_output_bias", "feed_forward_bias", "norm_bias", "attention_scale",
+    "router_loss", "router_loss_weight",
 };
 // clang-format on
 

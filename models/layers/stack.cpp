@@ -87,6 +87,9 @@ RotaryTable TransformerStackImpl::rotary_table(const StackInputs& inputs, std::i
                                                bool window) const {
   const at::Tensor& x = inputs.embeddings;
   const auto options = at::TensorOptions().dtype(at::kLong).device(x.device());
+  if (!inputs.positions.defined())
+    check_longrope(config_.rope_scaling, static_cast<std::size_t>(past),
+                   static_cast<std::size_t>(past + x.size(1)));
   const at::Tensor positions =
       inputs.positions.defined() ? inputs.positions : at::arange(past, past + x.size(1), options);
   return RotaryTable::make(positions, config_, window);
@@ -155,7 +158,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   }
 
   const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
-                          inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads;
+                          inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads &&
+                          !inputs.output_router_logits;
   const bool hooked = is_hooked(inputs);
   std::optional<LayerHook> hook;
   StackOutput output;
@@ -178,6 +182,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     if (inputs.output_attentions && config_.cross_attention)
       cross.weights = &output.cross_attentions.emplace_back();
     if (inputs.output_heads) context.heads = &output.heads.emplace_back();
+    const bool routes = inputs.output_router_logits && config_.has_experts(context.layer);
+    context.router_logits = routes ? &output.router_logits.emplace_back() : nullptr;
     if (hooked) {
       auto* record = inputs.output_activations ? &output.activations.emplace_back() : nullptr;
       context.hook = cross.hook = &hook.emplace(inputs.interventions, config_.shape, context.layer, record);

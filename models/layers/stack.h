@@ -22,6 +22,7 @@ struct StackInputs {
   bool output_attentions = false;
   bool output_heads = false;
   bool output_activations = false;
+  bool output_router_logits = false;
   std::vector<Intervention> interventions;  // those on another stack have no effect
 };
 
@@ -33,6 +34,7 @@ struct StackOutput {
   std::vector<at::Tensor> cross_attentions;   // num_layers of [B, H, T, M]; decoders with a memory only
   std::vector<HeadRecord> heads;              // num_layers, of self-attention
   std::vector<LayerActivations> activations;  // num_layers
+  std::vector<at::Tensor> router_logits;      // of each layer with experts, [B T, E]
 };
 
 /// num_layers blocks, each left out of a training step with the probability layer_dropout, and a final norm

@@ -33,6 +33,7 @@ class Faults {
 // Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 constexpr std::int64_t kMostLayers = 100'000;
+constexpr std::int64_t kMostExperts = 65'536;
 
 void check_sizes(const TransformerConfig& c, Faults& faults) {
   const auto positive = [&](const char* name, std::int64_t value, std::int64_t largest = kLargestSize) {
@@ -85,6 +86,10 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
                "rotary_dim must be even and at most head_dim (", c.head_size(), "), got ", c.rotary_dim);
 }
 
+bool positive_number(double value) {
+  return std::isfinite(value) && value > 0;
+}
+
 void check_positions(const TransformerConfig& c, Faults& faults) {
   const RopeScaling& scaling = c.rope_scaling;
   if (c.position == PositionKind::kRotary) {
@@ -99,6 +104,19 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
         "positions, got ",
         scaling.low_frequency_factor, ", ", scaling.high_frequency_factor, " and ",
         scaling.original_max_positions);
+    const auto pairs = static_cast<std::size_t>(std::max<std::int64_t>(c.rotary_size() / 2, 0));
+    faults.check(scaling.kind != RopeScalingKind::kLongRope ||
+                     (scaling.short_factors.size() == pairs && scaling.long_factors.size() == pairs &&
+                      std::ranges::all_of(scaling.short_factors, positive_number) &&
+                      std::ranges::all_of(scaling.long_factors, positive_number)),
+                 "rope_scaling needs ", pairs, " positive short_factor and as many long_factor, got ",
+                 scaling.short_factors.size(), " and ", scaling.long_factors.size());
+    faults.check(!scaling.depends_on_length() || scaling.original_max_positions > 1,
+                 "rope_scaling needs more than 1 original position, got ", scaling.original_max_positions);
+    faults.check(
+        scaling.kind != RopeScalingKind::kDynamic || (scaling.factor >= 1 && c.rotary_size() > 2),
+        "dynamic rope_scaling needs a factor of at least 1 and more than 2 rotating dimensions, got ",
+        scaling.factor, " and ", c.rotary_size());
   } else if (c.has_t5_buckets()) {
     faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
                  "relative_buckets must be at least 4, got ", c.relative_buckets);
@@ -122,6 +140,29 @@ void check_window(const TransformerConfig& c, Faults& faults) {
   faults.check(c.window_rope_theta >= 0, "window_rope_theta must not be negative, got ", c.window_rope_theta);
   faults.check(c.attention_softcap >= 0, "attention_softcap must not be negative, got ", c.attention_softcap);
   faults.check(c.logits_softcap >= 0, "logits_softcap must not be negative, got ", c.logits_softcap);
+}
+
+void check_experts(const TransformerConfig& c, Faults& faults) {
+  if (c.num_experts == 0) return;
+  const auto size = [&](const char* name, std::int64_t value, std::int64_t least) {
+    faults.check(value >= least && value <= kLargestSize, name, " must be in [", least, ", ", kLargestSize,
+                 "], got ", value);
+  };
+  faults.check(c.num_experts > 0 && c.num_experts <= kMostExperts, "num_experts must be in [0, ",
+               kMostExperts, "], got ", c.num_experts);
+  faults.check(c.experts_per_token > 0 && c.experts_per_token <= c.num_experts,
+               "experts_per_token must be in [1, num_experts (", c.num_experts, ")], got ",
+               c.experts_per_token);
+  size("expert_size", c.expert_size, 0);
+  size("shared_expert_size", c.shared_expert_size, 0);
+  faults.check(c.expert_layers.empty() || static_cast<std::int64_t>(c.expert_layers.size()) == c.num_layers,
+               "expert_layers must name all ", c.num_layers, " layers, got ", c.expert_layers.size());
+  faults.check(std::isfinite(c.router_loss_weight) && c.router_loss_weight >= 0,
+               "router_loss_weight must not be negative, got ", c.router_loss_weight);
+  faults.check(
+      c.shape == Shape::kDecoder && c.sharing == Sharing::kNone && !c.feed_forward_bias && !c.cross_attention,
+      "a mixture of experts is one of decoders whose layers have weights of their own, and no "
+      "feed-forward biases");
 }
 
 // Options of blocks with full attention and without cross-attention only.
@@ -220,7 +261,19 @@ TransformerConfig TransformerConfig::resolved() const {
   all.intermediate_size = feed_forward_size();
   all.num_kv_heads = kv_heads();
   if (sliding_window == 0) all.window_layers.clear();
-  for (std::vector<bool>* layers : {&all.window_layers, &all.rotary_layers})
+  if (num_experts == 0) {
+    const TransformerConfig none;
+    all.experts_per_token = none.experts_per_token;
+    all.expert_size = none.expert_size;
+    all.expert_layers.clear();
+    all.expert_weights = none.expert_weights;
+    all.shared_expert_size = none.shared_expert_size;
+    all.router_loss = none.router_loss;
+    all.router_loss_weight = none.router_loss_weight;
+  } else {
+    all.expert_size = expert_width();
+  }
+  for (std::vector<bool>* layers : {&all.window_layers, &all.rotary_layers, &all.expert_layers})
     if (std::ranges::all_of(*layers, std::identity())) layers->clear();
   if (num_heads > 0 && rotary_dim == head_size()) all.rotary_dim = 0;
   if (window_rope_theta == rope_theta && rope_scaling.kind == RopeScalingKind::kNone)
@@ -242,6 +295,7 @@ void TransformerConfig::validate() const {
   check_positions(*this, faults);
   check_attention(*this, faults);
   check_window(*this, faults);
+  check_experts(*this, faults);
   check_block(*this, faults);
   check_embeddings(*this, faults);
   check_rates(*this, faults);
@@ -268,6 +322,11 @@ std::string text_of(std::string_view name) {
 std::string text_of(const std::vector<std::string>& names) {
   return "[" + joined(names) + "]";
 }
+std::string text_of(const std::vector<double>& numbers) {
+  std::vector<std::string> texts;
+  for (const double number : numbers) texts.push_back(text_of(number));
+  return text_of(texts);
+}
 std::string text_of(const std::vector<bool>& flags) {
   std::string text;
   for (const bool flag : flags) text += flag ? '1' : '0';
@@ -286,6 +345,10 @@ std::string text_of(const RopeScaling& scaling) {
   const std::string factor = " " + text_of(scaling.factor);
   if (scaling.kind == RopeScalingKind::kLinear) return "linear" + factor;
   const std::string original = " " + text_of(scaling.original_max_positions);
+  if (scaling.kind == RopeScalingKind::kDynamic) return "dynamic" + factor + original;
+  if (scaling.kind == RopeScalingKind::kLongRope)
+    return "longrope " + text_of(scaling.attention_factor) + original + " " + text_of(scaling.short_factors) +
+           " " + text_of(scaling.long_factors);
   if (scaling.kind == RopeScalingKind::kLlama3)
     return "llama3" + factor + " " + text_of(scaling.low_frequency_factor) + " " +
            text_of(scaling.high_frequency_factor) + original;
@@ -304,14 +367,15 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
                decoder_start_token_id, shifted_labels, norm, norm_placement, first_attention_norm,
                sublayer_order, layer_norm_eps, position, position_count, position_offset, sinusoid_order,
                rope_theta, rope_scaling, rotary_dim, window_rope_theta, rotary_layers, relative_buckets,
-               relative_max_distance, bucket_tables, activation, attention, attention_window,
-               attention_projection, sliding_window, window_layers, query_key_norm, attention_scale,
-               attention_softcap, cross_attention, sharing, tie_word_embeddings, embedding_scale,
-               residual_scale, logits_scale, logits_softcap, output_bias, lm_head_bias, qkv_bias,
-               attention_output_bias, feed_forward_bias, norm_bias, embedding_norm, embedding_dropout,
-               attention_dropout, activation_dropout, dropout, final_dropout, layer_dropout,
-               decoder_layer_dropout, classifier_dropout, token_dropout, answer_dropout, initializer_range,
-               initial_weights] = resolved;
+               relative_max_distance, bucket_tables, activation, num_experts, experts_per_token, expert_size,
+               expert_layers, expert_weights, shared_expert_size, router_loss, router_loss_weight, attention,
+               attention_window, attention_projection, sliding_window, window_layers, query_key_norm,
+               attention_scale, attention_softcap, cross_attention, sharing, tie_word_embeddings,
+               embedding_scale, residual_scale, logits_scale, logits_softcap, output_bias, lm_head_bias,
+               qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
+               embedding_dropout, attention_dropout, activation_dropout, dropout, final_dropout,
+               layer_dropout, decoder_layer_dropout, classifier_dropout, token_dropout, answer_dropout,
+               initializer_range, initial_weights] = resolved;
   return {
       {"shape", text_of(named(shape, {"encoder", "decoder", "encoder-decoder"}))},
       {"vocab_size", text_of(vocab_size)},
@@ -353,6 +417,14 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"relative_max_distance", text_of(relative_max_distance)},
       {"bucket_tables", text_of(named(bucket_tables, {"one_for_all", "per_layer"}))},
       {"activation", text_of(name_of(activation))},
+      {"num_experts", text_of(num_experts)},
+      {"experts_per_token", text_of(experts_per_token)},
+      {"expert_size", text_of(expert_size)},
+      {"expert_layers", text_of(expert_layers)},
+      {"expert_weights", text_of(named(expert_weights, {"of_all", "of_chosen"}))},
+      {"shared_expert_size", text_of(shared_expert_size)},
+      {"router_loss", text_of(router_loss)},
+      {"router_loss_weight", text_of(router_loss_weight)},
       {"attention", text_of(name_of(attention))},
       {"attention_window", text_of(attention_window)},
       {"attention_projection", text_of(attention_projection)},

@@ -50,8 +50,10 @@ enum class BucketTables { kOneForAll, kPerLayer };
 /// Scaling of rotary frequencies for contexts longer than in training. kLinear divides all frequencies by the
 /// factor (Chen et al., 2023). kLlama3 divides only the low ones, with a smooth transition (Dubey et al.,
 /// 2024). kYarn does so with a transition that is linear in the pair's index, and scales the rotated numbers
-/// (Peng et al., 2023).
-enum class RopeScalingKind { kNone, kLinear, kLlama3, kYarn };
+/// (Peng et al., 2023). kDynamic raises the base by as much as a sequence is longer than the original context
+/// (NTK-aware scaling). kLongRope divides each frequency by a factor of its own, one within the original
+/// context and another beyond it, and scales the rotated numbers (Ding et al., 2024).
+enum class RopeScalingKind { kNone, kLinear, kLlama3, kYarn, kDynamic, kLongRope };
 
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
@@ -60,13 +62,24 @@ struct RopeScaling {
   // and keeps those whose wavelength is below original_max_positions / high_frequency_factor.
   double low_frequency_factor = 1.0;
   double high_frequency_factor = 4.0;
-  std::int64_t original_max_positions = 8192;  // kLlama3 and kYarn
+  std::int64_t original_max_positions = 8192;  // all but kLinear
   // kYarn only: rotations within the original context above beta_fast are kept, below beta_slow divided.
   double beta_fast = 32.0;
   double beta_slow = 1.0;
-  double attention_factor = 1.0;  // of cosines and sines
+  double attention_factor = 1.0;  // of cosines and sines; kLongRope too
   bool truncate = true;           // rounds the bounds of the transition to whole pairs
+  // kLongRope only: for each pair, in sequences within the original context and in longer ones.
+  std::vector<double> short_factors, long_factors;
+
+  /// True if a sequence's length decides how its tokens rotate.
+  bool depends_on_length() const {
+    return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLongRope;
+  }
 };
+
+/// Weights of the outputs of a token's experts. kOfAll: their share of a softmax over all experts (Fedus et
+/// al., 2022). kOfChosen: softmax over the chosen ones, which sums to 1 (Jiang et al., 2024).
+enum class ExpertWeights { kOfAll, kOfChosen };
 
 /// kSlidingWindow: Beltagy et al. (2020). kStridedSparse: Child et al. (2019). kLinear: Katharopoulos et al.
 /// (2020). kLinformer: Wang et al. (2020).
@@ -147,6 +160,16 @@ struct TransformerConfig {
   std::int64_t relative_max_distance = 128;  // T5: from it on, one bucket; Shaw: distances are clipped to it
   BucketTables bucket_tables = BucketTables::kOneForAll;
   Activation activation = Activation::kGeluTanh;
+  // Mixture of experts (Shazeer et al., 2017): a router sends each token to experts_per_token of num_experts
+  // feed-forward networks without biases.
+  std::int64_t num_experts = 0;        // 0: none
+  std::int64_t experts_per_token = 2;  // k
+  std::int64_t expert_size = 0;        // F of an expert; 0: feed_forward_size()
+  std::vector<bool> expert_layers;     // whether each layer has experts instead of one network; empty: all
+  ExpertWeights expert_weights = ExpertWeights::kOfChosen;
+  std::int64_t shared_expert_size = 0;  // F of an expert that reads every token, through a gate; 0: none
+  bool router_loss = false;             // a language model's training balances the experts (router_loss())
+  double router_loss_weight = 0.001;    // of that loss
   AttentionKind attention = AttentionKind::kFull;
   std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
   std::int64_t attention_projection = 0;  // kLinformer: length that keys and values are projected to
@@ -191,6 +214,11 @@ struct TransformerConfig {
   std::int64_t head_size() const { return head_dim > 0 ? head_dim : hidden_size / num_heads; }
   std::int64_t feed_forward_size() const {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
+  }
+
+  std::int64_t expert_width() const { return expert_size > 0 ? expert_size : feed_forward_size(); }
+  bool has_experts(std::int64_t layer) const {
+    return num_experts > 0 && (expert_layers.empty() || expert_layers[static_cast<std::size_t>(layer)]);
   }
 
   double score_scale() const {

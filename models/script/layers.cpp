@@ -126,4 +126,55 @@ def forward(self, x: Tensor) -> Tensor:
   return part;
 }
 
+namespace {
+
+// Mirrors ExpertsImpl::forward(), with one expert after another.
+constexpr std::string_view kExperts = R"(
+def forward(self, x: Tensor) -> Tensor:
+    rows = x.reshape([-1, x.size(-1)])
+    weights, chosen = torch.topk(torch.softmax(self.router.forward(rows), -1, $float), $per_token, -1)
+    $normalized
+    weights = weights.to(x.dtype)
+    outputs = torch.zeros([rows.size(0), $per_token, rows.size(1)], dtype=x.dtype, device=x.device)
+    for e in range($experts):
+        places = torch.nonzero(torch.eq(chosen, e))
+        if places.size(0) > 0:
+            tokens = torch.select(places, 1, 0)
+            h = torch.linear(torch.index_select(rows, 0, tokens), torch.slice(self.up.weight, 0, e * $up, (e + 1) * $up))
+            y = torch.linear($activation, torch.slice(self.down.weight, 0, e * $down, (e + 1) * $down))
+            outputs = torch.index_put(outputs, [tokens, torch.select(places, 1, 1)], y)
+    y = torch.sum(outputs * weights.unsqueeze(-1), [1])
+    $shared
+    return y.view(x.size())
+)";
+
+}  // namespace
+
+ScriptPart experts_part(const ExpertsImpl& experts, const TransformerConfig& config) {
+  ScriptPart part;
+  part.class_name = "Experts";
+  part.children = {{"router", linear_part(*experts.router)},
+                   {"up", linear_part(*experts.up)},
+                   {"down", linear_part(*experts.down)}};
+  if (experts.shared) {
+    part.children.push_back({"shared", feed_forward_part(*experts.shared, config)});
+    part.children.push_back({"shared_gate", linear_part(*experts.shared_gate)});
+  }
+  part.source = fill(
+      kExperts,
+      {{"float", kFloatCode},
+       {"per_token", std::to_string(config.experts_per_token)},
+       {"experts", std::to_string(config.num_experts)},
+       {"up", std::to_string(experts.up->weight.size(0) / config.num_experts)},
+       {"down", std::to_string(config.hidden_size)},
+       {"activation", activation_source(config.activation, "h")},
+       {"normalized", config.expert_weights == ExpertWeights::kOfChosen
+                          ? "weights = weights / torch.sum(weights, [-1], True)"
+                          : "pass"},
+       {"shared", experts.shared
+                      ? "y = y + torch.sigmoid(self.shared_gate.forward(rows)) * self.shared.forward(rows)"
+                      : "pass"}});
+  return part;
+}
+
 }  // namespace zoo::script

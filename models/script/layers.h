@@ -23,5 +23,6 @@ ScriptPart norm_part(const NormImpl& norm, const TransformerConfig& config);
 
 /// forward(x) -> y
 ScriptPart feed_forward_part(const FeedForwardImpl& feed_forward, const TransformerConfig& config);
+ScriptPart experts_part(const ExpertsImpl& experts, const TransformerConfig& config);
 
 }  // namespace zoo::script

@@ -281,6 +281,7 @@ constexpr std::string_view kFeatures[] = {
     "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
     "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",
     "embedding_scale", "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
+    "num_experts", "experts_per_token", "expert_size", "expert_layers", "expert_weights", "shared_expert_size",
 };
 // clang-format on
 

@@ -19,6 +19,9 @@ PUBLISHED = {
     "roberta-base": 124645632,
     "distilbert-base-uncased": 66362880,
     "albert-base-v2": 11683584,
+    "mixtral-8x7b": 46702792704,
+    "qwen3-30b-a3b": 30532122624,
+    "qwen1.5-moe-a2.7b": 14315784192,
     "albert-xxlarge-v2": 222595584,
 }
 

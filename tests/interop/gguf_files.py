@@ -4,10 +4,12 @@ changes of weights by the converter's documentation."""
 import gguf
 import numpy as np
 import torch
+from forward_parity import hf
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3,
                  "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gpt2": gguf.MODEL_ARCH.GPT2,
-                 "phi3": gguf.MODEL_ARCH.PHI3, "bert": gguf.MODEL_ARCH.BERT, "t5": gguf.MODEL_ARCH.T5}
+                 "phi3": gguf.MODEL_ARCH.PHI3, "bert": gguf.MODEL_ARCH.BERT, "t5": gguf.MODEL_ARCH.T5,
+                 "mixtral": gguf.MODEL_ARCH.LLAMA, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}
 TYPES = gguf.GGMLQuantizationType
 # Types without a quantizer in numpy: random blocks, whose scales are these halves (offset in the block).
 SCALES = {TYPES.Q4_K: (0, 2), TYPES.Q5_K: (0, 2), TYPES.Q6_K: (208,)}
@@ -20,9 +22,9 @@ def permuted(weight, heads):
 
 def converted(name, weight, config):
     kind = config.model_type
-    if kind == "llama" and ".q_proj." in name:
+    if kind in ("llama", "mixtral") and ".q_proj." in name:
         return permuted(weight, config.num_attention_heads)
-    if kind == "llama" and ".k_proj." in name:
+    if kind in ("llama", "mixtral") and ".k_proj." in name:
         return permuted(weight, config.num_key_value_heads)
     if kind.startswith("gemma") and name.endswith("norm.weight"):
         return weight + 1
@@ -36,12 +38,28 @@ def name_map(config):
     return gguf.get_tensor_name_map(ARCHITECTURES[config.model_type], layers)
 
 
+def of_files(model):
+    """The state with the names of files: experts' matrices by kind, and Nomic BERT's older names."""
+    state = model.state_dict()
+    if model.config.model_type == "nomic_bert":
+        named = hf.with_nomic_names({"grad." + name: weight for name, weight in state.items()})
+        return {name.removeprefix("grad."): weight for name, weight in named.items()}
+    for name, weight in list(state.items()):
+        if name.endswith("experts.gate_up_proj"):
+            state.pop(name)
+            state[name.replace("gate_up_proj", "gate_proj.weight")], state[name.replace("gate_up_proj", "up_proj.weight")] = \
+                weight.chunk(2, 1)
+        elif name.endswith("experts.down_proj"):
+            state[name + ".weight"] = state.pop(name)
+    return state
+
+
 def tensors(model):
     """{name in the file: weight}."""
     config, weights = model.config, {}
     names = name_map(config)
     tied = getattr(config, "tie_word_embeddings", False)
-    for name, weight in model.state_dict().items():
+    for name, weight in of_files(model).items():
         skipped = name.startswith("pooler.") or name.endswith((".attn.bias", ".masked_bias")) or tied and name == "lm_head.weight"
         if skipped or name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
             continue
@@ -76,7 +94,15 @@ def add_sizes(writer, config):
     writer.add_embedding_length(get("hidden_size"))
     writer.add_feed_forward_length(4 * config.n_embd if kind == "gpt2" else get("intermediate_size", "d_ff"))
     writer.add_head_count(get("num_attention_heads"))
-    if kind in ("gpt2", "bert"):
+    if kind == "nomic_bert":
+        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        writer.add_causal_attention(False)
+    if kind in ("mixtral", "qwen3_moe"):
+        writer.add_expert_count(config.num_local_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+    if kind == "qwen3_moe":
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if kind in ("gpt2", "bert", "nomic_bert"):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
         return
     writer.add_layer_norm_rms_eps(get("rms_norm_eps", "layer_norm_epsilon"))
@@ -125,13 +151,13 @@ def set_numbers(model, numbers):
     names = name_map(model.config)
     heads = {".q_proj.": "num_attention_heads", ".k_proj.": "num_key_value_heads"}
     with torch.no_grad():
-        for name, weight in model.state_dict().items():
+        for name, weight in of_files(model).items():  # which are parts of the model's memory
             new = names.get_name(name, try_suffixes=(".weight", ".bias"))
             if new not in numbers:
                 continue
             value = numbers[new]
             part = next((part for part in heads if part in name), None)
-            if model.config.model_type == "llama" and part:
+            if model.config.model_type in ("llama", "mixtral") and part:
                 count = getattr(model.config, heads[part])
                 value = value.reshape(count, -1, 2, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
             elif model.config.model_type.startswith("gemma") and name.endswith("norm.weight"):
@@ -139,3 +165,7 @@ def set_numbers(model, numbers):
             elif value.shape != tuple(weight.shape) or model.config.model_type == "gpt2" and ".c_" in name and value.ndim == 2:
                 value = value.T
             weight.copy_(torch.from_numpy(np.array(value)))
+            if name.endswith("attn.Wqkv.weight"):  # joined from three
+                layer = model.layers[int(name.split(".")[2])].self_attn
+                for own, each in zip((layer.q_proj, layer.k_proj, layer.v_proj), weight.chunk(3)):
+                    own.weight.copy_(each)

@@ -115,6 +115,36 @@ def granite(draw, layers):
                                                                    "residual_multiplier", "attention_multiplier")})
 
 
+def router_loss(draw):
+    return dict(output_router_logits=draw.random() < 0.5, router_aux_loss_coef=draw.choice([0.001, 0.3]))
+
+
+def mixtral(draw, layers):
+    experts = draw.choice([2, 3, 8])
+    return dict(num_local_experts=experts, num_experts_per_tok=draw.randint(1, experts),
+                sliding_window=draw.choice([None, 3, 40]), **router_loss(draw))
+
+
+def qwen_experts(draw, layers):
+    experts = draw.choice([2, 3, 8])
+    return dict(num_experts=experts, num_experts_per_tok=draw.randint(1, experts), norm_topk_prob=draw.random() < 0.5,
+                moe_intermediate_size=draw.choice([5, 16]), decoder_sparse_step=draw.choice([1, 1, 2]) if layers > 1 else 1,
+                mlp_only_layers=draw.choice([[], [0]]) if layers > 2 else [], **router_loss(draw))
+
+
+def qwen3_moe(draw, layers):
+    windows = draw.random() < 0.5
+    return dict(attention_bias=draw.random() < 0.5, use_sliding_window=windows, sliding_window=draw.choice([2, 5]),
+                head_dim=draw.choice([6, 16]), **qwen_experts(draw, layers))
+
+
+def qwen2_moe(draw, layers):
+    windows = draw.random() < 0.5
+    return dict(qkv_bias=draw.random() < 0.5, use_sliding_window=windows, sliding_window=draw.choice([2, 5]),
+                max_window_layers=draw.choice([0, 1, 2]), layer_types=layer_types(draw, layers) if windows else None,
+                shared_expert_intermediate_size=draw.choice([3, 16]), **qwen_experts(draw, layers))
+
+
 EPSILONS = ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon")
 # model_type: (configuration, base model, name of the other classes, changes)
 FAMILIES = {
@@ -136,6 +166,9 @@ FAMILIES = {
     "mpt": (transformers.MptConfig, transformers.MptModel, "Mpt", mpt),
     "gpt_bigcode": (transformers.GPTBigCodeConfig, transformers.GPTBigCodeModel, "GPTBigCode", gpt_bigcode),
     "stablelm": (transformers.StableLmConfig, transformers.StableLmModel, "StableLm", stablelm),
+    "mixtral": (transformers.MixtralConfig, transformers.MixtralModel, "Mixtral", mixtral),
+    "qwen2_moe": (transformers.Qwen2MoeConfig, transformers.Qwen2MoeModel, "Qwen2Moe", qwen2_moe),
+    "qwen3_moe": (transformers.Qwen3MoeConfig, transformers.Qwen3MoeModel, "Qwen3Moe", qwen3_moe),
     "granite": (transformers.GraniteConfig, transformers.GraniteModel, "Granite", granite),
 }
 
@@ -175,6 +208,8 @@ class DecoderParity(ForwardParity, GenerationParity):
             tie_word_embeddings=False))  # a tied model is apt to repeat its tokens
         config.max_position_embeddings = 64
         config.pad_token_id = 0
+        if getattr(config, "output_router_logits", False):
+            config.output_router_logits = False  # with which transformers cannot generate
         for attempt in range(20):  # until its greedy ids vary
             model = hf.random_model(self.HEADS["causal-lm"], config, seed + 100 * attempt)
             if len(set(sum(self.greedy(model, self.random_rows(model, random.Random(seed)), 15), []))) > 4:

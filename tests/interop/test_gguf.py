@@ -43,6 +43,12 @@ MODELS = {
         n_embd=256, n_layer=2, n_head=4, n_positions=64, vocab_size=96, bos_token_id=None, eos_token_id=None)),
     "phi3": (transformers.Phi3ForCausalLM, lambda: Phi3Config(
         **WIDE, num_key_value_heads=2, rope_parameters={**ROPE, "partial_rotary_factor": 0.5})),
+    "mixtral": (transformers.MixtralForCausalLM, lambda: transformers.MixtralConfig(
+        **WIDE, num_key_value_heads=2, num_local_experts=3, rope_parameters=ROPE)),
+    "qwen3_moe": (transformers.Qwen3MoeForCausalLM, lambda: transformers.Qwen3MoeConfig(
+        **WIDE, num_key_value_heads=2, head_dim=32, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=256,
+        norm_topk_prob=True, rope_parameters=ROPE)),
+    "nomic_bert": (transformers.NomicBertModel, lambda: transformers.NomicBertConfig(**{**WIDE, "pad_token_id": 0}, rope_parameters=ROPE)),
     "bert": (transformers.BertModel, lambda: BertConfig(**{**WIDE, "pad_token_id": 0})),
     "t5": (transformers.T5ForConditionalGeneration, lambda: T5Config(**T5_SIZES, tie_word_embeddings=True)),
     "t5, gated": (transformers.T5ForConditionalGeneration, lambda: T5Config(
@@ -107,7 +113,7 @@ class ReadTest(unittest.TestCase):
         found, expected, exact = self.outputs(model)
         error, rounding = (((each - exact).abs().max() / exact.abs().max()).item() for each in (found, expected))
         self.assertLess(error, 1e-6 + 6 * rounding)
-        if isinstance(model, transformers.BertModel):
+        if isinstance(model, (transformers.BertModel, transformers.NomicBertModel)):
             return
         prompt = [[5, 17, 60, 33]]
         with torch.no_grad():
@@ -125,7 +131,7 @@ class ReadTest(unittest.TestCase):
                     self.check(name, kind)
 
     def test_every_quantized_type(self):
-        for name in ("llama", "gpt2", "t5, gated"):
+        for name in ("llama", "gpt2", "t5, gated", "mixtral"):
             for kind in QUANTIZED:
                 with self.subTest(model=name, type=kind.name):
                     self.check(name, kind)

@@ -42,6 +42,7 @@ struct Case {
             .decoder_input_ids = given("decoder_input_ids"),
             .labels = given("labels"),
             .sentence_labels = given("next_sentence_label"),
+            .loss = {.router = true},
             .output_hidden_states = show_all,
             .output_attentions = show_all};
   }

@@ -92,7 +92,7 @@ inline std::vector<FamilyConfig> small_encoder_decoders() {
 inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   base.position = PositionKind::kRotary;
   base.tie_word_embeddings = false;  // a tied model is apt to repeat its tokens
-  std::vector<TransformerConfig> forms(8, base);
+  std::vector<TransformerConfig> forms(11, base);
   forms[0].sliding_window = 3;
   forms[0].query_key_norm = QueryKeyNorm::kPerHead;
   forms[1].norm_placement = NormPlacement::kSandwich;
@@ -119,6 +119,25 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[6].position_offset = 2;
   forms[7].residual_scale = 0.3;
   forms[7].lm_head_bias = true;
+  for (const std::size_t i : {8, 9}) {
+    forms[i].feed_forward_bias = false;
+    forms[i].activation = Activation::kSwiGlu;
+    forms[i].num_experts = 5;
+    forms[i].expert_size = 7;
+  }
+  forms[8].experts_per_token = 3;
+  forms[8].expert_weights = ExpertWeights::kOfAll;
+  forms[8].shared_expert_size = 9;
+  forms[8].expert_layers.assign(static_cast<std::size_t>(base.num_layers), true);
+  forms[8].expert_layers[0] = false;
+  forms[9].norm_placement = NormPlacement::kSandwich;
+  forms[9].norm = NormKind::kRmsNorm;
+  const auto pairs = static_cast<std::size_t>(base.head_size() / 2);
+  forms[10].rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                            .original_max_positions = 64,
+                            .attention_factor = 1.2,
+                            .short_factors = std::vector<double>(pairs, 1.5),
+                            .long_factors = std::vector<double>(pairs, 4.0)};
   return forms;
 }
 

@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 
 QUESTION_ANSWERING = "question-answering"
 CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
-          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon", "gptj", "mpt", "gpt_bigcode", "stablelm", "granite")
+          "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon", "gptj", "mpt", "gpt_bigcode", "stablelm", "granite",
+          "mixtral", "qwen2_moe", "qwen3_moe")
 ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")
@@ -37,6 +38,7 @@ def randomize(model):
 def random_model(cls, config, seed):
     torch.manual_seed(seed)
     config._attn_implementation = "eager"  # the only one that gives its attention weights
+    config._experts_implementation = "eager"  # the only one in float64
     return randomize(cls(config))
 
 
@@ -135,6 +137,7 @@ def random_inputs(model, head, length, left, right):
 
 def call(model, head, inputs, **options):
     inputs = dict(inputs)
+    model.config._experts_implementation = "eager"  # the only one in float64
     if head == QUESTION_ANSWERING and "labels" in inputs:
         labels = inputs.pop("labels")
         inputs["start_positions"], inputs["end_positions"] = labels[:, 0], labels[:, 1]
@@ -165,6 +168,25 @@ def with_nomic_names(tensors):
     return renamed
 
 
+def with_expert_names(model, tensors):
+    """Gradients by the names of files, which have each expert's matrices."""
+    split = {}
+    for name, tensor in tensors.items():
+        mixtral = model.config.model_type == "mixtral"
+        block = name.replace(".mlp.", ".block_sparse_moe.") if mixtral else name
+        if name.endswith("experts.gate_up_proj"):
+            parts = ("w1", "w3") if mixtral else ("gate_proj", "up_proj")
+            for e, both in enumerate(tensor):
+                for part, each in zip(parts, both.chunk(2)):
+                    split[block.replace("gate_up_proj", f"{e}.{part}.weight")] = each
+        elif name.endswith("experts.down_proj"):
+            for e, each in enumerate(tensor):
+                split[block.replace("down_proj", f"{e}.{'w2' if mixtral else 'down_proj'}.weight")] = each
+        else:
+            split[block] = tensor
+    return split
+
+
 def expected_tensors(model, head, inputs):
     """All that `tzoo forward --gradients` writes; without labels no loss and no gradients."""
     output = call(model, head, inputs, output_hidden_states=True, output_attentions=True)
@@ -190,6 +212,8 @@ def expected_tensors(model, head, inputs):
             tensors["grad." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
     if model.config.model_type == "nomic_bert":
         tensors = with_nomic_names(tensors)
+    if model.config.model_type in ("mixtral", "qwen2_moe", "qwen3_moe"):
+        tensors = with_expert_names(model, tensors)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 

@@ -61,8 +61,8 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
                  config = path.parent_path() / "tokenizer_config.json";
   if (!fs::exists(ids))
     throw Error(path,
-                ": only M2M-100's tokenizer is read from this file, with a vocab.json beside it; of others "
-                "tokenizer.json is read");
+                ": read as mBART's if tokenizer_config.json says MBartTokenizer or MBart50Tokenizer, or as "
+                "M2M-100's with a vocab.json beside it; of others tokenizer.json is read");
   const nlohmann::json json = fs::exists(config) ? read_json(config) : nlohmann::json::object();
   if (json.value("language_codes", nlohmann::json("m2m100")) != "m2m100")
     throw Error(config, ": 'language_codes' is ", json.at("language_codes").dump(), ": expected m2m100");

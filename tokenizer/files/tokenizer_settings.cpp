@@ -64,6 +64,23 @@ constexpr std::array kDefaults{
     ClassDefault{"AlbertTokenizer", SpecialToken::pad, "<pad>"},
     ClassDefault{"AlbertTokenizer", SpecialToken::cls, "[CLS]"},
     ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
+    ClassDefault{"MBartTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::mask, "<mask_2>"},
 };
 
 // The class of a model type, used if no tokenizer_config.json names one.
@@ -74,6 +91,8 @@ std::string class_of_model(std::string_view model_type) {
   if (model_type == "t5" || model_type == "mt5") return "T5Tokenizer";
   if (model_type == "llama") return "LlamaTokenizer";
   if (model_type == "albert") return "AlbertTokenizer";
+  if (model_type == "mbart") return "MBartTokenizer";
+  if (model_type == "pegasus") return "PegasusTokenizer";
   return "";
 }
 

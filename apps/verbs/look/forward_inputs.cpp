@@ -169,7 +169,7 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
 ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& loaded,
                                 const c10::Device& device) {
   const TransformerConfig& config = loaded.model->config();
-  ModelInputs inputs{.output_hidden_states = true, .output_attentions = true};
+  ModelInputs inputs{.loss = {.router = true}, .output_hidden_states = true, .output_attentions = true};
   inputs.input_ids =
       read_ids("input_ids", texts.input_ids, {0, config.vocab_size - 1, std::nullopt}).to(device);
   const at::IntArrayRef sizes = inputs.input_ids.sizes();

@@ -147,6 +147,11 @@ void print_shape(const Entry& entry) {
     shape.row({"key/value heads", std::to_string(config.kv_heads())});
   shape.row({"width", std::to_string(config.hidden_size)});
   shape.row({"feed-forward", std::to_string(config.feed_forward_size())});
+  if (config.num_experts > 0) {
+    shape.row({"experts", std::to_string(config.num_experts)});
+    shape.row({"experts of a token", std::to_string(config.experts_per_token)});
+    shape.row({"width of an expert", std::to_string(config.expert_width())});
+  }
   shape.row({"context", std::to_string(config.max_positions)});
   shape.row({"vocabulary", with_separators(config.vocab_size)});
   shape.print(std::cout);

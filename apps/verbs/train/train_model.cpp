@@ -23,6 +23,21 @@ struct Sizes {
   std::optional<TokenId> pad_id;
 };
 
+// The experts that a token reads are together as wide as one feed-forward network, as the shared one is.
+// Trained from scratch, experts need balance.
+void set_experts(const ModelFlags& flags, TransformerConfig& config) {
+  if ((flags.n_expert || flags.n_expert_used) && config.num_experts == 0)
+    throw Error("--n_expert: the family has no mixture of experts");
+  if (config.num_experts == 0) return;
+  config.num_experts = flags.n_expert.value_or(config.num_experts);
+  config.experts_per_token =
+      flags.n_expert_used.value_or(std::min(config.experts_per_token, config.num_experts));
+  if (config.expert_size > 0 && config.experts_per_token > 0)
+    config.expert_size = std::max<std::int64_t>(1, config.feed_forward_size() / config.experts_per_token);
+  if (config.shared_expert_size > 0) config.shared_expert_size = config.feed_forward_size();
+  config.router_loss = true;
+}
+
 // The family's base configuration with the flags' sizes and rates. Throws Error for a flag without a key in
 // the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
@@ -38,6 +53,7 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   config.intermediate_size = flags.n_inner.value_or(0);
   if (config.head_dim > 0) config.head_dim = std::max<std::int64_t>(1, flags.n_embd / flags.n_head);
   if (config.embedding_size > 0) config.embedding_size = flags.n_embd;
+  set_experts(flags, config);
   if (sizes.pad_id) config.pad_token_id = *sizes.pad_id;
   // The family's own, of a larger vocabulary.
   if (config.pad_token_id >= config.vocab_size) config.pad_token_id = -1;

@@ -46,6 +46,14 @@ void declare_model(Flags& flags, ModelFlags& v) {
       .at_least(1);
   flags.add("n_embd", v.n_embd, "hidden size of the model").at_least(1);
   flags.add("n_inner", v.n_inner, "width of the feed-forward layers; default: 4 n_embd").at_least(1);
+  flags
+      .add("n_expert", v.n_expert,
+           "mixtral, qwen2_moe, qwen3_moe: number of experts of a layer; default: the family's own")
+      .at_least(1);
+  flags
+      .add("n_expert_used", v.n_expert_used,
+           "number of experts that read each token, at most n_expert; default: the family's own")
+      .at_least(1);
   flags.choice("activation", v.activation,
                {"gelu_new", "gelu", "relu", "silu", "gated-gelu", "gated-silu", "gated-relu"},
                "activation of the feed-forward layers, gated ones only for t5; default: the family's own");

@@ -33,7 +33,7 @@ struct DataFlags {
 struct ModelFlags {
   std::optional<std::string> model_type, activation;
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128;
-  std::optional<std::int64_t> n_inner, n_kv_head;
+  std::optional<std::int64_t> n_inner, n_kv_head, n_expert, n_expert_used;
   std::optional<double> initializer_range;
   double dropout = 0.0;
   bool bias = true;

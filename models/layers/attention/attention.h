@@ -21,10 +21,11 @@ struct SelfAttentionContext {
   AttentionMask mask;
   const RotaryTable* rotary = nullptr;
   KeyValueCache* cache = nullptr;
-  std::int64_t layer = 0;           // index in the cache
-  at::Tensor* weights = nullptr;    // receives the attention weights [B, H, T, S]; null: not computed
-  HeadRecord* heads = nullptr;      // receives the heads; null: not wanted
-  const LayerHook* hook = nullptr;  // records and replaces the layer's outputs; null: neither
+  std::int64_t layer = 0;               // index in the cache
+  at::Tensor* weights = nullptr;        // receives the attention weights [B, H, T, S]; null: not computed
+  HeadRecord* heads = nullptr;          // receives the heads; null: not wanted
+  const LayerHook* hook = nullptr;      // records and replaces the layer's outputs; null: neither
+  at::Tensor* router_logits = nullptr;  // receives those of the layer's experts; null: not wanted
 };
 
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et

@@ -6,7 +6,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <c10/util/Exception.h>
 
 namespace zoo {
@@ -55,6 +58,24 @@ at::Tensor scale_frequencies(const at::Tensor& frequencies, double base, const R
   return lowered * (1 - kept) + frequencies * kept;
 }
 
+// Frequencies [..., size / 2] of sequences of these lengths [...].
+at::Tensor frequencies_by_length(const at::Tensor& lengths, std::int64_t size, double theta,
+                                 const RopeScaling& scaling) {
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(lengths.device());
+  const at::Tensor exponents = at::arange(0, size, 2, options) / size;
+  if (scaling.kind == RopeScalingKind::kLongRope) {
+    const at::Tensor is_long = lengths.unsqueeze(-1) > scaling.original_max_positions;
+    const at::Tensor divisors = at::where(is_long, at::tensor(scaling.long_factors, options),
+                                          at::tensor(scaling.short_factors, options));
+    return (divisors * at::pow(theta, exponents)).reciprocal();
+  }
+  const double width = static_cast<double>(size), factor = scaling.factor;
+  const at::Tensor reach = lengths.clamp_min(scaling.original_max_positions).to(at::kFloat);
+  const at::Tensor stretched =
+      factor * reach / static_cast<double>(scaling.original_max_positions) - (factor - 1);
+  return at::pow((theta * stretched.pow(width / (width - 2))).unsqueeze(-1), exponents).reciprocal();
+}
+
 }  // namespace
 
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
@@ -78,21 +99,38 @@ at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size
 }
 
 RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim, double theta,
-                              const RopeScaling& scaling) {
+                              const RopeScaling& scaling, std::int64_t length) {
   TORCH_CHECK(head_dim % 2 == 0, "rotary positions need an even head_dim, got ", head_dim);
-  const at::Tensor frequencies =
-      scale_frequencies(inverse_frequencies(head_dim, theta, positions.device()), theta, scaling);
+  at::Tensor frequencies;  // [D/2] or [B, 1, D/2]
+  if (scaling.depends_on_length()) {
+    const at::Tensor lengths = length > 0 ? at::full({1}, length, positions.options())
+                                          : positions.amax({-1}, /*keepdim=*/true) + 1;  // [1] or [B, 1]
+    frequencies = frequencies_by_length(lengths, head_dim, theta, scaling);
+    if (positions.dim() == 1) frequencies = frequencies.squeeze(0);
+  } else {
+    frequencies = scale_frequencies(inverse_frequencies(head_dim, theta, positions.device()), theta, scaling);
+  }
   at::Tensor angles = positions.to(at::kFloat).unsqueeze(-1) * frequencies;  // [T, D/2] or [B, T, D/2]
   angles = at::cat({angles, angles}, -1);
   if (angles.dim() == 3) angles = angles.unsqueeze(1);
-  if (scaling.kind != RopeScalingKind::kYarn) return {angles.cos(), angles.sin()};
+  if (scaling.kind != RopeScalingKind::kYarn && scaling.kind != RopeScalingKind::kLongRope)
+    return {angles.cos(), angles.sin()};
   return {angles.cos() * scaling.attention_factor, angles.sin() * scaling.attention_factor};
 }
 
-RotaryTable RotaryTable::make(const at::Tensor& positions, const TransformerConfig& config, bool window) {
+RotaryTable RotaryTable::make(const at::Tensor& positions, const TransformerConfig& config, bool window,
+                              std::int64_t length) {
   if (window && config.window_rope_theta > 0)
     return make(positions, config.rotary_size(), config.window_rope_theta);
-  return make(positions, config.rotary_size(), config.rope_theta, config.rope_scaling);
+  return make(positions, config.rotary_size(), config.rope_theta, config.rope_scaling, length);
+}
+
+void check_longrope(const RopeScaling& scaling, std::size_t past, std::size_t length) {
+  const auto original = static_cast<std::size_t>(scaling.original_max_positions);
+  TORCH_CHECK(
+      scaling.kind != RopeScalingKind::kLongRope || past == 0 || past > original || length <= original,
+      "a sequence of ", past, " tokens in the cache cannot grow to ", length,
+      ": its keys are rotated as longrope does within the original ", original, " positions");
 }
 
 at::Tensor RotaryTable::rotate(const at::Tensor& x) const {

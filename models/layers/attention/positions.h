@@ -19,20 +19,26 @@ at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling
 
 /// Rotary position embedding (Su et al., 2021) over the head dimension D: rotates the pair (x[i], x[i + D/2])
 /// by the angle position * theta^(-2i / D), so that q_m . k_n depends only on m - n. Pairs dimensions as
-/// Llama does. `scaling` lowers the angles for longer contexts. If a head has more than D dimensions, the
-/// others stay as they are.
+/// Llama does. `scaling` lowers the angles for longer contexts; where it depends on a sequence's length, each
+/// sequence has frequencies of its own. If a head has more than D dimensions, the others stay as they are.
 struct RotaryTable {
   at::Tensor cos, sin;  // [T, D] or [B, 1, T, D], each half repeated
 
-  /// positions [T] or [B, T] (integers), on the device of the table.
+  /// positions [T] or [B, T] (integers), on the device of the table. `length` is that of the sequences, if
+  /// the scaling depends on it; 0: each one's largest position + 1.
   static RotaryTable make(const at::Tensor& positions, std::int64_t head_dim, double theta,
-                          const RopeScaling& scaling = {});
+                          const RopeScaling& scaling = {}, std::int64_t length = 0);
 
   /// The table of a model's layers with, or without, a sliding window.
-  static RotaryTable make(const at::Tensor& positions, const TransformerConfig& config, bool window);
+  static RotaryTable make(const at::Tensor& positions, const TransformerConfig& config, bool window,
+                          std::int64_t length = 0);
 
   /// Rotates the first D dimensions of x [B, H, T, at least D].
   at::Tensor rotate(const at::Tensor& x) const;
 };
+
+/// Throws c10::Error if a sequence whose first `past` keys are in a cache grows to `length` positions, and so
+/// past the original context of kLongRope: those keys have the angles of the shorter one.
+void check_longrope(const RopeScaling& scaling, std::size_t past, std::size_t length);
 
 }  // namespace zoo

@@ -104,8 +104,11 @@ TEST_CASE("the rotary scaling is read in every form and refused by name where it
       const RopeScaling linear = scaling({{key, {{type, "linear"}, {"factor", 2.5}}}});
       CHECK(linear.kind == RopeScalingKind::kLinear);
       CHECK(linear.factor == 2.5);
-      CHECK_THAT(fault({{key, {{type, "dynamic"}, {"factor", 2.0}}}}),
-                 Contains(key) && Contains(type) && Contains("dynamic") && Contains("llama3"));
+      CHECK_THAT(fault({{key, {{type, "ntk"}, {"factor", 2.0}}}}),
+                 Contains(key) && Contains(type) && Contains("ntk") && Contains("llama3"));
+      const RopeScaling dynamic = scaling({{key, {{type, "dynamic"}, {"factor", 2.5}}}});
+      CHECK(dynamic.kind == RopeScalingKind::kDynamic);
+      CHECK(dynamic.original_max_positions == 64);
     }
   }
   nlohmann::json llama3{{"rope_type", "llama3"},
@@ -202,10 +205,15 @@ TEST_CASE("relatives of Llama refuse by name what they do not compute") {
   for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "smollm3"})
     CHECK_THAT(fault_of(family, half), Contains("partial_rotary_factor"));
   CHECK(fault_of("phi3", half) == "");
-  for (const char* type : {"longrope", "dynamic"})
-    CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", type}}}}), Contains("rope_type"));
   CHECK_THAT(fault_of("gpt_neox", {{"num_attention_heads", 8}}), Contains("num_attention_heads"));
   CHECK_THAT(fault_of("gpt_neox", {{"rotary_pct", 0.8}}), Contains("'rotary_pct'"));
+  CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}),
+             Contains("rope_type") && Contains("longrope"));
+  CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", "longrope"}}}}),
+             Contains("'short_factor' is missing"));
+  CHECK_THAT(fault_of("mixtral", {{"router_jitter_noise", 0.1}}), Contains("router_jitter_noise"));
+  CHECK_THAT(fault_of("qwen3_moe", {{"mlp_only_layers", {"first"}}}), Contains("mlp_only_layers"));
+  CHECK_THAT(fault_of("qwen2_moe", {{"decoder_sparse_step", 0}}), Contains("decoder_sparse_step"));
   CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention"}}}), Contains("layer_types"));
   CHECK_THAT(fault_of("gemma2", {{"layer_types", {"full_attention", "chunked_attention"}}}),
              Contains("layer_types"));
@@ -277,7 +285,8 @@ TEST_CASE("what a family's config.json cannot say is not written") {
   config.attention_softcap = 30.0;
   CHECK_THAT(test::error_of([&] { gemma3.write_config(config); }), Contains("attn_logit_softcapping"));
   for (const char* preset : {"mistral-7b", "qwen3-0.6b", "gemma-2b", "gemma-2-2b", "olmo-2-1b", "phi-4",
-                             "smollm3-3b", "starcoder2-3b", "pythia-70m", "opt-125m"}) {
+                             "smollm3-3b", "starcoder2-3b", "pythia-70m", "opt-125m", "mixtral-8x7b",
+                             "qwen3-30b-a3b", "qwen1.5-moe-a2.7b", "phi-4-mini"}) {
     const auto entry = find_preset(preset);
     CHECK(test::error_of([&] { entry.family.write_config(entry.preset.config); }) == "");
   }

@@ -78,7 +78,11 @@ TEST_CASE("a patch from another run arrives, and a causal model's earlier positi
       CHECK(at::equal(found.select(1, 2), analysis::activation_at(*each.model, own, site).select(1, 2)));
       CHECK(largest_difference(patched.output.logits, own.output.logits) > 0);
       if (each.config().shape != Shape::kDecoder) continue;
-      CHECK(at::equal(patched.output.logits.slice(1, 0, 3), own.output.logits.slice(1, 0, 3)));
+      const at::Tensor before = own.output.logits.slice(1, 0, 3),
+                       after = patched.output.logits.slice(1, 0, 3);
+      // An expert's product has as many rows as tokens chose it, which may change its rounding.
+      const double rounding = each.config().num_experts > 0 ? 1e-6 : 0;
+      CHECK(largest_difference(after, before) <= rounding * before.abs().max().item<double>());
     }
   }
 }

@@ -1,0 +1,82 @@
+// Mixtral (Jiang et al., 2024): a Mistral whose feed-forward is a mixture of 8 experts, of which each token
+// reads 2.
+
+#include "models/decoder/decoder.h"
+#include "models/families/experts_kind.h"
+#include "models/families/llama_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.num_kv_heads = 8;
+  config.layer_norm_eps = 1e-5;
+  config.rope_theta = 1e6;
+  config.max_positions = 131072;
+  config.num_experts = 8;
+  return config;
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table = llama_weights(config);
+  add_experts(table, config, "block_sparse_moe", {.gate = "w1", .up = "w3", .down = "w2"});
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
+  C config = base();
+  config.vocab_size = 32000;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.intermediate_size = inner;
+  config.max_positions = 32768;
+  config.router_loss_weight = 0.02;
+  return config;
+}
+
+C mixtral_8x22b() {
+  C config = sized(6144, 56, 48, 16384);
+  config.max_positions = 65536;
+  config.router_loss_weight = 0.001;
+  return config;
+}
+
+// Characters of a small text on a CPU, as llama-tiny. Trained from scratch, experts need balance.
+C tiny() {
+  C config = sized(128, 4, 4, 172);
+  config.vocab_size = 65;
+  config.num_kv_heads = 2;
+  config.num_experts = 4;
+  config.max_positions = 256;
+  config.rope_theta = 1e4;
+  config.router_loss = true;
+  return config;
+}
+
+}  // namespace
+
+Family mixtral() {
+  return {
+      .model_type = "mixtral",
+      .description = "Mixtral (Jiang et al., 2024): Mistral with a mixture of experts",
+      .heads = decoder_heads("Mixtral"),
+      .base = base(),
+      .keys = {"Mixtral", concatenated({llama_keys(),
+                                        rope_keys(),
+                                        {num_experts_key("num_local_experts")},
+                                        router_keys(),
+                                        {nullable_key("sliding_window", &C::sliding_window),
+                                         expected_key("router_jitter_noise", 0.0)}})},
+      .presets = {{"mixtral-tiny", "characters on a CPU, with Mixtral's parts", tiny()},
+                  {"mixtral-8x7b", "Mixtral 8x7B", sized(4096, 32, 32, 14336)},
+                  {"mixtral-8x22b", "Mixtral 8x22B", mixtral_8x22b()}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,84 @@
+// Qwen3-MoE (Yang et al., 2025): a Qwen3 whose layers have a mixture of 128 small experts.
+
+#include <nlohmann/json.hpp>
+
+#include "models/decoder/decoder.h"
+#include "models/families/experts_kind.h"
+#include "models/families/llama_kind.h"
+
+namespace zoo {
+namespace {
+
+using C = TransformerConfig;
+
+C base() {
+  C config = llama_base();
+  config.query_key_norm = QueryKeyNorm::kPerHead;
+  config.num_kv_heads = 4;
+  config.max_positions = 32768;
+  config.num_experts = 128;
+  config.experts_per_token = 8;
+  config.expert_size = 768;
+  config.expert_weights = ExpertWeights::kOfAll;
+  return config;
+}
+
+// Unlike Qwen3's, the window is that of all layers.
+ConfigKey window_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    const bool windowed = reader.get_bool("use_sliding_window", false);
+    config.sliding_window =
+        !windowed || reader.is_null("sliding_window") ? 0 : reader.get_int("sliding_window", 4096);
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["use_sliding_window"] = config.sliding_window > 0;
+    json["sliding_window"] = nullptr;
+    if (config.sliding_window > 0) json["sliding_window"] = config.sliding_window;
+  };
+  return {"use_sliding_window", read, write};
+}
+
+WeightTable weights(const C& config) {
+  WeightTable table = llama_weights(config);
+  add_experts(table, config, "mlp");
+  return table;
+}
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
+        std::int64_t expert) {
+  C config = base();
+  config.vocab_size = 151936;
+  config.hidden_size = hidden;
+  config.num_layers = layers;
+  config.num_heads = heads;
+  config.head_dim = 128;
+  config.intermediate_size = inner;
+  config.expert_size = expert;
+  config.expert_weights = ExpertWeights::kOfChosen;
+  config.max_positions = 40960;
+  config.rope_theta = 1e6;
+  return config;
+}
+
+}  // namespace
+
+Family qwen3_moe() {
+  return {
+      .model_type = "qwen3_moe",
+      .description = "Qwen3-MoE (Yang et al., 2025): Qwen3 with a mixture of many small experts",
+      .heads = decoder_heads("Qwen3Moe"),
+      .base = base(),
+      .keys = {"Qwen3-MoE",
+               concatenated({llama_keys(),
+                             rope_keys(),
+                             {attention_bias_key(), window_key(), num_experts_key("num_experts")},
+                             router_keys(),
+                             qwen_expert_keys()})},
+      .presets = {{"qwen3-30b-a3b", "Qwen3 30B-A3B", sized(2048, 48, 32, 6144, 768)},
+                  {"qwen3-235b-a22b", "Qwen3 235B-A22B", sized(4096, 94, 64, 12288, 1536)}},
+      .build = build_decoder,
+      .weight_table = weights,
+  };
+}
+
+}  // namespace zoo

@@ -1,0 +1,199 @@
+#include "tokenizer/files/shifted_pieces.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "tokenizer/pipeline/unigram_model.h"
+#include "tokenizer/sentencepiece/sentencepiece_file.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using Piece = EncodingTemplate::Piece;
+
+// Languages of mBART (Liu et al., 2020), and those that mBART-50 adds (Tang et al., 2020).
+constexpr std::string_view kLanguages[] = {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI",
+                                           "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR",
+                                           "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU",
+                                           "si_LK", "tr_TR", "vi_VN", "zh_CN"};
+constexpr std::string_view kMoreLanguages[] = {"af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID",
+                                               "ka_GE", "km_KH", "mk_MK", "ml_IN", "mn_MN", "mr_IN", "pl_PL",
+                                               "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH",
+                                               "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
+
+// A file's pieces with the tokens around them, as they become a tokenizer.
+class ShiftedPieces {
+ public:
+  ShiftedPieces(const fs::path& path, TokenizerSettings& settings)
+      : path_(path), file_(SentencePieceFile::parse(read_file(path), path.string())), settings_(settings) {
+    file_.require_utf8_pieces(path.string());
+    if (!file_.is_unigram || file_.has_byte_fallback)
+      throw Error(path, ": expected a unigram model without byte fallback, which ", settings.tokenizer_class,
+                  " runs");
+    const fs::path config = path.parent_path() / "tokenizer_config.json";
+    config_ = fs::exists(config) ? read_json(config) : nlohmann::json::object();
+  }
+
+  Pipeline mbart(bool has_50_languages) {
+    for (const SpecialToken role :
+         {SpecialToken::cls, SpecialToken::pad, SpecialToken::eos, SpecialToken::unk})
+      add(role_text(role), 0);
+    add_pieces_from(3);
+    for (const std::string_view language : kLanguages) add_special(language);
+    if (has_50_languages)
+      for (const std::string_view language : kMoreLanguages) add_special(language);
+    add(role_text(SpecialToken::mask), 0);
+    settings_.roles.at(SpecialToken::mask).lstrip = true;
+    const std::string source = text_of("src_lang", "en_XX");
+    const auto& special_tokens = settings_.additional_special_tokens;
+    if (std::none_of(special_tokens.begin(), special_tokens.end(),
+                     [&](const AddedToken& token) { return token.content == source; }))
+      throw Error(path_, ": there is no language '", source, "' (src_lang in tokenizer_config.json)");
+    Pipeline pipeline = made(3);
+    const Piece language = special(pipeline, source), end = special(pipeline, role_text(SpecialToken::eos));
+    if (has_50_languages) {
+      set_spaces(pipeline);
+      set_template(pipeline, {language}, {end});
+    } else {
+      const MetaspaceOptions metaspace{.prepend = MetaspaceOptions::Prepend::always};
+      pipeline.pre_tokenizer =
+          pre_tokenizer_sequence({whitespace_split_pre_tokenizer(), metaspace_pre_tokenizer(metaspace)});
+      set_template(pipeline, {}, {end, language});
+    }
+    return pipeline;
+  }
+
+  // Zhang et al., 2020: two masks, and <unk_2> and so on, which pretraining alone uses, up to the offset.
+  Pipeline pegasus() {
+    const auto named = std::find(settings_.named.begin(), settings_.named.end(), SpecialToken::mask);
+    const std::string sentence_mask = text_of("mask_token_sent", "<mask_1>");
+    // The order of the masks where files do not name them.
+    const std::string first = named == settings_.named.end() ? "<mask_1>" : role_text(SpecialToken::mask);
+    const std::string second = text_of("mask_token_sent", "<mask_2>");
+    add(role_text(SpecialToken::pad), 0);
+    add(role_text(SpecialToken::eos), 0);
+    add(first, 0);
+    if (second != first) add(second, 0);
+    settings_.additional_special_tokens.clear();
+    mark_special(sentence_mask);
+    for (std::int64_t i = 2; i < offset(); ++i) {
+      const std::string unused = "<unk_" + std::to_string(i) + ">";
+      add(unused, -100);
+      mark_special(unused);
+    }
+    add_pieces_from(2);
+    const auto unknown = std::find_if(pieces_.begin() + 1, pieces_.end(), [&](const UnigramPiece& piece) {
+      return piece.text == role_text(SpecialToken::unk) && piece.score == 0;
+    });
+    if (unknown == pieces_.end()) throw Error(path_, ": has no piece ", role_text(SpecialToken::unk));
+    Pipeline pipeline = made(static_cast<TokenId>(unknown - pieces_.begin()));
+    set_spaces(pipeline);
+    set_template(pipeline, {}, {special(pipeline, role_text(SpecialToken::eos))});
+    return pipeline;
+  }
+
+ private:
+  std::string text_of(const char* key, const std::string& absent) const {
+    const nlohmann::json value = config_.value(key, nlohmann::json());
+    if (value.is_null()) return absent;
+    if (!value.is_string()) throw Error(path_, ": ", key, " in tokenizer_config.json must be a text");
+    return value.get<std::string>();
+  }
+
+  std::int64_t offset() const {
+    const nlohmann::json value = config_.value("offset", nlohmann::json(103));
+    constexpr std::int64_t kMost = 1'000'000;
+    if (!value.is_number_integer() || value < 2 || value > kMost)
+      throw Error(path_, ": offset in tokenizer_config.json must be in [2, ", kMost, "], got ", value.dump());
+    return value.get<std::int64_t>();
+  }
+
+  const std::string& role_text(SpecialToken role) const { return settings_.roles.at(role).content; }
+
+  void add(const std::string& text, float score) { pieces_.push_back({text, score}); }
+
+  void mark_special(const std::string& text) {
+    AddedToken token;
+    token.content = text;
+    token.special = true;
+    token.normalized = false;
+    settings_.additional_special_tokens.push_back(token);
+  }
+
+  void add_special(std::string_view text) {
+    add(std::string(text), 0);
+    mark_special(std::string(text));
+  }
+
+  // The first pieces are tokens that the class has in its own order.
+  void add_pieces_from(std::size_t first) {
+    if (file_.pieces.size() <= first) throw Error(path_, ": has only ", file_.pieces.size(), " pieces");
+    for (std::size_t i = first; i < file_.pieces.size(); ++i)
+      add(file_.pieces[i].text, file_.pieces[i].score);
+  }
+
+  Pipeline made(TokenId unk_id) const {
+    Pipeline pipeline;
+    for (const UnigramPiece& piece : pieces_)
+      pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
+    pipeline.model = std::make_shared<UnigramModel>(pieces_, UnigramOptions{.unk_id = unk_id});
+    pipeline.decoder = metaspace_decoder(MetaspaceOptions{}.replacement, /*drops_first=*/true);
+    pipeline.kind = "sentencepiece";
+    apply_settings(settings_, pipeline);
+    return pipeline;
+  }
+
+  // The table of the file, then one space for several.
+  void set_spaces(Pipeline& pipeline) const {
+    std::vector<Normalizer> normalizers{file_.charsmap.empty()
+                                            ? replace_normalizer(TextPattern::literal("\n"), " ")
+                                            : precompiled_normalizer(file_.charsmap),
+                                        replace_normalizer(TextPattern::regex(" {2,}"), " ")};
+    const bool keeps_breaks = file_.charsmap.empty() && settings_.tokenizer_class != "PegasusTokenizer";
+    if (keeps_breaks) normalizers.erase(normalizers.begin());
+    pipeline.normalizer = normalizer_sequence(std::move(normalizers));
+    pipeline.pre_tokenizer = metaspace_pre_tokenizer({.prepend = MetaspaceOptions::Prepend::always});
+  }
+
+  Piece special(const Pipeline& pipeline, const std::string& text) const {
+    const auto found = std::find_if(pipeline.vocabulary.begin(), pipeline.vocabulary.end(),
+                                    [&](const VocabularyEntry& entry) { return entry.text == text; });
+    return {Piece::Kind::special, 0, {found->id}};
+  }
+
+  static void set_template(Pipeline& pipeline, const std::vector<Piece>& before,
+                           const std::vector<Piece>& after) {
+    std::vector<Piece> single = before;
+    single.push_back({Piece::Kind::first_text, 0, {}});
+    std::vector<Piece> pair = single;
+    pair.push_back({Piece::Kind::second_text, 0, {}});
+    for (std::vector<Piece>* pieces : {&single, &pair})
+      pieces->insert(pieces->end(), after.begin(), after.end());
+    pipeline.encoding_template = {single, pair};
+  }
+
+  fs::path path_;
+  SentencePieceFile file_;
+  TokenizerSettings& settings_;
+  nlohmann::json config_;
+  std::vector<UnigramPiece> pieces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> read_shifted_pieces(const fs::path& path, TokenizerSettings settings) {
+  ShiftedPieces pieces(path, settings);
+  const std::string& name = settings.tokenizer_class;
+  Pipeline pipeline =
+      name == "PegasusTokenizer" ? pieces.pegasus() : pieces.mbart(name == "MBart50Tokenizer");
+  const std::string file_name = path.filename().string();
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
+                                             tokenizer_files(settings, path.parent_path(), {file_name}));
+}
+
+}  // namespace zoo

@@ -10,8 +10,8 @@
 
 namespace zoo {
 
-/// A model of the zoo on batches. Label smoothing, class weights, penalties and the loss that balances experts
-/// apply to training only; evaluation reports the loss without them.
+/// A model of the zoo on batches. Label smoothing, class weights, penalties and the loss that balances
+/// experts apply to training only; evaluation reports the loss without them.
 class ModelObjective final : public Objective {
  public:
   /// `metric` may be null. `batches` must outlive the objective.

@@ -6,9 +6,9 @@
 
 namespace zoo::analysis {
 
-/// The value that replaces the output of an ablated site. kZero: zeros; of a whole layer (LayerPart::kResidual) its
-/// input. kMean: the site's mean over the sequence's positions in the pass without ablations, which removes
-/// what differs between positions and keeps the rest.
+/// The value that replaces the output of an ablated site. kZero: zeros; of a whole layer
+/// (LayerPart::kResidual) its input. kMean: the site's mean over the sequence's positions in the pass without
+/// ablations, which removes what differs between positions and keeps the rest.
 enum class Ablation { kZero, kMean };
 
 /// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error

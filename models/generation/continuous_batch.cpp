@@ -157,8 +157,8 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   rows_.push_back(std::move(row));
 }
 
-// Tokens that each row reads in this step: its last token, or the next piece of its prompt. Prompts enter while
-// there is room in the step.
+// Tokens that each row reads in this step: its last token, or the next piece of its prompt. Prompts enter
+// while there is room in the step.
 ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   std::shared_ptr<BatchWork> next = next_work();
   const auto scores = [](const BatchWork& work) { return work.request->scores_prompt; };

@@ -80,8 +80,8 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
   faults.check(c.num_heads % c.kv_heads() == 0, "num_heads (", c.num_heads,
                ") must be a multiple of num_kv_heads (", c.kv_heads(), ")");
   faults.check(c.position != PositionKind::kRotary || c.head_size() % 2 == 0,
-               "rotary positions need an even head_dim, got ", c.head_size(), " of hidden_size ", c.hidden_size,
-               " and num_heads ", c.num_heads);
+               "rotary positions need an even head_dim, got ", c.head_size(), " of hidden_size ",
+               c.hidden_size, " and num_heads ", c.num_heads);
   faults.check(c.rotary_dim >= 0 && c.rotary_dim % 2 == 0 && c.rotary_dim <= c.head_size(),
                "rotary_dim must be even and at most head_dim (", c.head_size(), "), got ", c.rotary_dim);
 }

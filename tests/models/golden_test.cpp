@@ -63,8 +63,8 @@ struct Case {
                   : test::relative_error(found, wanted);
   }
 
-  // A gradient that is zero except for rounding (the bias of keys moves no softmax) is measured by the largest
-  // of all, a tenth of it.
+  // A gradient that is zero except for rounding (the bias of keys moves no softmax) is measured by the
+  // largest of all, a tenth of it.
   double gradient_error(const at::Tensor& found, const at::Tensor& wanted) const {
     if (wanted.abs().max().item<double>() >= 1e-5 * largest_gradient)
       return test::relative_error(found, wanted);

@@ -292,9 +292,9 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set attends over a cache") {
     for (const std::size_t head_dim : {5, 16, 64, 80}) {
       CAPTURE(static_cast<int>(type), head_dim);
       CHECK(attention_error(*kernels, {type, head_dim, 1, 1, 1, 0, 0, false}) < limit);
-      CHECK(attention_error(*kernels, {type, head_dim, 150, 3, 150, 0, 0, true}) < limit);   // all see all
-      CHECK(attention_error(*kernels, {type, head_dim, 150, 150, 1, 1, 0, false}) < limit);  // causal
-      CHECK(attention_error(*kernels, {type, head_dim, 150, 100, 51, 1, 0, true}) < limit);  // after a past
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 3, 150, 0, 0, true}) < limit);     // all see all
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 150, 1, 1, 0, false}) < limit);    // causal
+      CHECK(attention_error(*kernels, {type, head_dim, 150, 100, 51, 1, 0, true}) < limit);    // after a past
       CHECK(attention_error(*kernels, {type, head_dim, 200, 180, 21, 1, 40, false}) < limit);  // a window
     }
   }

@@ -12,11 +12,8 @@ namespace {
 using C = TransformerConfig;
 
 // Of keys that are absent, transformers computes the values.
-RopeScaling read_yarn(const ConfigReader& reader, std::int64_t max_positions) {
-  RopeScaling scaling{.kind = RopeScalingKind::kYarn};
-  if (!reader.has("original_max_position_embeddings"))
-    throw Error(reader.source(), ": the key 'original_max_position_embeddings' is missing");
-  scaling.original_max_positions = reader.require_int("original_max_position_embeddings");
+RopeScaling read_yarn(const ConfigReader& reader, std::int64_t max_positions, std::int64_t original) {
+  RopeScaling scaling{.kind = RopeScalingKind::kYarn, .original_max_positions = original};
   scaling.factor = reader.get_double(
       "factor", static_cast<double>(max_positions) / static_cast<double>(scaling.original_max_positions));
   const auto magnitude = [&](double weight) {
@@ -63,11 +60,11 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions,
   const char* type_key = reader.has("rope_type") ? "rope_type" : "type";
   const std::string type = reader.get_string(type_key, "default");
   if (type == "default") return scaling;
-  if (type == "yarn") return read_yarn(reader, max_positions);
-  if (type == "longrope" || type == "su") {  // su: its first name
-    const std::int64_t inner = reader.get_int("original_max_position_embeddings", max_positions);
-    return read_longrope(reader, max_positions, original > 0 ? original : inner);
-  }
+  // The key beside the scaling is preferred to the one inside.
+  if (original <= 0) original = reader.get_int("original_max_position_embeddings", max_positions);
+  if (type == "yarn") return read_yarn(reader, max_positions, original);
+  if (type == "longrope" || type == "su")
+    return read_longrope(reader, max_positions, original);  // su: its first name
   if (type != "linear" && type != "llama3" && type != "dynamic")
     reader.refuse(type_key, "expected default, linear, dynamic, llama3, yarn or longrope");
   if (!reader.has("factor")) throw Error(reader.source(), ": the key 'factor' is missing");
@@ -82,7 +79,7 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions,
   }
   scaling.low_frequency_factor = reader.get_double("low_freq_factor", 1.0);
   scaling.high_frequency_factor = reader.get_double("high_freq_factor", 4.0);
-  scaling.original_max_positions = reader.get_int("original_max_position_embeddings", max_positions);
+  scaling.original_max_positions = original;
   return scaling;
 }
 

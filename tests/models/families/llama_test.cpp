@@ -267,6 +267,23 @@ TEST_CASE("truncate of YaRN counts for Llama, not in the rotary positions of Gem
   CHECK(truncates("gemma3_text", {{"rope_scaling", yarn}}));
 }
 
+// As transformers 5: 20 of 10 and 20, and of nothing max_position_embeddings.
+TEST_CASE("the original context beside a scaling is preferred to the one inside") {
+  nlohmann::json json = whole_config();
+  json["rope_scaling"] = {{"rope_type", "llama3"},
+                          {"factor", 2.0},
+                          {"low_freq_factor", 1.0},
+                          {"high_freq_factor", 4.0},
+                          {"original_max_position_embeddings", 10}};
+  CHECK(read(json).rope_scaling.original_max_positions == 10);
+  json["original_max_position_embeddings"] = 20;
+  CHECK(read(json).rope_scaling.original_max_positions == 20);
+  json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 2.0}};
+  CHECK(read(json).rope_scaling.original_max_positions == 20);
+  json.erase("original_max_position_embeddings");
+  CHECK(read(json).rope_scaling.original_max_positions == 64);
+}
+
 TEST_CASE("rope_scaling beside Gemma 3's rope_parameters changes those of full attention") {
   nlohmann::json json = whole_config();
   json.update({{"sliding_window", 8},

@@ -49,9 +49,10 @@ WebConnection::~WebConnection() {
 bool WebConnection::wait_for(short events, Clock::time_point deadline) const {
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return false;
     pollfd socket{.fd = socket_, .events = events, .revents = 0};
-    if (::poll(&socket, 1, static_cast<int>(std::min(left, kLook).count())) > 0) return true;
+    // What is there already is not late, however late this thread runs.
+    if (::poll(&socket, 1, static_cast<int>(std::clamp(left, milliseconds(0), kLook).count())) > 0) return true;
+    if (left.count() <= 0) return false;
   }
 }
 

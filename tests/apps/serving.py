@@ -77,12 +77,12 @@ class Server:
     def raw(self, data, timeout=30):
         """What the server answers to these bytes, until it closes the connection."""
         with socket.create_connection((self.host, self.port), timeout=timeout) as connection:
-            connection.sendall(data)
             answer = b""
             try:
+                connection.sendall(data)
                 while piece := connection.recv(65536):
                     answer += piece
-            except ConnectionResetError:
+            except (BrokenPipeError, ConnectionResetError):
                 pass
             return answer.decode(errors="replace")
 

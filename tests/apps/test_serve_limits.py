@@ -83,9 +83,13 @@ class Limits(ServeTest):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        model = tiny_checkpoint.write_checkpoint(os.path.join(folder.name, "tiny"), tokenizer=True, n_positions=4000)
-        self.server = Server("--model", model, "--max_body_kb", 64, "--request_seconds", 2, "--connections", 5)
-        self.addCleanup(self.server.close)
+        self.model = tiny_checkpoint.write_checkpoint(os.path.join(folder.name, "tiny"), tokenizer=True, n_positions=4000)
+        self.server = self.serve("--max_body_kb", 64, "--request_seconds", 2)
+
+    def serve(self, *args):
+        server = Server("--model", self.model, *args)
+        self.addCleanup(server.close)
+        return server
 
     def assert_alive(self):
         self.assertEqual(self.server.request("GET", "/health")[0], 200)
@@ -108,7 +112,7 @@ class Limits(ServeTest):
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
                      b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
-            self.assertRegex(self.server.raw(data), r"^(HTTP/1.1 4\d\d |$)")
+            self.assertRegex(self.server.raw(data), r"^(HTTP/1.1 4\d\d |$)", data)
         self.assert_alive()
 
     def test_a_request_that_trickles_in_is_cut_off(self):
@@ -133,11 +137,12 @@ class Limits(ServeTest):
         self.assert_alive()
 
     def test_connections_that_say_nothing_do_not_shut_others_out(self):
-        silent = [socket.create_connection((self.server.host, self.server.port)) for _ in range(5)]
-        self.wait_until(lambda: " 503 " in self.server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        server = self.serve("--connections", 5)
+        silent = [socket.create_connection((server.host, server.port)) for _ in range(5)]
+        self.wait_until(lambda: " 503 " in server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"))
         for connection in silent:
             connection.close()
-        self.wait_until(lambda: " 200 " in self.server.raw(
+        self.wait_until(lambda: " 200 " in server.raw(
             b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 
     def test_requests_of_one_connection(self):

@@ -66,9 +66,7 @@ class Page(unittest.TestCase):
 
     def type(self, field, text):
         """As a person types: the field is chosen, emptied, written."""
-        box = self.browser.one(field)
-        self.browser.script("arguments[0].focus(); arguments[0].select()", box)
-        box.send_keys(text)
+        self.browser.one(field).send_keys(Keys.CONTROL, "a", Keys.NULL, text)
 
     def choose(self, select, value):
         self.browser.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",

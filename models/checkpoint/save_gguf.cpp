@@ -139,7 +139,7 @@ void save_gguf(const Model& model, const Family& family, Head head, const std::f
     const std::int64_t heads = theirs.layout == GgufLayout::kKeyHeads ? config.kv_heads() : config.num_heads;
     const at::Tensor changed = to_gguf_layout(tensor, theirs.layout, heads);
     const GgufType& stored = type_of(theirs.theirs, changed, type);
-    outputs.push_back({theirs.theirs, &stored, changed.sizes().vec(), [=, &stored] {
+    outputs.push_back({theirs.theirs, &stored, changed.sizes().vec(), [changed, &stored, name = name] {
                          try {
                            return bytes_of(changed, stored);
                          } catch (const Error& error) {

@@ -150,9 +150,10 @@ Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     frame.set(macro.parameters[i].name, arguments.positional[i]);
   for (const auto& [name, value] : arguments.named) {
-    const bool is_known =
-        std::any_of(macro.parameters.begin(), macro.parameters.end(),
-                    [&](const Macro::Parameter& parameter) { return parameter.name == name; });
+    const bool is_known = std::any_of(macro.parameters.begin(), macro.parameters.end(),
+                                      [&, name = std::string_view(name)](const Macro::Parameter& parameter) {
+                                        return parameter.name == name;
+                                      });
     if (!is_known || frame.find(name))
       throw Fault("macro '" + macro.name + "' has no argument '" + name + "' left");
     frame.set(name, value);

@@ -4,6 +4,7 @@
 #   tests/run.sh                  everything
 #   tests/run.sh -R safetensors   ctest's arguments: the tests whose name matches
 #   tests/run.sh --sanitize       in build-sanitize/, with the address and undefined-behaviour sanitizers
+#   tests/run.sh --fuzz SECONDS   in build-fuzz/, each fuzzer that long (clang's libFuzzer with the same sanitizers)
 #
 # Warnings are errors, unless build/ is there from apps/quickstart.sh, whose objects are then used.
 set -euo pipefail
@@ -12,8 +13,19 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$root/build
 options=(-DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=)
 arguments=()
+target=all
+fuzz_seconds=0
 for argument; do
-  if [[ $argument == --sanitize ]]; then
+  if [[ $argument == --fuzz ]]; then
+    command -v "${CXX:-clang++}" >/dev/null || { echo 'error: --fuzz needs clang (Debian: clang, libclang-rt-dev)' >&2; exit 1; }
+    target=fuzzers
+    folder=$root/build-fuzz
+    options=(-DCMAKE_CXX_COMPILER="${CXX:-clang++}" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+             "-DZOO_SANITIZE=fuzzer-no-link,address,undefined")
+    export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
+  elif [[ $target == fuzzers ]]; then
+    fuzz_seconds=$argument
+  elif [[ $argument == --sanitize ]]; then
     folder=$root/build-sanitize
     options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DZOO_SANITIZE=address,undefined")
     # Undefined behaviour would otherwise be a line in the log of a test that passes.
@@ -26,10 +38,11 @@ if [[ ! -f $folder/CMakeCache.txt ]]; then export ZOO_WERROR=${ZOO_WERROR:-ON}; 
 
 "$root/third_party/install.sh" --tests
 started=$SECONDS
-"$root/third_party/build.sh" "$folder" all -DZOO_BUILD_TESTS=ON "${options[@]}"
+"$root/third_party/build.sh" "$folder" "$target" -DZOO_BUILD_TESTS=ON "${options[@]}"
 printf 'installing took %s s, building %s s\n' "$started" $((SECONDS - started))
 
 cd "$folder"
+if [[ $target == fuzzers ]]; then exec "$root/tests/fuzz/run.sh" "$folder/tests/fuzz" "$fuzz_seconds"; fi
 # Teams of two threads: those of every processor, several at a time, wait for one another most of the time.
 jobs=$(nproc)
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}

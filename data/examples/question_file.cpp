@@ -91,6 +91,7 @@ Question read_question(const Line& line, const std::string& name) {
 std::vector<Question> parse_questions(std::string_view text, const std::string& name) {
   std::vector<Question> questions;
   if (name.ends_with(".jsonl")) {
+    require_utf8(text, name);
     for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name));
     if (questions.empty()) throw Error(name, ": holds no question");
     return questions;

@@ -6,6 +6,7 @@
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -73,6 +74,7 @@ Record read_columns(const Line& line, const std::string& name, const ColumnPosit
 }  // namespace
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns) {
+  require_utf8(text, name);
   const std::vector<Line> lines = lines_of(text);
   const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;

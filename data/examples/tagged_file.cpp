@@ -4,6 +4,7 @@
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -49,6 +50,7 @@ void read_word(const Line& line, const std::string& name, TaggedSentence& senten
 }  // namespace
 
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name) {
+  require_utf8(text, name);
   std::vector<TaggedSentence> sentences;
   const bool objects = name.ends_with(".jsonl");
   bool inside = false;

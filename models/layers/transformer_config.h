@@ -211,7 +211,10 @@ struct TransformerConfig {
   InitialWeights initial_weights = InitialWeights::kScaledResiduals;
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
-  std::int64_t head_size() const { return head_dim > 0 ? head_dim : hidden_size / num_heads; }
+  std::int64_t head_size() const {
+    if (head_dim > 0) return head_dim;
+    return num_heads > 0 ? hidden_size / num_heads : 0;  // validate() asks before it knows
+  }
   std::int64_t feed_forward_size() const {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
   }

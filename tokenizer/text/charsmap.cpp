@@ -27,7 +27,7 @@ class Trie {
   }
 
   bool is_valid(std::size_t num_values) const {
-    if (units_.empty() || units_.size() % 256 != 0) return false;
+    if (units_.empty() || units_.size() % 256 != 0 || is_value(0)) return false;
     for (std::size_t at = 0; at < units_.size(); ++at) {
       if (is_value(at)) continue;
       const std::size_t children = first_child(at);

@@ -53,6 +53,14 @@ TEST_CASE("Errors in a table name file and line") {
   CHECK_THAT(fault("{\"source\": \"a\"}", "t.jsonl"), Catch::Contains("line 1: 'target' is missing"));
 }
 
+TEST_CASE("A file that is not UTF-8 is refused with the place") {
+  const std::string place = "invalid UTF-8 in t.tsv at byte 2 (line 1)";
+  CHECK(fault("a\t\xE9\n", "t.tsv") == place);
+  CHECK(message_of([] { parse_tagged("a\t\xE9\n", "t.tsv"); }) == place);
+  CHECK(message_of([] { parse_questions("a\t\xE9\tb\t9\n", "t.tsv"); }) == place);
+  CHECK_THAT(message_of([] { parse_questions("{\xE9}", "t.jsonl"); }), Catch::StartsWith("invalid UTF-8"));
+}
+
 TEST_CASE("Sentences end at empty lines, and their words have one label each") {
   const auto sentences = parse_tagged("\nAnna\tB-PER\nruns\tO\n\n\nhome\tO\n", "n.tsv");
   REQUIRE(sentences.size() == 2);

@@ -39,6 +39,7 @@ TEST_CASE("each field out of range is named with its value") {
       {[](auto& c) { c.hidden_size = -8; }, "hidden_size must be positive, got -8"},
       {[](auto& c) { c.num_layers = 0; }, "num_layers must be positive, got 0"},
       {[](auto& c) { c.num_heads = 0; }, "num_heads must be positive, got 0"},
+      {[](auto& c) { c.num_heads = 0, c.position = PositionKind::kRotary; }, "num_heads must be positive, got 0"},
       {[](auto& c) { c.max_positions = 0; }, "max_positions must be positive, got 0"},
       {[](auto& c) { c.num_heads = 5; }, "hidden_size (12) must be a multiple of num_heads (5)"},
       {[](auto& c) { c.num_heads = 4, c.num_kv_heads = 3; },

@@ -129,6 +129,9 @@ TEST_CASE("A normalization table that leads outside itself is refused") {
   std::vector<std::uint32_t> trie = one_rule(0);
   trie[0] = unit(256, 0);  // children past the end
   CHECK(fault_of(model_with(trie, replacements)) == kOutside);
+  trie = one_rule(0);
+  trie[0] = 0xC0000000;  // the root is a value, and its bits lead far away
+  CHECK(fault_of(model_with(trie, replacements)) == kOutside);
   CHECK(fault_of(small_model() + field(3, field(2, "abc"))) == kOutside);
   CHECK(fault_of(small_model() + field(5, field(2, std::string("\xFF\0\0\0a\0", 6)))) == kOutside);
 }

@@ -1,0 +1,63 @@
+#include <cstdlib>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "apps/serve/web_server.h"
+#include "data/base/error.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace zoo {
+namespace {
+
+// A server that answers with what it understood, for the whole run.
+class EchoServer {
+ public:
+  EchoServer()
+      : server_(
+            {.body_bytes = 1000, .header_bytes = 1000, .request_seconds = 5},
+            [](const WebRequest&) { return std::nullopt; },
+            [](const WebRequest& request) { return WebReply{.body = request.path + request.body}; }),
+        port_(server_.bind("127.0.0.1", 0)),
+        thread_([this] { server_.run(); }) {}
+  ~EchoServer() {
+    server_.stop();
+    thread_.join();
+  }
+
+  /// The answer to bytes after which the client sends no more.
+  std::string answer(std::string_view bytes) const {
+    const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port_))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) std::abort();
+    for (ssize_t sent = 1; !bytes.empty() && sent > 0; bytes.remove_prefix(sent > 0 ? sent : 0))
+      sent = ::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ::shutdown(client, SHUT_WR);
+    std::string answer(4096, '\0');
+    std::size_t size = 0;
+    for (ssize_t got = 1; got > 0 && size<answer.size(); size += got> 0 ? static_cast<std::size_t>(got) : 0)
+      got = ::recv(client, answer.data() + size, answer.size() - size, 0);
+    ::close(client);
+    answer.resize(size);
+    return answer;
+  }
+
+ private:
+  WebServer server_;
+  int port_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+void fuzz::read(std::string_view input) {
+  static const EchoServer server;
+  const std::string answer = server.answer(input);
+  if (!answer.empty() && !answer.starts_with("HTTP/1.1 ")) std::abort();
+  if (!answer.starts_with("HTTP/1.1 200 ")) throw Error("refused");
+}
+
+}  // namespace zoo

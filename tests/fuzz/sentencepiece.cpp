@@ -1,0 +1,8 @@
+#include "tests/fuzz/file.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/use_tokenizer.h"
+
+void zoo::fuzz::read(std::string_view input) {
+  write("spiece.model", input);
+  use(*load_tokenizer(directory().path(), "t5"));
+}

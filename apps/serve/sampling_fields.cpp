@@ -63,9 +63,18 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   if (!regex && schema == nullptr && format == nullptr) return nullptr;
   try {
     if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
-    const PatternPtr pattern = regex ? parse_regular_expression(*regex).pattern
-                                     : json_schema_pattern(schema != nullptr ? *schema : *format);
-    return make_text_constraint(pattern, session, model.token_bytes());
+    if (schema == nullptr) schema = format;
+    // A conversation has end tokens of its own.
+    std::string key = regex ? "regex " + *regex : "schema " + schema->dump();
+    for (const TokenId id : session.defaults.eos_token_ids) key += " " + std::to_string(id);
+    return make_text_constraint(
+        model.automata.get(key,
+                           [&] {
+                             const PatternPtr pattern = regex ? parse_regular_expression(*regex).pattern
+                                                              : json_schema_pattern(*schema);
+                             return make_token_automaton(pattern, session, model.token_bytes());
+                           }),
+        session);
   } catch (const Error& error) {
     RequestFields::refuse(name, std::string("is refused: ") + error.what());
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/serve/automaton_cache.h"
 #include "apps/serve/compute_thread.h"
 #include "apps/verbs/generate/generate_session.h"
 #include "apps/verbs/look/look_flags.h"
@@ -40,6 +41,8 @@ struct WritingModel {
   GenerateSession chat_session;    // whose answers also end where the template ends them
   std::unique_ptr<DecodingModel> decoder;
   std::unique_ptr<ContinuousBatch> batch;
+
+  mutable AutomatonCache automata;
 
   /// token_bytes() of the tokenizer, computed once.
   const std::vector<std::string>& token_bytes() const;

@@ -169,7 +169,8 @@ WebReply Service::list_models() const {
 }
 
 WebReply Service::show_metrics() const {
-  double waiting = static_cast<double>(state_.thread.waiting_jobs()), rows = 0, read = 0, written = 0;
+  double waiting = static_cast<double>(state_.thread.waiting_jobs()), rows = 0, read = 0, written = 0,
+         automata = 0;
   for (const auto& model : state_.models) {
     if (!model->writing) continue;
     const ContinuousBatch& batch = *model->writing->batch;
@@ -177,6 +178,7 @@ WebReply Service::show_metrics() const {
     rows += static_cast<double>(batch.rows());
     read += static_cast<double>(batch.prompt_tokens());
     written += static_cast<double>(batch.written_tokens());
+    automata += static_cast<double>(model->writing->automata.built());
   }
   return {.type = "text/plain; version=0.0.4",
           .body = state_.metrics.text(
@@ -184,6 +186,8 @@ WebReply Service::show_metrics() const {
                {"tzoo_batch_rows", "gauge", "Rows that share a decoding step.", rows},
                {"tzoo_prompt_tokens_total", "counter", "Tokens of prompts read.", read},
                {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
+               {"tzoo_constraints_built_total", "counter", "Automata of regular expressions and schemas.",
+                automata},
                {"tzoo_steps_total", "counter", "Steps of all batches.",
                 static_cast<double>(state_.thread.steps())}})};
 }

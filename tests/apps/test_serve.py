@@ -1,6 +1,7 @@
 """`tzoo serve`: its API, and what happens to requests that wait, fail or are left."""
 
 import base64
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -112,6 +113,20 @@ class Api(ServeTest):
         cut = self.server.post("/v1/completions", prompt=PROMPT, logit_bias={"4": 100}, max_tokens=7, temperature=0)
         self.assertEqual(cut["choices"][0]["finish_reason"], "length")
         self.assertEqual(cut["usage"]["completion_tokens"], 7)
+
+    def test_a_constraint_of_many_requests_is_built_once(self):
+        count = lambda: self.server.metric("tzoo_constraints_built_total")
+        before = count()
+        ask = lambda _: self.server.post("/v1/completions", prompt=PROMPT, regex="(cat|dog){1,300}", max_tokens=4)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            texts = [answer["choices"][0]["text"] for answer in pool.map(ask, range(8))]
+        for text in texts:
+            self.assertRegex(text, "^(cat|dog)+$")
+        self.assertEqual(count() - before, 1)
+        for word in ("dog", "dogdog", "dog"):
+            text = self.server.post("/v1/completions", prompt=PROMPT, regex=f"({word})")["choices"][0]["text"]
+            self.assertEqual(text, word)
+        self.assertEqual(count() - before, 3)
 
     def test_logprobs(self):
         found = self.server.post(

@@ -7,6 +7,7 @@
 #include "apps/verbs/generate/generate_session.h"
 #include "models/generation/token_constraint.h"
 #include "tokenizer/constraint/pattern.h"
+#include "tokenizer/constraint/token_automaton.h"
 
 namespace zoo {
 
@@ -15,10 +16,14 @@ namespace zoo {
 std::shared_ptr<const TokenConstraint> make_text_constraint(const GenerateFlags& flags,
                                                             const GenerateSession& session);
 
-/// The constraint of a pattern over the session's tokens, whose bytes are `tokens` (token_bytes()). Throws
-/// Error if no text matches.
-std::shared_ptr<const TokenConstraint> make_text_constraint(const PatternPtr& pattern,
-                                                            const GenerateSession& session,
-                                                            std::vector<std::string> tokens);
+/// The texts of a pattern in the session's tokens, whose bytes are `tokens` (token_bytes()). Threads may
+/// share it. Throws Error if no text matches.
+std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
+                                                           const GenerateSession& session,
+                                                           std::vector<std::string> tokens);
+
+/// The constraint of an automaton that was made for such a session. One thread may use it.
+std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
+                                                            const GenerateSession& session);
 
 }  // namespace zoo

@@ -19,7 +19,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLook{100};
 // Bytes that a closing connection still reads: closing at once would discard the answer.
 constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
-constexpr milliseconds kLingerTime{500};
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
 
 std::chrono::nanoseconds duration_of(double seconds) {
@@ -37,7 +36,7 @@ WebConnection::WebConnection(int socket, const WebLimits& limits, const std::ato
 WebConnection::~WebConnection() {
   ::shutdown(socket_, SHUT_WR);
   std::array<char, 4096> rest{};
-  const auto deadline = Clock::now() + kLingerTime;
+  const auto deadline = Clock::now() + linger_;
   for (std::size_t dropped = 0; dropped < kLingerBytes && wait_for(POLLIN, deadline);) {
     const ssize_t count = ::recv(socket_, rest.data(), rest.size(), MSG_DONTWAIT);
     if (count <= 0) break;
@@ -46,12 +45,17 @@ WebConnection::~WebConnection() {
   ::close(socket_);
 }
 
+void WebConnection::close_soon() {
+  linger_ = milliseconds(10);
+}
+
 bool WebConnection::wait_for(short events, Clock::time_point deadline) const {
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     pollfd socket{.fd = socket_, .events = events, .revents = 0};
     // What is there already is not late, however late this thread runs.
-    if (::poll(&socket, 1, static_cast<int>(std::clamp(left, milliseconds(0), kLook).count())) > 0) return true;
+    if (::poll(&socket, 1, static_cast<int>(std::clamp(left, milliseconds(0), kLook).count())) > 0)
+      return true;
     if (left.count() <= 0) return false;
   }
 }

@@ -129,6 +129,9 @@ struct WebServer::Impl : public httplib::Server {
     }));
   }
 
+  // The library lets five clients wait to be accepted. One more tries again after a second.
+  void accept_many() { ::listen(svr_sock_, SOMAXCONN); }
+
   bool process_and_close_socket(socket_t socket) override {
     WebConnection connection(socket, limits, stopping);
     if (too_many) {
@@ -164,6 +167,7 @@ struct WebServer::Impl : public httplib::Server {
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n" +
         std::string("Content-Length: ") + std::to_string(body.size()) + "\r\n\r\n" + body;
     connection.write(reply.data(), reply.size());
+    connection.close_soon();
   }
 
   WebLimits limits;
@@ -182,6 +186,7 @@ int WebServer::bind(const std::string& host, int port) {
   if (bound < 0)
     throw Error("cannot listen on ", host, " port ", port,
                 ": the address is not there or the port is in use");
+  impl_->accept_many();
   return bound;
 }
 

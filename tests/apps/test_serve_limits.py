@@ -145,6 +145,21 @@ class Limits(ServeTest):
         self.wait_until(lambda: " 200 " in server.raw(
             b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 
+    def test_refused_connections_hold_up_nobody(self):
+        server = self.serve("--connections", 1)
+        with socket.create_connection((server.host, server.port)) as first:
+            self.wait_until(lambda: server.raw(b"\r\n").startswith("HTTP/1.1 503 "))
+            # They never close. Each is answered once the one before it is refused: 100 s at half a second each.
+            begin = time.monotonic()
+            refused = [socket.create_connection((server.host, server.port)) for _ in range(200)]
+            for connection in refused:
+                self.assertEqual(connection.recv(12), b"HTTP/1.1 503")
+            self.assertLess(time.monotonic() - begin, 50)
+            first.shutdown(socket.SHUT_RDWR)
+            self.wait_until(lambda: server.request("GET", "/health")[0] == 200)
+            for connection in refused:
+                connection.close()
+
     def test_requests_of_one_connection(self):
         connection = self.server.connect()
         for _ in range(3):

@@ -14,7 +14,9 @@ folder=$root/build
 options=(-DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=)
 arguments=()
 target=all
-fuzz_seconds=0
+fuzz_seconds=
+# Undefined behaviour would otherwise be a line in the log of a test that passes.
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 for argument; do
   if [[ $argument == --fuzz ]]; then
     command -v "${CXX:-clang++}" >/dev/null || { echo 'error: --fuzz needs clang (Debian: clang, libclang-rt-dev)' >&2; exit 1; }
@@ -22,18 +24,19 @@ for argument; do
     folder=$root/build-fuzz
     options=(-DCMAKE_CXX_COMPILER="${CXX:-clang++}" -DCMAKE_BUILD_TYPE=RelWithDebInfo
              "-DZOO_SANITIZE=fuzzer-no-link,address,undefined")
-    export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
   elif [[ $target == fuzzers ]]; then
     fuzz_seconds=$argument
   elif [[ $argument == --sanitize ]]; then
     folder=$root/build-sanitize
     options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DZOO_SANITIZE=address,undefined")
-    # Undefined behaviour would otherwise be a line in the log of a test that passes.
-    export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
   else
     arguments+=("$argument")
   fi
 done
+if [[ $target == fuzzers && ! $fuzz_seconds =~ ^[1-9][0-9]*$ ]]; then
+  printf 'error: --fuzz takes a number of seconds, got "%s"\n' "$fuzz_seconds" >&2
+  exit 2
+fi
 if [[ ! -f $folder/CMakeCache.txt ]]; then export ZOO_WERROR=${ZOO_WERROR:-ON}; fi
 
 "$root/third_party/install.sh" --tests

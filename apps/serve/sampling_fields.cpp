@@ -64,9 +64,9 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   try {
     if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
     if (schema == nullptr) schema = format;
-    // A conversation has end tokens of its own.
-    std::string key = regex ? "regex " + *regex : "schema " + schema->dump();
-    for (const TokenId id : session.defaults.eos_token_ids) key += " " + std::to_string(id);
+    std::string key;  // a conversation has end tokens of its own, before what a client writes
+    for (const TokenId id : session.defaults.eos_token_ids) key += std::to_string(id) + " ";
+    key += regex ? "regex " + *regex : "schema " + schema->dump();
     return make_text_constraint(
         model.automata.get(key,
                            [&] {

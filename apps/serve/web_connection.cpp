@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLook{100};
 // Bytes that a closing connection still reads: closing at once would discard the answer.
 constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
+constexpr milliseconds kLingerTime{500}, kShortLingerTime{10};
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
 
 std::chrono::nanoseconds duration_of(double seconds) {
@@ -36,17 +37,13 @@ WebConnection::WebConnection(int socket, const WebLimits& limits, const std::ato
 WebConnection::~WebConnection() {
   ::shutdown(socket_, SHUT_WR);
   std::array<char, 4096> rest{};
-  const auto deadline = Clock::now() + linger_;
+  const auto deadline = Clock::now() + (closes_soon_ ? kShortLingerTime : kLingerTime);
   for (std::size_t dropped = 0; dropped < kLingerBytes && wait_for(POLLIN, deadline);) {
     const ssize_t count = ::recv(socket_, rest.data(), rest.size(), MSG_DONTWAIT);
     if (count <= 0) break;
     dropped += static_cast<std::size_t>(count);
   }
   ::close(socket_);
-}
-
-void WebConnection::close_soon() {
-  linger_ = milliseconds(10);
 }
 
 bool WebConnection::wait_for(short events, Clock::time_point deadline) const {

@@ -29,7 +29,7 @@ class WebConnection : public httplib::Stream {
   int broken_limit() const { return broken_limit_; }
   void close_after_reply() { closes_ = true; }
   /// The client has less time to read the answer: the thread that accepts has others to refuse.
-  void close_soon();
+  void close_soon() { closes_soon_ = true; }
   bool closes() const { return closes_ || broken_limit_ != 0; }
 
   bool is_readable() const override { return true; }
@@ -58,7 +58,7 @@ class WebConnection : public httplib::Stream {
   bool in_headers_ = true, closes_ = false;
   int broken_limit_ = 0;
   Clock::time_point deadline_;
-  std::chrono::milliseconds linger_{500};
+  bool closes_soon_ = false;
 };
 
 }  // namespace zoo

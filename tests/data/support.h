@@ -9,14 +9,9 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
+#include "tests/support/write_bytes.h"
 
 namespace zoo::test {
-
-/// Writes the bytes without the code under test.
-inline std::filesystem::path write_bytes(const std::filesystem::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
 
 inline std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <string_view>
 
 #include "tests/support/temporary_directory.h"
+#include "tests/support/write_bytes.h"
 
 namespace zoo::fuzz {
 
@@ -14,11 +14,8 @@ inline const test::TemporaryDirectory& directory() {
   return directory;
 }
 
-/// Not atomically, which would wait for the disk each time.
 inline std::filesystem::path write(const std::string& name, std::string_view bytes) {
-  std::ofstream(directory() / name, std::ios::binary)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return directory() / name;
+  return test::write_bytes(directory() / name, bytes);
 }
 
 }  // namespace zoo::fuzz

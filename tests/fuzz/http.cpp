@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdlib>
 #include <thread>
 
@@ -33,15 +34,17 @@ class EchoServer {
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port_))};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) std::abort();
-    for (ssize_t sent = 1; !bytes.empty() && sent > 0; bytes.remove_prefix(sent > 0 ? sent : 0))
-      sent = ::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) break;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
     ::shutdown(client, SHUT_WR);
-    std::string answer(4096, '\0');
-    std::size_t size = 0;
-    for (ssize_t got = 1; got > 0 && size<answer.size(); size += got> 0 ? static_cast<std::size_t>(got) : 0)
-      got = ::recv(client, answer.data() + size, answer.size() - size, 0);
+    std::string answer;
+    std::array<char, 4096> piece{};
+    for (ssize_t got = 0; (got = ::recv(client, piece.data(), piece.size(), 0)) > 0;)
+      answer.append(piece.data(), static_cast<std::size_t>(got));
     ::close(client);
-    answer.resize(size);
     // Its thread has memory until it ends, which would count as lost.
     while (server_.connections() > 0) std::this_thread::yield();
     return answer;

@@ -38,7 +38,6 @@ def models():
 
 
 def vocabularies():
-    seed("classic_vocabulary", "bert", (PIPELINES / "classic_bert/vocab.txt").read_bytes())
     for name in ("gpt2", "roberta"):
         files = [(PIPELINES / f"classic_{name}" / file).read_bytes() for file in ("vocab.json", "merges.txt")]
         seed("classic_vocabulary", name, b"\0".join(files))

@@ -9,6 +9,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
+#include "tests/support/write_bytes.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
 
@@ -24,12 +25,6 @@ inline std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   REQUIRE(file.good());
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void write_bytes(const std::filesystem::path& path, std::string_view bytes) {
-  // Creates a new file: some file systems sync an overwritten one.
-  std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 /// The text with U+FFFD for invalid UTF-8, as Python shows bytes.

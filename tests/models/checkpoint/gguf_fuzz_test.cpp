@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <fstream>
 #include <random>
 
 #include "data/base/atomic_file.h"
@@ -10,6 +9,7 @@
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/write_bytes.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace zoo;
@@ -36,10 +36,6 @@ void write_model(const std::filesystem::path& path, const std::string& family_na
   config.max_positions = 8;
   const auto model = build_model(family, config, Head::kCausalLm, 1);
   save_gguf(*model, family, Head::kCausalLm, path, type, small_tokenizer());
-}
-
-void overwrite(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 // Whether the file loads, runs and encodes a text.
@@ -101,7 +97,7 @@ TEST_CASE("a damaged GGUF file runs or is refused by its name, and never does ha
     std::mt19937 random(20261122);
     int refused = 0;
     for (int i = 0; i < files; ++i) {
-      overwrite(path, damaged(whole, random, data));
+      test::write_bytes(path, damaged(whole, random, data));
       CAPTURE(family, i);
       if (!runs(path)) ++refused;
     }
@@ -118,7 +114,7 @@ TEST_CASE("a GGUF file that is cut off anywhere is refused") {
   // The last tensor needs no padding after it.
   const std::size_t end = GgufFile(path).tensors().back().end;
   for (std::size_t size = 0; size < end; size += size < 4000 ? 1 : 97) {
-    overwrite(path, whole.substr(0, size));
+    test::write_bytes(path, whole.substr(0, size));
     CAPTURE(size);
     REQUIRE_FALSE(runs(path));
   }

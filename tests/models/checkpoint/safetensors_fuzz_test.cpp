@@ -1,4 +1,3 @@
-#include <fstream>
 #include <random>
 
 #include "data/base/atomic_file.h"
@@ -6,15 +5,11 @@
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/write_bytes.h"
 
 using namespace zoo;
 
 namespace {
-
-// Not atomically, which would wait for the disk 3000 times.
-void overwrite(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
 
 // Opens the file and touches every byte of every tensor. Whether it was good.
 bool read_all(const std::filesystem::path& path) {
@@ -75,7 +70,7 @@ TEST_CASE("a damaged safetensors file loads or is refused, and never does harm")
 
   SECTION("cut off anywhere") {
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      overwrite(path, whole.substr(0, size));
+      test::write_bytes(path, whole.substr(0, size));
       CAPTURE(size);
       REQUIRE_FALSE(read_all(path));
     }
@@ -85,7 +80,7 @@ TEST_CASE("a damaged safetensors file loads or is refused, and never does harm")
     int refused = 0;
     constexpr int kFiles = 3000;
     for (int i = 0; i < kFiles; ++i) {
-      overwrite(path, damaged(whole, random, 8 + header));
+      test::write_bytes(path, damaged(whole, random, 8 + header));
       CAPTURE(i);
       if (!read_all(path)) ++refused;
     }

@@ -17,7 +17,9 @@ void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::
   finish(candidates, length);
   const bool all_end =
       std::all_of(candidates.begin(), candidates.end(), [](const Beam& beam) { return beam.ends; });
-  std::stable_partition(candidates.begin(), candidates.end(), [](const Beam& beam) { return !beam.ends; });
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Beam& a, const Beam& b) {
+    return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
+  });
   candidates.resize(static_cast<std::size_t>(beams_), candidates.back());
   for (Beam& beam : candidates) {
     // Too few candidates go on.

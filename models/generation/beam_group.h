@@ -24,7 +24,8 @@ class BeamGroup {
 
   const std::vector<Beam>& running() const { return running_; }
 
-  /// Continues the running beams with `candidates`, best first; each has `length` of `max_length` new tokens.
+  /// Continues the running beams with `candidates`, best or drawn first; each has `length` of `max_length`
+  /// new tokens.
   void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
 
   /// Keeps a finished group in the rows from `first` on, while other groups go on.

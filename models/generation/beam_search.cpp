@@ -25,6 +25,31 @@ void check(const BeamOptions& options) {
     throw Error("length_penalty must be a number, got ", options.length_penalty);
   if (!(options.diversity_penalty >= 0) || !std::isfinite(options.diversity_penalty))
     throw Error("diversity_penalty must not be negative, got ", options.diversity_penalty);
+  if (options.sample && options.num_beam_groups > 1)
+    throw Error("beams that sample have no groups: num_beam_groups must be 1, got ", options.num_beam_groups);
+}
+
+// The `count` highest of `scores` and their places, as at::topk() gives them.
+struct Ranked {
+  at::Tensor values, places;
+};
+
+Ranked highest(const at::Tensor& scores, std::int64_t count) {
+  const auto [values, places] = at::topk(scores, count);
+  return {values.to(at::kCPU), places.to(at::kCPU)};
+}
+
+// `count` of `scores`, drawn one after another, none twice, in proportion to their exponentials: the highest
+// after adding Gumbel noise to each (Kool et al., 2019).
+Ranked drawn(const at::Tensor& scores, std::int64_t count, TokenSampler& sampler, std::size_t prompt) {
+  const at::Tensor on_cpu = scores.to(at::kCPU);
+  at::Tensor noisy = on_cpu.to(at::kDouble);
+  auto* keys = noisy.mutable_data_ptr<double>();
+  for (const auto i : c10::irange(noisy.numel())) {
+    if (std::isfinite(keys[i])) keys[i] -= std::log(-std::log1p(-sampler.uniform(prompt)));
+  }
+  const at::Tensor places = std::get<1>(at::topk(noisy, count));
+  return {on_cpu.index_select(0, places), places};
 }
 
 // Rows of one prompt, group after group.
@@ -42,6 +67,7 @@ class BeamSearch {
   BeamSearch(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options)
       : options_(options),
         rules_(options, model.config().vocab_size),
+        sampler_(options.sampling, prompts.size()),
         rows_(model, repeated(prompts, options.beams.num_beams),
               {.max_new_tokens = options.max_new_tokens,
                .decoder_start_token_id = options.decoder_start_token_id}) {
@@ -53,6 +79,7 @@ class BeamSearch {
     states_.assign(rows_.size(), rules_.first_state());
     for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
     found_.resize(prompts.size());
+    if (options.beams.sample) filters_ = options.sampling.filters(candidates_per_beam());
   }
 
   bool going() const { return !searches_.empty(); }
@@ -68,14 +95,22 @@ class BeamSearch {
 
   std::int64_t group_size() const { return options_.beams.num_beams / options_.beams.num_beam_groups; }
 
+  // Leaves as many candidates that go on as beams, even if each beam could end.
+  std::int64_t candidates_per_beam() const {
+    return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
+  }
+
   RowHistories histories() const;
-  std::vector<Beam> candidates(const BeamGroup& group, const at::Tensor& scores, std::int64_t first) const;
+  std::vector<Beam> candidates(const Search& search, const BeamGroup& group, const at::Tensor& scores,
+                               std::int64_t first);
   void advance(Search& search, const at::Tensor& scores, std::int64_t first);
   void keep(const std::vector<Search>& going);
   void take(const Search& search);
 
   const GenerationOptions& options_;
   LogitsRules rules_;
+  LogitsFilters filters_;  // of beams that sample
+  TokenSampler sampler_;   // a generator per prompt
   DecodingBatch rows_;
   std::vector<Search> searches_;      // prompts that are not done
   std::vector<std::int64_t> states_;  // of the constraint, one per row, like given_
@@ -91,25 +126,23 @@ RowHistories BeamSearch::histories() const {
   return histories;
 }
 
-// Most likely continuations of a group's beams, whose scores [beams, V] start at row `first`.
-std::vector<Beam> BeamSearch::candidates(const BeamGroup& group, const at::Tensor& scores,
-                                         std::int64_t first) const {
+// Most likely, or drawn, continuations of a group's beams, whose scores [beams, V] start at row `first`.
+std::vector<Beam> BeamSearch::candidates(const Search& search, const BeamGroup& group,
+                                         const at::Tensor& scores, std::int64_t first) {
   std::vector<float> sums;
   for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
-  const at::Tensor all = scores + at::tensor(sums).unsqueeze(1).to(scores.device());
-  // Leaves as many candidates that go on as beams, even if each beam could end.
-  const auto ends = static_cast<std::int64_t>(options_.eos_token_ids.size());
-  const std::int64_t count = std::max<std::int64_t>(2, 1 + ends) * group_size();
-  const auto [values, places] = at::topk(all.flatten(), std::min(count, all.numel()));
-  const at::Tensor best = values.to(at::kCPU), where = places.to(at::kCPU);
+  const at::Tensor all = (scores + at::tensor(sums).unsqueeze(1).to(scores.device())).flatten();
+  const std::int64_t count = std::min(candidates_per_beam() * group_size(), all.numel());
+  const auto [values, places] =
+      options_.beams.sample ? drawn(all, count, sampler_, search.prompt) : highest(all, count);
   std::vector<Beam> found;
-  for (const auto c : c10::irange(best.size(0))) {
-    const std::int64_t place = where.const_data_ptr<std::int64_t>()[c];
+  for (const auto c : c10::irange(count)) {
+    const std::int64_t place = places.const_data_ptr<std::int64_t>()[c];
     const std::int64_t b = place / scores.size(1);
     const auto id = static_cast<TokenId>(place % scores.size(1));
     Beam beam = group.running()[static_cast<std::size_t>(b)];
     beam.row = first + b;
-    beam.found.score = best.const_data_ptr<float>()[c];
+    beam.found.score = values.const_data_ptr<float>()[c];
     beam.found.ids.push_back(id);
     if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
     beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
@@ -130,7 +163,7 @@ void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t 
         own_scores = own_scores.clone();
         for (const TokenId id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
       }
-      group.advance(candidates(group, own_scores, first), length_, options_.max_new_tokens);
+      group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
       for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
     }
     first += group_size();
@@ -141,7 +174,7 @@ void BeamSearch::step() {
   const at::Tensor logits = rows_.next_logits();
   const at::Tensor own = log_probabilities_of(logits);
   if (options_.log_probabilities) own_ = own.to(at::kCPU);
-  const at::Tensor scores = rules_.apply(own, histories(), states_);
+  const at::Tensor scores = apply_filters(filters_, rules_.apply(own, histories(), states_));
   ++length_;
   std::vector<Search> going;
   std::int64_t first = 0;

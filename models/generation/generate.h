@@ -28,6 +28,9 @@ struct BeamOptions {
   /// diversity_penalty for each beam of earlier groups that has just taken it.
   std::int64_t num_beam_groups = 1;
   double diversity_penalty = 0.0;
+  /// Beams that sample (Hugging Face: do_sample): the candidates of a step are drawn, none twice, in
+  /// proportion to the exponential of their scores, after the filters of SamplingOptions. Not with groups.
+  bool sample = false;
 };
 
 /// Contrastive search (Su et al., 2022, "A Contrastive Framework for Neural Text Generation", equation 5):
@@ -41,7 +44,7 @@ struct ContrastiveOptions {
 
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;         // for each row, at least 1
-  SamplingOptions sampling;                  // beams and contrastive search draw no samples
+  SamplingOptions sampling;                  // contrastive search draws none, beams if asked
   TokenIds eos_token_ids;                    // any of them ends a row
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder; -1: as in its config
   HistoryOptions history;

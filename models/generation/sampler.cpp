@@ -53,14 +53,18 @@ TokenIds largest(const at::Tensor& logits) {
 
 }  // namespace
 
+LogitsFilters SamplingOptions::filters(std::int64_t least) const {
+  return make_filters({.temperature = temperature,
+                       .top_k = top_k,
+                       .top_p = top_p,
+                       .min_p = min_p,
+                       .typical_p = typical_p,
+                       .least = least});
+}
+
 TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
     : greedy_(options.temperature == 0) {
-  if (!greedy_)
-    filters_ = make_filters({.temperature = options.temperature,
-                             .top_k = options.top_k,
-                             .top_p = options.top_p,
-                             .min_p = options.min_p,
-                             .typical_p = options.typical_p});
+  if (!greedy_) filters_ = options.filters();
   for (const auto row : c10::irange(rows)) {
     std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
                        static_cast<std::uint32_t>(options.seed >> 32), static_cast<std::uint32_t>(row)};

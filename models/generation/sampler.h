@@ -16,6 +16,10 @@ struct SamplingOptions {
   double min_p = 0.0;        // 0: all
   double typical_p = 1.0;    // 1: all
   std::uint64_t seed = 1337;
+
+  /// Filters of these options, of which each keeps `least` tokens. Throws Error naming the option that is out
+  /// of range; a temperature of 0 is.
+  LogitsFilters filters(std::int64_t least = 1) const;
 };
 
 /// Chooses tokens. Each row has its own random generator, made from the seed and the row's number: the same

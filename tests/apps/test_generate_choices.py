@@ -177,6 +177,17 @@ class Endings(Generated):
         shown = run("generate", "--model", self.bytes, "--prompt", "a", *flags, "--stop", "世")
         self.assertEqual(shown.out, "azé\n")
 
+    def test_beams_that_sample(self):
+        flags = ["--model", self.chars, "--prompt", "ab", "--json", "--num_beams", 3, "--max_new_tokens", 12]
+        best = json.loads(self.succeed("generate", *flags))
+        # Nearly all of the distribution is on the likeliest: what is drawn is what the search finds.
+        cold = json.loads(self.succeed("generate", *flags, "--temperature", 1e-4))
+        self.assertEqual(cold["ids"], best["ids"])
+        drawn = [json.loads(self.succeed("generate", *flags, "--temperature", 1.5, "--seed", seed))["ids"]
+                 for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+
     def test_log_probabilities_of_the_model_itself(self):
         flags = ["--model", self.chars, "--prompt", "ab", "--json", "--logprobs", "--max_new_tokens", 12]
         greedy = json.loads(self.succeed("generate", *flags, "--temperature", 0))
@@ -221,7 +232,7 @@ class Endings(Generated):
 
     def test_flags_that_do_not_go_together(self):
         begin = ["--model", self.chars, "--prompt", "a"]
-        for flags in (["--temperature", 0.5, "--num_beams", 2], ["--num_samples", 2, "--num_beams", 2], ["--logprobs"],
+        for flags in (["--temperature", 0.5, "--num_beams", 2, "--num_beam_groups", 2], ["--num_samples", 2, "--num_beams", 2], ["--logprobs"],
                       ["--length_penalty", 2], ["--interactive"], ["--draft_model", self.chars, "--num_beams", 2]):
             self.fails(2, [*begin, *flags], flags[0])
         self.fails(1, [*begin, "--num_beams", 2, "--num_return_sequences", 3], "num_return_sequences", "3")

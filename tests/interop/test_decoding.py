@@ -134,10 +134,24 @@ class Refusals(unittest.TestCase):
                     self.assertIn(key, done.stderr)
                     self.assertEqual(tzoo(*words, "--generation_defaults", "ours").returncode, 0)
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({"num_beams": 3, "do_sample": True}, file)
-            self.assertIn("do_sample", tzoo(*words).stderr)
+                json.dump({"num_beams": 3, "do_sample": True, "num_beam_groups": 3}, file)
+            self.assertIn("num_beam_groups", tzoo(*words).stderr)
             self.assertEqual(tzoo(*words, "--temperature", "0").returncode, 0)
             self.assertEqual(tzoo(*words, "--temperature", "0.7").returncode, 0)
+
+    def test_a_file_asks_for_beams_that_sample(self):
+        model = Gpt2().generator(0)
+        with tempfile.TemporaryDirectory() as directory:
+            model.save_pretrained(directory)
+            words = ["generate", "--model", directory, "--input_ids", "[[1]]", "--max_new_tokens", "8", "--json"]
+            said = {"do_sample": True, "num_beams": 3, "temperature": 1.7, "top_k": 9}
+            with open(os.path.join(directory, "generation_config.json"), "w", encoding="utf-8") as file:
+                json.dump(said, file)
+            by_file = json.loads(tzoo(*words).stdout)["ids"]
+            flags = ["--num_beams", "3", "--temperature", "1.7", "--top_k", "9"]
+            self.assertEqual(by_file, json.loads(tzoo(*words, *flags).stdout)["ids"])
+            beams = json.loads(tzoo(*words, "--temperature", "0").stdout)["ids"]
+            self.assertNotEqual(by_file, beams)
 
 
 class Gpt2(DecodingParity, unittest.TestCase):

@@ -49,8 +49,8 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.add("num_samples", values.num_samples, "number of samples per prompt").at_least(1);
   flags
       .add("temperature", values.temperature,
-           "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8, for beam search and "
-           "contrastive search 0")
+           "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, "
+           "whose candidates are drawn above 0, and for contrastive search")
       .between(0, 1e6);
   flags
       .add("top_k", values.options.sampling.top_k,
@@ -215,11 +215,11 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   const bool beams = values.options.beams.num_beams > 1;
   if (beams && !values.draft_model.empty())
     throw UsageError("--draft_model: cannot be combined with --num_beams");
-  if (beams && values.temperature.value_or(0) != 0)
-    throw UsageError("--temperature: beam search does not sample; leave it out or give 0");
+  if (beams && values.options.beams.num_beam_groups > 1 && values.temperature.value_or(0) != 0)
+    throw UsageError("--temperature: diverse beam search does not sample; leave it out or give 0");
   if (beams && values.num_samples > 1)
     throw UsageError(
-        "--num_samples: beam search does not sample; --num_return_sequences gives several beams");
+        "--num_samples: cannot be combined with --num_beams; --num_return_sequences gives several beams");
   for (const char* flag :
        {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
     if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
@@ -337,6 +337,7 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   GenerationOptions options = flags.options;
   const bool greedy = options.beams.num_beams > 1 || options.contrastive.penalty_alpha > 0;
   options.sampling.temperature = flags.temperature.value_or(greedy ? 0 : 0.8);
+  options.beams.sample = options.beams.num_beams > 1 && options.sampling.temperature > 0;
   options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
   options.contrastive.top_k = options.sampling.top_k;
   HistoryOptions& history = options.history;

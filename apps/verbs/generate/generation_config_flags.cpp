@@ -117,13 +117,6 @@ class Defaults {
     flags.forced_eos_token_ids = (ids.is_array() ? ids : json::array({ids})).dump();
   }
 
-  // Beam search that samples exists there, not here.
-  void check_beams_do_not_sample(const GenerateFlags& flags) const {
-    if (flags.options.beams.num_beams > 1 && reader_.get_bool("do_sample", false))
-      reader_.refuse("do_sample", "beside num_beams, which do not sample here; give --num_beams 1 or " +
-                                      std::string("--temperature 0"));
-  }
-
  private:
   static constexpr const char* kLeaveOut = "--generation_defaults ours leaves the file out";
   static constexpr std::int64_t kTheirTopK = 50;  // of a file that samples and does not say it
@@ -146,16 +139,12 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
   const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);
   defaults.refuse_unsupported();
   if (defaults.has_candidates()) defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
-  const bool beams_asked = given("num_beams") && flags.options.beams.num_beams > 1;
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
                          given("typical_p") || given("penalty_alpha") || given("draft_model") ||
                          given("num_samples");
   const bool greedy_asked = given("temperature") && flags.temperature == 0.0;
   if (!way_asked || greedy_asked) defaults.set_beams(flags);
-  if (!beams_asked && !greedy_asked) {
-    if (!way_asked) defaults.check_beams_do_not_sample(flags);
-    if (flags.options.beams.num_beams < 2) defaults.set_sampling(flags);
-  }
+  if (!greedy_asked) defaults.set_sampling(flags);
   defaults.set_history(flags);
   defaults.set_ends(flags);
 }

@@ -10,10 +10,12 @@
 
 #include "data/base/error.h"
 #include "models/generation/generate.h"
+#include "tests/models/generation/chain.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;
+using namespace zoo::test;
 using Catch::Contains;
 using Rows = std::vector<std::vector<float>>;
 
@@ -47,86 +49,6 @@ void check_history(const HistoryOptions& options, const Rows& expected) {
         expected);
 }
 
-// A language whose next token depends on the last one alone: chances[last][next].
-using Chances = std::vector<std::vector<double>>;
-
-class ChainSession : public DecodingSession {
- public:
-  ChainSession(const Chances& chances, std::size_t rows) : chances_(chances), rows_(rows) {}
-
-  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
-    std::vector<at::Tensor> all;
-    for (std::size_t row = 0; row < tokens.size(); ++row) {
-      std::vector<at::Tensor> steps;
-      for (const std::int64_t id : tokens[row]) {
-        rows_.at(row).push_back(id);
-        steps.push_back(at::tensor(chances_[static_cast<std::size_t>(id)]).log().to(at::kFloat));
-      }
-      all.push_back(wanted == Logits::kLast ? steps.back() : at::stack(steps));
-    }
-    return at::stack(all);
-  }
-  void select(const std::vector<std::int64_t>& rows) override {
-    std::vector<TokenIds> chosen;
-    for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
-    rows_ = chosen;
-  }
-  void rewind(std::int64_t row, std::int64_t length) override {
-    rows_.at(static_cast<std::size_t>(row)).resize(static_cast<std::size_t>(length));
-  }
-  std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.size()); }
-  std::int64_t length(std::int64_t row) const override {
-    return static_cast<std::int64_t>(rows_.at(static_cast<std::size_t>(row)).size());
-  }
-
- private:
-  const Chances& chances_;
-  std::vector<TokenIds> rows_;
-};
-
-class Chain : public DecodingModel {
- public:
-  explicit Chain(Chances chances) : chances_(std::move(chances)) {
-    config_.vocab_size = static_cast<std::int64_t>(chances_.size());
-    config_.position = PositionKind::kRotary;
-  }
-  const TransformerConfig& config() const override { return config_; }
-  std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t) override {
-    return std::make_unique<ChainSession>(chances_, static_cast<std::size_t>(rows));
-  }
-  std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>&, std::int64_t) override {
-    throw Error("a chain has no encoder");
-  }
-
- private:
-  Chances chances_;
-  TransformerConfig config_;
-};
-
-const Chances kLanguage{
-    {0.1, 0.2, 0.3, 0.4}, {0.4, 0.3, 0.2, 0.1}, {0.05, 0.55, 0.3, 0.1}, {0.25, 0.05, 0.6, 0.1}};
-const Chances kDraft{
-    {0.4, 0.1, 0.1, 0.4}, {0.25, 0.25, 0.25, 0.25}, {0.6, 0.2, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.7}};
-
-// The chi-square of how often each text was drawn, against its probability; a text without one must not be.
-double chi_square(const std::map<TokenIds, int>& counts, const std::map<TokenIds, double>& chances,
-                  int draws) {
-  double sum = 0;
-  for (const auto& [ids, count] : counts) REQUIRE(chances.count(ids) == 1);
-  for (const auto& [ids, chance] : chances) {
-    const auto found = counts.find(ids);
-    const double expected = chance * draws, count = found == counts.end() ? 0 : found->second;
-    sum += (count - expected) * (count - expected) / expected;
-  }
-  return sum;
-}
-
-std::map<TokenIds, int> drawn(const std::vector<TokenIds>& rows) {
-  std::map<TokenIds, int> counts;
-  for (const TokenIds& row : rows) ++counts[row];
-  return counts;
-}
-
 }  // namespace
 
 TEST_CASE("Min-p keeps what is likely beside the likeliest") {
@@ -141,6 +63,17 @@ TEST_CASE("Typical sampling keeps what is as surprising as is to be expected") {
                                            {kGone, kGone, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}});
   check(make_filters({.typical_p = 0.95}), {{1.5F, kGone, 3.0F, 1.5F, 0.5F, 1.5F, kGone, 2.25F},
                                             {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F}});
+}
+
+TEST_CASE("Filters keep as many tokens as they are told to") {
+  const Rows two{{kGone, kGone, 3.0F, kGone, kGone, kGone, kGone, 2.25F},
+                 {kGone, kGone, kGone, kGone, kGone, kGone, 0.7F, 0.8F}};
+  check(make_filters({.top_k = 1, .least = 2}), two);
+  check(make_filters({.top_p = 0.01, .least = 2}), two);
+  check(make_filters({.min_p = 1.0, .least = 2}), two);
+  check(make_filters({.typical_p = 0.01, .least = 4}),
+        {{1.5F, kGone, kGone, 1.5F, kGone, 1.5F, kGone, 2.25F},
+         {kGone, kGone, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}});
 }
 
 TEST_CASE("A repetition penalty weakens what a row holds, given tokens included") {
@@ -230,59 +163,6 @@ TEST_CASE("With a draft model the distribution is that without") {
   // The first draft is kept with the probability that is the sum of min(p, q): 0.05 + 0.2 + 0.1 + 0.1.
   CHECK(result.accepted > 0.3 * static_cast<double>(result.drafted));
   CHECK(result.accepted < 0.7 * static_cast<double>(result.drafted));
-}
-
-TEST_CASE("Beams that are as many as the texts find the likeliest of all texts") {
-  Chain model(kLanguage);
-  std::map<double, TokenIds> texts;  // by their log-probability
-  for (TokenId text = 0; text < 64; ++text) {
-    const TokenIds ids{text / 16, text / 4 % 4, text % 4};
-    double sum = 0;
-    std::size_t last = 1;
-    for (const std::int64_t id : ids) {
-      sum += std::log(kLanguage[last][static_cast<std::size_t>(id)]);
-      last = static_cast<std::size_t>(id);
-    }
-    texts[sum] = ids;
-  }
-  GenerationOptions options{.max_new_tokens = 3, .log_probabilities = true};
-  options.beams = {.num_beams = 16, .length_penalty = 2.0, .num_return_sequences = 3};
-  const GenerationResult result = generate(model, {{1}}, options);
-  auto best = texts.rbegin();
-  for (std::size_t row = 0; row < 3; ++row, ++best) {
-    CHECK(result.ids[row] == best->second);
-    CHECK(result.scores[row] == Approx(best->first / 9).epsilon(1e-5));
-    double sum = 0;
-    for (const double one : result.log_probabilities[row]) sum += one;
-    CHECK(sum == Approx(best->first).epsilon(1e-5));
-  }
-}
-
-TEST_CASE("Groups of beams differ where a penalty is on what is the same") {
-  Chain model(kLanguage);
-  GenerationOptions options{.max_new_tokens = 3};
-  options.beams = {.num_beams = 2, .num_return_sequences = 2, .num_beam_groups = 2};
-  const auto alike = generate(model, {{2}}, options).ids;
-  CHECK(alike[0] == alike[1]);  // each group is greedy
-  CHECK(alike[0] == TokenIds{1, 0, 3});
-  options.beams.diversity_penalty = 10;
-  const auto different = generate(model, {{2}}, options).ids;
-  // The second group may take none of the first's tokens at their places: 2, not 1; 1, not 0; 0, not 3.
-  CHECK(std::find(different.begin(), different.end(), TokenIds{1, 0, 3}) != different.end());
-  CHECK(std::find(different.begin(), different.end(), TokenIds{2, 1, 0}) != different.end());
-}
-
-TEST_CASE("Early stopping takes the first that end, and else a longer text can win") {
-  // 3 ends. Behind 0 an end is likely enough for one of two beams; going on over 1 is better in the end.
-  Chain model({{0.02, 0.5, 0.03, 0.45},
-               {0.01, 0.97, 0.01, 0.01},
-               {0.25, 0.25, 0.25, 0.25},
-               {0.25, 0.25, 0.25, 0.25}});
-  GenerationOptions options{.max_new_tokens = 6, .eos_token_ids = {3}};
-  options.beams = {.num_beams = 2, .early_stopping = EarlyStopping::kNever};
-  CHECK(generate(model, {{0}}, options).ids[0] == TokenIds(6, 1));
-  options.beams.length_penalty = -1;  // the short one is preferred
-  CHECK(generate(model, {{0}}, options).ids[0] == TokenIds{3});
 }
 
 TEST_CASE("What leaves no token is said") {

@@ -70,6 +70,7 @@ class BeamSearch {
         sampler_(options.sampling, prompts.size()),
         rows_(model, repeated(prompts, options.beams.num_beams),
               {.max_new_tokens = options.max_new_tokens,
+               .context = options.context,
                .decoder_start_token_id = options.decoder_start_token_id}) {
     for (const auto prompt : c10::irange(prompts.size())) {
       searches_.push_back({prompt, {}});

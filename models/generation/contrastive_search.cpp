@@ -56,6 +56,7 @@ class ContrastiveLoop {
         rules_(options, model.config().vocab_size),
         rows_(model, prompts,
               {.max_new_tokens = options.max_new_tokens,
+               .context = options.context,
                .decoder_start_token_id = options.decoder_start_token_id,
                .hidden_states = true}),
         running_(options, rules_, rows_, result),

@@ -14,13 +14,15 @@
 namespace zoo {
 namespace {
 
-void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config) {
-  const std::int64_t limit = context_limit(config);
+void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
+                   std::int64_t context) {
+  // An encoder reads its source whole.
+  const std::int64_t limit = context_limit(config, config.shape == Shape::kEncoderDecoder ? 0 : context);
   for (const TokenIds& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
     const auto length = static_cast<std::int64_t>(prompt.size());
     if (length > limit) {
-      throw Error("a prompt of ", length, " tokens is longer than the model's context of ", limit, " tokens");
+      throw Error("a prompt of ", length, " tokens is longer than the context of ", limit, " tokens");
     }
     for (const TokenId id : prompt) {
       if (id >= 0 && id < config.vocab_size) continue;
@@ -40,8 +42,11 @@ TokenId start_token(const TransformerConfig& config, std::int64_t given) {
 
 }  // namespace
 
-std::int64_t context_limit(const TransformerConfig& config) {
-  return config.has_position_table() ? config.max_positions : std::numeric_limits<std::int64_t>::max();
+std::int64_t context_limit(const TransformerConfig& config, std::int64_t context) {
+  if (context < 0) throw Error("context must not be negative, got ", context);
+  constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+  return std::min(config.has_position_table() ? config.max_positions : kUnlimited,
+                  context == 0 ? kUnlimited : context);
 }
 
 std::int64_t longrope_limit(const TransformerConfig& config) {
@@ -51,17 +56,17 @@ std::int64_t longrope_limit(const TransformerConfig& config) {
 }
 
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
-                                   std::int64_t decoder_start_token_id) {
-  check_prompts(prompts, config);
+                                   std::int64_t decoder_start_token_id, std::int64_t context) {
+  check_prompts(prompts, config, context);
   if (config.shape != Shape::kEncoderDecoder || prompts.empty()) return prompts;
   return std::vector<TokenIds>(prompts.size(), {start_token(config, decoder_start_token_id)});
 }
 
 DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts,
                              const Options& options)
-    : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id)),
+    : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context)),
       starts_(prompts.size(), 0),
-      limit_(context_limit(model.config())),
+      limit_(context_limit(model.config(), options.context)),
       longrope_limit_(longrope_limit(model.config())),
       hidden_states_(options.hidden_states) {
   if (prompts.empty()) return;

@@ -15,6 +15,7 @@ class DecodingBatch {
  public:
   struct Options {
     std::int64_t max_new_tokens = 0;
+    std::int64_t context = 0;                  // as in GenerationOptions
     std::int64_t decoder_start_token_id = -1;  // -1: as in the model's configuration
     bool hidden_states = false;                // enables new_states(), for the last new token too
   };
@@ -61,10 +62,11 @@ class DecodingBatch {
 /// First tokens of each row: the prompt itself or, for an encoder-decoder, the start token. Throws Error as
 /// generate() does for invalid prompts and start tokens.
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
-                                   std::int64_t decoder_start_token_id);
+                                   std::int64_t decoder_start_token_id, std::int64_t context = 0);
 
-/// Maximum number of tokens that a model sees: max_positions, if positions come from a table.
-std::int64_t context_limit(const TransformerConfig& config);
+/// Maximum number of tokens that a model sees: max_positions, if positions come from a table, and at most
+/// `context`, if that is not 0.
+std::int64_t context_limit(const TransformerConfig& config, std::int64_t context = 0);
 
 /// Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
 std::int64_t longrope_limit(const TransformerConfig& config);

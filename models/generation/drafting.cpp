@@ -13,10 +13,9 @@ namespace {
 // One row, as read by one of the two models.
 class RowSession {
  public:
-  RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens)
-      : limit_(static_cast<std::size_t>(
-            std::min<std::int64_t>(context_limit(model.config()), static_cast<std::int64_t>(most_tokens)))),
-        context_(context_limit(model.config())) {
+  RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens, std::int64_t context)
+      : context_(context_limit(model.config(), context)),
+        limit_(std::min(static_cast<std::size_t>(context_), most_tokens)) {
     const auto capacity = static_cast<std::int64_t>(limit_);
     session_ = model.config().shape == Shape::kEncoderDecoder ? model.begin({prompt}, capacity)
                                                               : model.begin(1, capacity);
@@ -50,8 +49,8 @@ class RowSession {
   }
 
  private:
-  std::size_t limit_;
   std::int64_t context_;
+  std::size_t limit_;
   std::size_t start_ = 0;  // start of the visible part
   std::unique_ptr<DecodingSession> session_;
 };
@@ -67,8 +66,8 @@ class DraftedRow {
         given_(first.size()),
         tokens_(first),
         states_{rules.first_state()},
-        target_(model, prompt, most_tokens()),
-        draft_(*options.draft, prompt, most_tokens()) {}
+        target_(model, prompt, most_tokens(), options.context),
+        draft_(*options.draft, prompt, most_tokens(), options.context) {}
 
   // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
   // for.
@@ -168,7 +167,7 @@ void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts
                       GenerationResult& result) {
   check(model, options);
   GenerationWatch watch(result);
-  const auto firsts = first_tokens(model.config(), prompts, options.decoder_start_token_id);
+  const auto firsts = first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context);
   first_tokens(options.draft->config(), prompts, firsts.empty() ? 0 : firsts[0][0]);  // it must read them too
   const LogitsRules rules(options, model.config().vocab_size);
   TokenSampler sampler(options.sampling, prompts.size());

@@ -20,6 +20,7 @@ class RowLoop {
       : rules_(options, model.config().vocab_size),
         rows_(model, prompts,
               {.max_new_tokens = options.max_new_tokens,
+               .context = options.context,
                .decoder_start_token_id = options.decoder_start_token_id}),
         running_(options, rules_, rows_, result),
         sampler_(options.sampling, prompts.size()) {}

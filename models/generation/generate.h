@@ -44,6 +44,7 @@ struct ContrastiveOptions {
 
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;         // for each row, at least 1
+  std::int64_t context = 0;                  // tokens that a decoder sees; 0: all that its positions allow
   SamplingOptions sampling;                  // contrastive search draws none, beams if asked
   TokenIds eos_token_ids;                    // any of them ends a row
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder; -1: as in its config
@@ -95,15 +96,15 @@ using TokenCallback = std::function<bool(const NewToken& token)>;
 /// prefixes that prompts of a decoder share, are read once. An encoder-decoder reads the prompts with its
 /// encoder, and its decoder starts with decoder_start_token_id.
 ///
-/// A model with learned or sinusoidal positions sees at most max_positions tokens. When a row grows beyond
-/// that, its last max_positions / 2 tokens are kept and read again: the context slides in jumps. nanoGPT
-/// slides by one token and reads the whole context for each; Hugging Face fails.
+/// A model with learned or sinusoidal positions sees at most max_positions tokens, and none more than
+/// `context`. When a row grows beyond that, the last half as many are kept and read again: the context slides
+/// in jumps. nanoGPT slides by one token and reads the whole context for each; Hugging Face fails.
 ///
 /// Greedy ids and those of beam search equal Hugging Face's. generate() does not read generation_config.json:
 /// callers read its EOS ids (generation_config.h) and set all other options themselves.
 ///
 /// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than
-/// max_positions (naming both lengths), options out of range, a missing start token, and if the filters and
+/// the context (naming both lengths), options out of range, a missing start token, and if the filters and
 /// the constraint leave a row no token.
 GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});

@@ -92,7 +92,7 @@ void ChatSession::answer(const std::string& text) {
 
 TokenIds ChatSession::fitting_ids() {
   ordered_json& messages = request_["messages"];
-  const std::int64_t limit = context_limit(model_.config());
+  const std::int64_t limit = context_limit(model_.config(), options_.context);
   const std::int64_t room = std::min(options_.max_new_tokens, std::max<std::int64_t>(1, limit / 4));
   for (std::size_t dropped = 0;;) {
     TokenIds ids = session_.tokenizer->encode(format_.prompt(request_));

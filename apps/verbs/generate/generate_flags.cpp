@@ -46,6 +46,12 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
            "maximum total length in tokens, prompt included (of an encoder-decoder: of its answer); "
            "--max_new_tokens overrides it")
       .at_least(1);
+  flags
+      .add("context", values.options.context,
+           "tokens that a decoder sees; a longer text goes on from the last half of them, so that the KV "
+           "cache "
+           "grows no more; 0: as many as its positions allow")
+      .at_least(0);
   flags.add("num_samples", values.num_samples, "number of samples per prompt").at_least(1);
   flags
       .add("temperature", values.temperature,

@@ -42,7 +42,7 @@ class Conversation {
   }
 
   void forget_beginning(TokenIds& ids) const {
-    const std::int64_t limit = context_limit(model_.config());
+    const std::int64_t limit = context_limit(model_.config(), options_.context);
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
     ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
     std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "

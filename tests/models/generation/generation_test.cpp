@@ -14,6 +14,7 @@
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
+#include "models/generation/module_decoder.h"
 #include "models/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -70,8 +71,7 @@ GenerationOptions sampled(std::int64_t max_new_tokens, std::uint64_t seed) {
 }
 
 // Without a cache: every token from the whole context, which slides as generate() says.
-Ids uncached(Model& model, Ids context, std::int64_t new_tokens) {
-  const std::int64_t limit = model.config().max_positions;
+Ids uncached(Model& model, Ids context, std::int64_t new_tokens, std::int64_t limit = 16) {
   Ids ids;
   for (std::int64_t i = 0; i < new_tokens; ++i) {
     if (static_cast<std::int64_t>(context.size()) > limit)
@@ -195,6 +195,27 @@ TEST_CASE("A context that is full slides to its last half") {
   const auto model = tiny_model();
   const Ids prompt{1, 2, 3};
   CHECK(generate(*model, {prompt}, greedy(50)).ids[0] == uncached(*model, prompt, 50));
+}
+
+TEST_CASE("A context that the options limit slides to half of it") {
+  TransformerConfig config = tiny_config();
+  config.position = GENERATE(PositionKind::kLearned, PositionKind::kRotary);
+  config.initializer_range = 1;  // so that what is seen decides
+  const auto model = config.position == PositionKind::kRotary
+                         ? build_model(find_family("gptj"), config, Head::kCausalLm, 5)
+                         : tiny_model(config);
+  model->eval();
+  const Ids prompt{1, 2, 3};
+  GenerationOptions options = greedy(30);
+  options.context = 7;
+  const Ids expected = uncached(*model, prompt, 30, 7);
+  CHECK(generate(*model, {prompt}, options).ids[0] == expected);
+  CHECK(generate(*model, {prompt}, greedy(30)).ids[0] != expected);
+  ModuleDecoder draft(*model);
+  options.draft = &draft;
+  CHECK(generate(*model, {prompt}, options).ids[0] == expected);
+  CHECK_THAT(thrown([&] { generate(*model, {Ids(8, 1)}, options); }),
+             Contains("8 tokens") && Contains("7 tokens"));
 }
 
 TEST_CASE("A prompt as long as the context is continued") {

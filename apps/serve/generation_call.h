@@ -12,7 +12,7 @@
 
 #include "apps/serve/sampling_fields.h"
 #include "apps/serve/server_metrics.h"
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
 

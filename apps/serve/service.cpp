@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/hub/find_model.h"
+#include "apps/serve/endpoints/watched_run.h"
 #include "apps/serve/page.h"
-#include "apps/serve/watched_run.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 

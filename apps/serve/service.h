@@ -1,7 +1,7 @@
 #pragma once
 
-#include "apps/serve/access_rules.h"
-#include "apps/serve/endpoints.h"
+#include "apps/serve/endpoints/endpoints.h"
+#include "apps/serve/web/access_rules.h"
 
 namespace zoo {
 

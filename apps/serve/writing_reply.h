@@ -9,7 +9,7 @@
 
 #include "apps/serve/generation_call.h"
 #include "apps/serve/row_text.h"
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
 

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 #include "data/base/error.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/endpoints.h"
+#include "apps/serve/endpoints/endpoints.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
 

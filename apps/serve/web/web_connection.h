@@ -6,7 +6,7 @@
 
 #include <httplib.h>
 
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/endpoints.h"
+#include "apps/serve/endpoints/endpoints.h"
 #include "apps/verbs/text/context_question.h"
 #include "apps/verbs/text/mask_guesses.h"
 #include "apps/verbs/text/text_labels.h"

@@ -1,4 +1,4 @@
-#include "apps/serve/look_answer.h"
+#include "apps/serve/endpoints/look_answer.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "apps/serve/watched_run.h"
+#include "apps/serve/endpoints/watched_run.h"
 
 #include <fstream>
 

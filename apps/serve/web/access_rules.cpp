@@ -1,4 +1,4 @@
-#include "apps/serve/access_rules.h"
+#include "apps/serve/web/access_rules.h"
 
 #include <algorithm>
 

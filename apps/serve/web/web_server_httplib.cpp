@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/web_connection.h"
+#include "apps/serve/web/web_connection.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/endpoints.h"
-#include "apps/serve/look_answer.h"
-#include "apps/serve/look_request.h"
+#include "apps/serve/endpoints/endpoints.h"
+#include "apps/serve/endpoints/look_answer.h"
+#include "apps/serve/endpoints/look_request.h"
 #include "apps/serve/writing_reply.h"
 #include "apps/verbs/look/answers.h"
 #include "apps/verbs/look/number_text.h"

@@ -1,4 +1,4 @@
-#include "apps/serve/look_request.h"
+#include "apps/serve/endpoints/look_request.h"
 
 #include <algorithm>
 #include <limits>

@@ -7,7 +7,7 @@
 #include "apps/serve/generation_call.h"
 #include "apps/serve/request_fields.h"
 #include "apps/serve/served_model.h"
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/endpoints.h"
+#include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"

@@ -1,4 +1,4 @@
-#include "apps/serve/web_server.h"
+#include "apps/serve/web/web_server.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -1,4 +1,4 @@
-#include "apps/serve/web_connection.h"
+#include "apps/serve/web/web_connection.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,9 @@
 #include "apps/verbs/torch_options.h"
 
+#include <iostream>
+#include <thread>
+#include <utility>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
@@ -27,7 +31,13 @@ c10::ScalarType dtype_of(const ComputeOptions& options) {
 }
 
 void apply_threads(const ComputeOptions& options) {
-  if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
+  if (!options.threads) return;
+  const std::int64_t processors = std::thread::hardware_concurrency();
+  static bool told = false;
+  if (processors > 0 && *options.threads > processors && !std::exchange(told, true))
+    std::cerr << "note: --threads " << *options.threads << " on " << processors
+              << " processors: threads that wait for one another are slower than " << processors << "\n";
+  at::set_num_threads(static_cast<int>(*options.threads));
 }
 
 }  // namespace zoo

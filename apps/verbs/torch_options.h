@@ -13,7 +13,8 @@ c10::Device device_of(const ComputeOptions& options);
 /// LibTorch type of --dtype.
 c10::ScalarType dtype_of(const ComputeOptions& options);
 
-/// Sets LibTorch's number of threads to --threads; without the flag one per core.
+/// Sets LibTorch's number of threads to --threads; without the flag one per core. The first time, a number
+/// above that of the processors is noted on standard error.
 void apply_threads(const ComputeOptions& options);
 
 }  // namespace zoo

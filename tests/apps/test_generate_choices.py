@@ -177,6 +177,12 @@ class Endings(Generated):
         shown = run("generate", "--model", self.bytes, "--prompt", "a", *flags, "--stop", "世")
         self.assertEqual(shown.out, "azé\n")
 
+    def test_more_threads_than_processors_are_noted(self):
+        flags = ["generate", "--model", self.chars, "--prompt", "ab", "--max_new_tokens", 2]
+        many = len(os.sched_getaffinity(0)) + 1
+        self.assertEqual(run(*flags, "--threads", many).err.count(f"note: --threads {many} on {many - 1} processors"), 1)
+        self.assertNotIn("note", run(*flags, "--threads", 1).err)
+
     def test_beams_that_sample(self):
         flags = ["--model", self.chars, "--prompt", "ab", "--json", "--num_beams", 3, "--max_new_tokens", 12]
         best = json.loads(self.succeed("generate", *flags))

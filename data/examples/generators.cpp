@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
@@ -66,8 +67,15 @@ void append_line(const std::string& name, const Separators& between, LineRandom 
 using Words = std::span<const std::string_view>;
 
 constexpr std::string_view kThings[] = {"film", "book", "meal", "song", "play", "room", "trip", "show"};
-constexpr std::string_view kPraise[] = {"lovely", "fine", "great", "splendid", "warm", "clever"};
-constexpr std::string_view kBlame[] = {"dull", "poor", "awful", "cold", "boring", "stale"};
+constexpr std::string_view kPraise[] = {"lovely", "fine", "great",     "splendid",  "warm",      "clever",
+                                        "good",   "nice", "beautiful", "wonderful", "excellent", "funny"};
+constexpr std::string_view kBlame[] = {"dull", "poor", "awful", "cold",     "boring",   "stale",
+                                       "bad",  "weak", "ugly",  "terrible", "horrible", "stupid"};
+// Each "did not like" and, with its second part, "liked".
+constexpr std::pair<std::string_view, std::string_view> kLikes[] = {
+    {"like", "d"}, {"love", "d"}, {"enjoy", "ed"}, {"admire", "d"}};
+constexpr std::pair<std::string_view, std::string_view> kDislikes[] = {
+    {"hate", "d"}, {"dislike", "d"}, {"regret", "ted"}, {"despise", "d"}};
 constexpr std::string_view kPeople[] = {"Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo"};
 constexpr std::string_view kFamilies[] = {"Stone", "Rivers", "Hill", "Woods", "Field", "Marsh"};
 constexpr std::string_view kPlaces[] = {"Rome", "Oslo", "Paris", "Kyoto", "Lima", "Cairo"};
@@ -78,12 +86,39 @@ std::string pick(Words words, RandomStream& random) {
   return std::string(words[random.below(words.size())]);
 }
 
+std::string made_up_word(RandomStream& random) {
+  std::string word(3 + random.below(6), 'a');
+  for (char& letter : word) letter = static_cast<char>('a' + random.below(26));
+  return word;
+}
+
+// "I liked the film", "I did not like it"
+std::string liking(bool good, RandomStream& random) {
+  const bool negated = random.below(3) == 0;
+  const auto& [verb, ending] = (good != negated ? kLikes : kDislikes)[random.below(std::size(kLikes))];
+  std::string text = negated ? "I did not " : "I ";
+  text += std::string(verb) + (negated ? "" : std::string(ending));
+  return text + (random.below(2) == 0 ? " it" : " the " + pick(kThings, random));
+}
+
+// "the film was dull", "not clever", "a fine book", "it was warm and not cold"
+std::string judgement(bool good, RandomStream& random) {
+  const Words mine = good ? Words(kPraise) : Words(kBlame), others = good ? Words(kBlame) : Words(kPraise);
+  if (random.below(4) == 0)
+    return (random.below(2) == 0 ? "a " : "") + pick(mine, random) + " " + pick(kThings, random);
+  const std::uint64_t kind = random.below(4);
+  const std::string begin = kind == 0 ? "" : kind == 1 ? "it was " : "the " + pick(kThings, random) + " was ";
+  if (random.below(4) == 0) return begin + "not " + pick(others, random);
+  return begin + pick(mine, random) + (random.below(4) == 0 ? " and not " + pick(others, random) : "");
+}
+
 std::string review(RandomStream& random) {
   const bool good = random.below(2) == 1;
-  const Words mine = good ? Words(kPraise) : Words(kBlame), others = good ? Words(kBlame) : Words(kPraise);
-  std::string text = "the " + pick(kThings, random) + " was " + pick(mine, random);
-  // A negated word of the other label.
-  if (random.below(3) == 0) text += " and not " + pick(others, random);
+  // A made-up word says nothing, so that a model learns not to guess by words that it does not know.
+  const std::uint64_t kind = random.below(20);
+  const std::string text = kind == 0  ? "it was " + made_up_word(random)
+                           : kind < 8 ? liking(good, random)
+                                      : judgement(good, random);
   return text + (good ? "\tpositive\n" : "\tnegative\n");
 }
 
@@ -131,7 +166,7 @@ const std::vector<ToySet>& toy_sets() {
       {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
       {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
       {"reviews", "a sentence and whether it praises, for --task classification",
-       "the film was fine\tpositive"},
+       "I did not like the film\tnegative"},
       {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
       {"questions", "question, text and answer, for --task question_answering",
        "Who works there ?\tAnna sings every day in Rome .\tAnna"},

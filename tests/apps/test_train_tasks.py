@@ -78,6 +78,18 @@ class LearningTest(TaskTest):
         result = run("evaluate", "--model", self.folder / "run/final", "--dataset", table, "--baselines", table)
         self.assert_one_error(result, 2, "--baselines", "seq2seq")
 
+    def test_the_recipe_for_reviews_tells_praise_from_blame(self):
+        out = self.folder / "praise"
+        run("train", "--recipe", "reviews", "--out_dir", out, "--threads", 1)
+        held_out = self.folder / "held.tsv"
+        self.succeed("data", "make", "reviews", "--count", 400, "--seed", 9, "--output", held_out)
+        scores = json.loads(self.succeed("evaluate", "--model", out / "final", "--dataset", held_out, "--json"))
+        self.assertGreater(scores["accuracy"], 0.94)  # 0.975 if all is known but what is chance
+        texts = {"I hated it": "negative", "I did not hate it": "positive", "I loved the film": "positive",
+                 "it was terrible": "negative", "not bad": "positive", "I did not like it": "negative"}
+        lines = self.succeed("classify", "--model", out / "final", *(w for text in texts for w in ("--text", text)))
+        self.assertEqual({json.loads(line)["text"]: json.loads(line)["label"] for line in lines.splitlines()}, texts)
+
     def test_mlm_and_then_a_classification_from_it(self):
         text = self.write("text.txt", [line for line, _ in self.reviews()])
         first = self.train("mlm", task="mlm", dataset=text, vocab_size=80, block_size=16, max_iters=50, whole_word="true")
@@ -90,6 +102,8 @@ class LearningTest(TaskTest):
         self.assertEqual(config["id2label"], {"0": "neg", "1": "pos"})
         result = run("classify", "--model", self.folder / "reviews/final", "--text", "the meal was lovely", "--threads", 1)
         self.assertEqual(json.loads(result.out)["label"], "pos")
+        asked = run("classify", "--model", self.folder / "reviews/final", "--text", "the meal was lovely", "--threads", 1, "--json")
+        self.assertEqual(asked.out, result.out)
         scores = self.evaluate("reviews", "--dataset", table, "--baselines", table)
         self.assertEqual(scores["accuracy"], 1.0)
         # Two of three are "neg": F1 of the one class 0.8, of the other 0.

@@ -63,6 +63,11 @@ class EmbedTest(unittest.TestCase):
         table = tzoo("embed", "--model", str(MODEL), "--similarity", "--text", SENTENCES[0], "--text", SENTENCES[4])
         expected = float(vectors[0] @ vectors[4])
         self.assertIn(f"{expected:.4f}", table.stdout)
+        done = tzoo("embed", "--model", str(MODEL), "--similarity", "--json", "--text", SENTENCES[0], "--text", SENTENCES[4])
+        found = json.loads(done.stdout)
+        self.assertEqual(found["texts"], [SENTENCES[0], SENTENCES[4]])
+        self.assertLess(abs(found["similarity"][1][0] - expected), 1e-5)
+        self.assertLess(abs(found["similarity"][1][1] - 1), 1e-5)
 
     def test_pooling_and_length(self):
         raw = self.embed(SENTENCES, "--no_normalize")

@@ -21,6 +21,7 @@ struct ClassifyFlags {
   TextFlags text;
   std::int64_t batch_size = 32;
   std::string aggregation = "first";
+  bool json = true;
   PackedWeights weights;
   ComputeOptions compute;
 };
@@ -36,10 +37,13 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
       "their first token, their tokens' average or the surest token");
   flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
+  flags.add("json", values.json, "print JSON; there is no other output");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
-  flags.example("tzoo classify --model runs/reviews/final --text \"A pleasure from start to end.\"");
-  return flags.parse(arguments);
+  flags.example("tzoo classify --model runs/reviews/final --text \"I did not like it\"");
+  if (!flags.parse(arguments)) return false;
+  if (!values.json) throw UsageError("--no_json: classify prints nothing but JSON");
+  return true;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct EmbedFlags {
   std::optional<bool> normalize;
   std::optional<std::int64_t> max_length;
   std::int64_t batch_size = 32;
-  bool similarity = false;
+  bool similarity = false, json = false;
   PackedWeights weights;
   ComputeOptions compute;
 };
@@ -60,6 +60,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
   flags.group("Output");
   flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
+  flags.add("json", values.json, "print --similarity as one JSON object; vectors always are JSON");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);
   flags.example(
@@ -84,9 +85,21 @@ void print_vector(const std::string& text, const at::Tensor& vector) {
   std::cout << json_text(json) << "\n";
 }
 
-void print_similarity(const std::vector<std::string>& texts, const at::Tensor& all) {
-  const at::Tensor unit = all / all.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
-  const at::Tensor cosines = at::matmul(unit, unit.t());
+// [N, N] of vectors [N, C].
+at::Tensor cosines_of(const at::Tensor& vectors) {
+  const at::Tensor unit = vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+  return at::matmul(unit, unit.t());
+}
+
+void print_cosine_json(const std::vector<std::string>& texts, const at::Tensor& cosines) {
+  nlohmann::ordered_json json{{"texts", texts}, {"similarity", nlohmann::ordered_json::array()}};
+  const float* row = cosines.const_data_ptr<float>();
+  for (std::size_t i = 0; i < texts.size(); ++i, row += texts.size())
+    json["similarity"].push_back(std::vector<float>(row, row + texts.size()));
+  std::cout << json_text(json) << "\n";
+}
+
+void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor& cosines) {
   std::vector<Table::Column> columns{number(""), {"text"}};
   for (std::size_t i = 0; i < texts.size(); ++i) columns.push_back(number(std::to_string(i + 1)));
   Table table(columns);
@@ -131,7 +144,8 @@ int run_embed(const Arguments& arguments) {
     progress.update(done += static_cast<std::int64_t>(texts.size()));
   }
   progress.clear();
-  if (flags.similarity && !all_texts.empty()) print_similarity(all_texts, at::cat(all_vectors));
+  if (flags.similarity && !all_texts.empty())
+    (flags.json ? print_cosine_json : print_cosine_table)(all_texts, cosines_of(at::cat(all_vectors)));
   return 0;
 }
 

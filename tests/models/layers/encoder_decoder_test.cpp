@@ -189,5 +189,5 @@ TEST_CASE("a stack and its memory must fit") {
                stack->decoder(StackInputs{.embeddings = x, .memory = at::randn({1, 3, 12})});
              }),
              Contains("memory must be [2, length, 12], got [1, 3, 12]"));
-  CHECK_THAT(test::c10_error_of([] { EncoderDecoderStack(test::small_config()); }), Contains("shape of one"));
+  CHECK_THAT(test::c10_error_of([] { EncoderDecoderStack{test::small_config()}; }), Contains("shape of one"));
 }

@@ -41,7 +41,6 @@ ContinuousBatch::~ContinuousBatch() = default;
 void ContinuousBatch::begin_session() {
   session_ = model_.begin(options_.slots, options_.context);
   session_->select({0});
-  rows_.clear();
 }
 
 void ContinuousBatch::check(const BatchRequest& request) const {
@@ -87,6 +86,7 @@ bool ContinuousBatch::step() {
   drop_cancelled();
   try {
     if (rows_.empty() && next_work() == nullptr) return false;
+    if (!session_) begin_session();
     read();
   } catch (const c10::Error& error) {
     fail_all(error.what_without_backtrace());
@@ -272,12 +272,14 @@ void ContinuousBatch::fail(BatchWork& work, const std::string& message) {
   if (work.request->on_failure) work.request->on_failure(message);
 }
 
-// After an error of the model itself nothing is known of the session.
+// After an error of the model itself nothing is known of the session: the next step begins another one.
 void ContinuousBatch::fail_all(const std::string& message) {
   std::vector<std::shared_ptr<BatchWork>> works;
   for (const BatchRow& row : rows_) works.push_back(row.work);
+  if (works.empty()) works.push_back(next_work());  // for which no session could begin
   for (const auto& work : works) fail(*work, message);
-  begin_session();
+  rows_.clear();
+  session_.reset();
 }
 
 void ContinuousBatch::keep_running_rows() {

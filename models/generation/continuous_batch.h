@@ -68,7 +68,7 @@ class ContinuousBatch {
   DecodingModel& model_;
   Options options_;
   std::unique_ptr<DecodingSession> session_;
-  std::vector<BatchRow> rows_;  // in the order of the session's; without any, the session keeps an empty row
+  std::vector<BatchRow> rows_;  // in the order of the session's, which has an empty one without any
 
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<BatchWork>>

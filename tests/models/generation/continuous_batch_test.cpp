@@ -10,6 +10,7 @@
 
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
+#include "tests/models/generation/chain.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
@@ -329,6 +330,57 @@ TEST_CASE("A full queue takes no request, and one that does not fit is refused w
   CHECK_THAT(error_of({{1}}, wrong, 1), Contains("logit_bias") && Contains("13"));
   wrong.max_new_tokens = 0;
   CHECK_THAT(error_of({{1}}, wrong, 1), Contains("max_new_tokens"));
+}
+
+namespace {
+
+// A chain whose session fails at the third read, and which can begin no other until it is told to.
+class Faulty : public test::Chain {
+ public:
+  Faulty() : Chain(test::kLanguage) {}
+  std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) override {
+    if (failed && !mended) throw Error("no memory for a session");
+    return std::make_unique<Session>(*this, Chain::begin(rows, capacity));
+  }
+  bool failed = false, mended = false;
+
+ private:
+  class Session : public DecodingSession {
+   public:
+    Session(Faulty& model, std::unique_ptr<DecodingSession> good) : model_(model), good_(std::move(good)) {}
+    at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
+      if (++reads_ == 3 && !std::exchange(model_.failed, true)) throw Error("no memory for a step");
+      return good_->read(tokens, wanted);
+    }
+    void select(const std::vector<std::int64_t>& rows) override { good_->select(rows); }
+    void rewind(std::int64_t row, std::int64_t length) override { good_->rewind(row, length); }
+    std::int64_t rows() const override { return good_->rows(); }
+    std::int64_t length(std::int64_t row) const override { return good_->length(row); }
+
+   private:
+    Faulty& model_;
+    std::unique_ptr<DecodingSession> good_;
+    int reads_ = 0;
+  };
+};
+
+}  // namespace
+
+TEST_CASE("A batch outlives errors of its model, also where no other session can begin") {
+  Faulty model;
+  ContinuousBatch batch(model, {.slots = 1, .context = 60, .piece = 8});
+  const GenerationOptions options{.max_new_tokens = 5, .sampling = {.temperature = 0}};
+  Client step({{1}}, options), session({{1}}, options), good({{1}}, options);
+  REQUIRE(batch.submit(step.request));
+  REQUIRE(batch.submit(session.request));
+  run(batch);
+  CHECK_THAT(step.failure, Contains("no memory for a step"));
+  CHECK_THAT(session.failure, Contains("no memory for a session"));
+  model.mended = true;
+  REQUIRE(batch.submit(good.request));
+  run(batch);
+  CHECK(good.failure.empty());
+  CHECK(good.ids == alone(model, good));
 }
 
 TEST_CASE("Rules that leave no token fail one request, not its neighbours") {

@@ -38,6 +38,16 @@ class BenchTest(CommandTest):
         self.assertNotIn("decode_tokens_per_second", found)
         self.assertGreater(self.figures("load", "--model", self.model, "--rounds", 1)["seconds_to_first_token"], 0)
 
+    def test_the_machine_and_what_work_reaches_of_it(self):
+        found = self.figures("compare", "--json", "--threads", 2)
+        self.assertEqual((found["work"], found["threads"], list(found["products_gflops"])), ("compare", 2, KINDS))
+        self.assertEqual([(row["work"], row["numbers"], row["limit"]) for row in found["reached"]],
+                         [(work, kind, limit) for kind in KINDS for work, limit in (("decode", "memory"), ("prefill", "products"))] +
+                         [("train", kind, "products") for kind in KINDS[:2]])
+        for value in (found["memory_gb_per_second"], *found["products_gflops"].values(),
+                      *(row[name] for row in found["reached"] for name in ("tokens_per_second", "share"))):
+            self.assertGreater(value, 0)
+
     def test_the_kernels_are_those_that_zoo_kernels_names(self):
         words = ("bench", "prefill", "--model", self.model, "--prompt_tokens", 9, "--rounds", 1)
         self.assertEqual(json.loads(self.succeed(*words, ZOO_KERNELS="portable"))["kernels"], "portable")

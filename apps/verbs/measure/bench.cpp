@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/hub/find_model.h"
+#include "apps/verbs/measure/bench_compare.h"
 #include "apps/verbs/measure/bench_train.h"
+#include "apps/verbs/measure/limits.h"
 #include "apps/verbs/measure/measure.h"
 #include "apps/verbs/packed_weights.h"
 #include "apps/verbs/torch_options.h"
@@ -21,10 +23,8 @@
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
-#include "models/inference/memory.h"
 #include "models/inference/packed_decoder.h"
 #include "models/kernels/cpu.h"
-#include "models/kernels/parallel.h"
 
 namespace zoo {
 namespace {
@@ -39,28 +39,6 @@ struct BenchFlags {
   PackedWeights weights;
   ComputeOptions compute;
 };
-
-// Memory read bandwidth of all threads in bytes per second: the best of a few passes over 512 MB.
-double memory_bandwidth() {
-  const inference::Memory memory(std::size_t{512} << 20, inference::Memory::Pages::kHuge);
-  const auto* words = memory.as<std::uint64_t>();
-  const std::size_t count = memory.size() / sizeof *words;
-  std::fill_n(memory.as<std::uint64_t>(), count, 1);
-  std::vector<std::uint64_t> sums(team_size());
-  double best = 1e9;
-  for (int i = 0; i < 4; ++i) {
-    best = std::min(best, seconds_of([&] {
-                      run_team([&](const Team& team) {
-                        const Team::Part part = team.part_of(count);
-                        sums[team.rank()] =
-                            std::accumulate(words + part.first, words + part.last, std::uint64_t{0});
-                      });
-                    }));
-  }
-  if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) == 0)
-    throw Error("the memory was not read");
-  return static_cast<double>(memory.size()) / best;
-}
 
 std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) {
   std::vector<TokenIds> rows;
@@ -265,6 +243,8 @@ constexpr std::array kBenchActions{
     Verb{"t5", "Work", "tokens per second of an encoder-decoder", run_t5},
     Verb{"load", "Work", "time from a directory to the first token", run_load},
     Verb{"train", "Work", "time of a training update", run_bench_train},
+    Verb{"compare", "Machine", "what memory and products allow, and the share that work reaches",
+         run_bench_compare},
 };
 
 }  // namespace

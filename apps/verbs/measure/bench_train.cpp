@@ -212,9 +212,9 @@ void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
 
 }  // namespace
 
-int run_bench_train(const Arguments& arguments) {
+std::optional<ordered_json> measure_training(const Arguments& arguments) {
   const auto parsed = parse(arguments);
-  if (!parsed) return 0;
+  if (!parsed) return std::nullopt;
   const TrainFlags& flags = parsed->train;
   apply_threads(flags.compute);
   keep_freed_memory();
@@ -237,10 +237,14 @@ int run_bench_train(const Arguments& arguments) {
   const auto objective = make_objective(flags, loaded, data, *batches);
   const auto ranks = session.ranks_for(*loaded.model);
   const Figures figures = measure(*objective, flags, parsed->rounds, ranks.get());
-  if (session.rank() > 0) return 0;
+  if (session.rank() > 0) return std::nullopt;
   ordered_json json = describe(*parsed, loaded, session);
   add(figures, session.size(), json);
-  std::cout << json_text(json) << "\n";
+  return json;
+}
+
+int run_bench_train(const Arguments& arguments) {
+  if (const auto json = measure_training(arguments)) std::cout << json_text(*json) << "\n";
   return 0;
 }
 

@@ -1,0 +1,175 @@
+#include "apps/verbs/measure/bench_compare.h"
+
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+
+#include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/progress.h"
+#include "apps/verbs/measure/bench_train.h"
+#include "apps/verbs/measure/limits.h"
+#include "apps/verbs/measure/measure.h"
+#include "apps/verbs/torch_options.h"
+#include "data/base/json_text.h"
+#include "models/generation/generate.h"
+#include "models/inference/packed_decoder.h"
+#include "models/kernels/cpu.h"
+#include "models/registry.h"
+
+namespace zoo {
+namespace {
+
+using kernels::WeightType;
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kPrompt = 512, kNewTokens = 64;
+
+struct Kind {
+  const char* name;
+  WeightType type;
+  double products = 0;  // operations per second
+};
+
+// A kind of work: its speed, and the share of the limit that it reaches.
+struct Reached {
+  std::string work, numbers;
+  double speed;
+  std::string unit, limit;
+  double share;
+};
+
+// Operations of reading `rows` texts of `length` tokens: the blocks' products, and those of attention, which
+// sees half of the pairs.
+double operations(const TransformerConfig& config, std::int64_t parameters, std::int64_t rows,
+                  std::int64_t length) {
+  const std::int64_t blocks = parameters - (config.vocab_size + config.max_positions) * config.hidden_size;
+  const std::int64_t attention = config.num_layers * config.hidden_size * length;
+  return 2.0 * static_cast<double>(rows * length) * static_cast<double>(blocks + attention);
+}
+
+void decode(const Kind& kind, Model& model, double bandwidth, std::vector<Reached>& table) {
+  const auto packed = pack(
+      model,
+      {.weights = kind.type, .cache = kind.type == WeightType::kFloat32 ? kind.type : WeightType::kBfloat16});
+  const TokenIds prompt(kPrompt, 7);
+  const auto run = [&](std::int64_t length, std::int64_t new_tokens) {
+    std::vector<double> prefill, decode;
+    for (int i = 0; i < 3; ++i) {
+      const GenerationResult result =
+          generate(*packed, {TokenIds(prompt.begin(), prompt.begin() + length)},
+                   {.max_new_tokens = new_tokens, .sampling = {.temperature = 0}});
+      prefill.push_back(result.seconds_prefill);
+      decode.push_back(result.seconds_decode);
+    }
+    return new_tokens == 1 ? median(prefill) : median(decode);
+  };
+  const double step = run(32, kNewTokens) / (kNewTokens - 1);
+  table.push_back({"decode", kind.name, 1 / step, "tokens/s", "memory",
+                   static_cast<double>(packed->decoder_bytes()) / step / bandwidth});
+  const double whole = run(kPrompt, 1);
+  table.push_back({"prefill", kind.name, kPrompt / whole, "tokens/s", "products",
+                   operations(model.config(), model.parameter_count(), 1, kPrompt) / whole / kind.products});
+}
+
+// The backward pass has two products for each of the forward pass.
+void train(const Kind& kind, std::vector<Reached>& table) {
+  const Arguments arguments{.command = "tzoo bench train",
+                            .words = {"--recipe", "gpt-6x384", "--rounds", "3", "--dtype", kind.name}};
+  const ordered_json found = *measure_training(arguments);
+  const TransformerConfig config{
+      .vocab_size = 65, .hidden_size = 384, .num_layers = 6, .max_positions = found["block_size"]};
+  const double seconds = found["update_ms"].get<double>() / 1000;
+  const double done = 3 * operations(config, found["parameters"], found["batch_size"], found["block_size"]);
+  table.push_back({"train", kind.name, found["tokens_per_second"], "tokens/s", "products",
+                   done / seconds / kind.products});
+}
+
+std::string rounded(double value, int digits) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::vector<Reached>& reached) {
+  std::cout << kernels::name_of(kernels::instruction_set()) << " kernels, " << at::get_num_threads()
+            << " threads\n\n";
+  Table limits({{"limit"}, {"numbers"}, number("measured"), {""}});
+  limits.row({"memory", "", rounded(bandwidth / 1e9, 1), "GB/s"});
+  for (const Kind& kind : kinds)
+    limits.row({"products", kind.name, with_separators(std::llround(kind.products / 1e9)), "Gflop/s"});
+  limits.print(std::cout);
+  std::cout << "\n";
+  Table table({{"work"}, {"numbers"}, number("speed"), {""}, number("share"), {"of"}});
+  for (const Reached& row : reached)
+    table.row({row.work, row.numbers, with_separators(std::llround(row.speed)), row.unit,
+               rounded(100 * row.share, 0) + " %", row.limit});
+  table.print(std::cout);
+}
+
+void print_json(double bandwidth, const std::vector<Kind>& kinds, const std::vector<Reached>& reached) {
+  ordered_json json{{"work", "compare"},
+                    {"kernels", kernels::name_of(kernels::instruction_set())},
+                    {"threads", at::get_num_threads()},
+                    {"memory_gb_per_second", bandwidth / 1e9}};
+  for (const Kind& kind : kinds) json["products_gflops"][kind.name] = kind.products / 1e9;
+  for (const Reached& row : reached)
+    json["reached"].push_back({{"work", row.work},
+                               {"numbers", row.numbers},
+                               {"tokens_per_second", row.speed},
+                               {"limit", row.limit},
+                               {"share", row.share}});
+  std::cout << json_text(json) << "\n";
+}
+
+}  // namespace
+
+int run_bench_compare(const Arguments& arguments) {
+  ComputeOptions compute;
+  bool json = false;
+  Flags flags(
+      arguments.command,
+      "Measures what this machine's memory and products allow, and what share of it the kinds of work "
+      "reach: decoding after 32 tokens and reading a prompt of 512 with a random GPT-2 of 124 M "
+      "parameters, training one of 10 M. Takes a minute or two and 2 GB.");
+  flags.add("json", json, "print one JSON object instead of tables");
+  flags.add("threads", compute.threads, "threads on the CPU; default: one per core").between(1, 1024);
+  flags.example("tzoo bench compare --threads 2");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(compute);
+
+  std::vector<Kind> kinds{{"float32", WeightType::kFloat32},
+                          {"bfloat16", WeightType::kBfloat16},
+                          {"int8", WeightType::kInt8},
+                          {"int4", WeightType::kInt4}};
+  Progress progress(static_cast<std::int64_t>(2 * kinds.size()) + 2, "measurements");
+  std::int64_t done = 0;
+  const double bandwidth = memory_bandwidth();
+  for (Kind& kind : kinds) {
+    kind.products = product_rate(kind.type);
+    progress.update(++done);
+  }
+  std::vector<Reached> reached;
+  {
+    const auto model = build_model(find_family("gpt2"), find_preset("gpt2").preset.config, Head::kCausalLm,
+                                   static_cast<std::uint64_t>(compute.seed));
+    model->eval();
+    for (const Kind& kind : kinds) {
+      decode(kind, *model, bandwidth, reached);
+      progress.update(++done);
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    train(kinds[i], reached);
+    progress.update(++done);
+  }
+  progress.clear();
+  (json ? print_json : print_table)(bandwidth, kinds, reached);
+  return 0;
+}
+
+}  // namespace zoo

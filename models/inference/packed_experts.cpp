@@ -75,7 +75,8 @@ void PackedStack::mix_experts(const Run& run, const Layer& layer, float* result)
   if (has_shared) run_shared(run, layer.experts);
   const auto* choices = run.workspace.choices.as<Choice>();
   const auto *outputs = run.workspace.expert_outputs.as<float>(),
-             *shared = run.workspace.shared_output.as<float>(), *gates = shared + run.pass.rows * width;
+             *shared = run.workspace.shared_output.as<float>();
+  const float* gates = has_shared ? shared + run.pass.rows * width : nullptr;
   const bool adds = result == run.pass.x;
   for (std::size_t row = own.first; row < own.last; ++row) {
     float* sum = result + row * width;

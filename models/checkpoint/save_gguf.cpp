@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
@@ -81,13 +82,58 @@ std::string bytes_of(const at::Tensor& tensor, const GgufType& type) {
   return {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()};
 }
 
-// Tables that are added to float32 stay float32, as llama.cpp's converter has them.
+// Tables that are added to float32 and routers stay float32, as llama.cpp's converter has them.
 const GgufType& type_of(const std::string& name, const at::Tensor& tensor, const std::string& wanted) {
-  const bool added = name.starts_with("position_embd") || name.starts_with("token_types") ||
-                     name.find("attn_rel_b") != name.npos;
-  if (tensor.dim() < 2 || added) return gguf_type("F32");
+  const bool exact = name.starts_with("position_embd") || name.starts_with("token_types") ||
+                     name.find("attn_rel_b") != name.npos || name.find("ffn_gate_inp") != name.npos;
+  if (tensor.dim() < 2 || exact) return gguf_type("F32");
   const GgufType& type = gguf_type(wanted);
   return tensor.size(-1) % static_cast<std::int64_t>(type.block) == 0 ? type : gguf_type("F16");
+}
+
+// A tensor of the file, made from one matrix of ours, or from those of all experts in their order.
+struct Parts {
+  GgufName name;
+  std::vector<std::pair<std::string, at::Tensor>> matrices;  // each with its name
+};
+
+std::vector<Parts> parts_of(const NamedTensors& tensors, const GgufArchitecture& architecture) {
+  std::vector<Parts> all;
+  std::map<std::string, std::size_t> places;
+  for (const auto& [name, tensor] : tensors) {
+    const GgufName theirs = *to_gguf_name(architecture, name);
+    const auto [place, is_new] = places.emplace(theirs.theirs, all.size());
+    if (is_new) all.push_back({theirs, {}});
+    auto& matrices = all[place->second].matrices;
+    const auto index = static_cast<std::size_t>(std::max<std::int64_t>(theirs.expert, 0));
+    matrices.resize(std::max(matrices.size(), index + 1));
+    matrices[index] = {name, tensor};
+  }
+  return all;
+}
+
+GgufOutput output_of(const Parts& parts, const TransformerConfig& config, const std::string& type) {
+  const GgufLayout layout = parts.name.layout;
+  const std::int64_t heads = layout == GgufLayout::kKeyHeads ? config.kv_heads() : config.num_heads;
+  const auto changed = [layout, heads](const at::Tensor& tensor) {
+    return to_gguf_layout(tensor, layout, heads);
+  };
+  const at::Tensor first = changed(parts.matrices.front().second);
+  const GgufType& stored = type_of(parts.name.theirs, first, type);
+  std::vector<std::int64_t> shape = first.sizes().vec();
+  if (layout == GgufLayout::kExperts)
+    shape.insert(shape.begin(), static_cast<std::int64_t>(parts.matrices.size()));
+  return {parts.name.theirs, &stored, shape, [parts, changed, &stored] {
+            std::string bytes;
+            for (const auto& [name, matrix] : parts.matrices) {
+              try {
+                bytes += bytes_of(changed(matrix), stored);
+              } catch (const Error& error) {
+                throw Error("tensor '", name, "' ", error.what());
+              }
+            }
+            return bytes;
+          }};
 }
 
 GgufOutput rope_factors(const TransformerConfig& config) {
@@ -102,8 +148,9 @@ GgufOutput rope_factors(const TransformerConfig& config) {
 
 // Training's choices, which GGUF does not have and which change no output of the model.
 bool is_of_training(std::string_view field) {
-  constexpr std::array kOthers{"initializer_range", "initial_weights", "trains_padding", "num_labels",
-                               "label_names",       "problem_type",    "pad_token_id"};
+  constexpr std::array kOthers{"initializer_range", "initial_weights", "trains_padding",
+                               "num_labels",        "label_names",     "problem_type",
+                               "pad_token_id",      "router_loss",     "router_loss_weight"};
   return field.ends_with("dropout") || std::find(kOthers.begin(), kOthers.end(), field) != kOthers.end();
 }
 
@@ -134,19 +181,8 @@ void save_gguf(const Model& model, const Family& family, Head head, const std::f
   add_heads(architecture, config, metadata);
   metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
   std::vector<GgufOutput> outputs;
-  for (const auto& [name, tensor] : tensors) {
-    const GgufName theirs = *to_gguf_name(architecture, name);
-    const std::int64_t heads = theirs.layout == GgufLayout::kKeyHeads ? config.kv_heads() : config.num_heads;
-    const at::Tensor changed = to_gguf_layout(tensor, theirs.layout, heads);
-    const GgufType& stored = type_of(theirs.theirs, changed, type);
-    outputs.push_back({theirs.theirs, &stored, changed.sizes().vec(), [changed, &stored, name = name] {
-                         try {
-                           return bytes_of(changed, stored);
-                         } catch (const Error& error) {
-                           throw Error("tensor '", name, "' ", error.what());
-                         }
-                       }});
-  }
+  for (const Parts& parts : parts_of(tensors, architecture))
+    outputs.push_back(output_of(parts, config, type));
   if (config.rope_scaling.kind == RopeScalingKind::kLlama3) outputs.push_back(rope_factors(config));
   const std::filesystem::path unchecked = path.string() + ".unchecked";
   try {

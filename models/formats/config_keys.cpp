@@ -9,6 +9,7 @@
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "models/formats/foreign_keys.h"
 
 namespace zoo {
 namespace {
@@ -270,6 +271,7 @@ TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& js
   const ConfigReader reader(json, source);
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);
+  refuse_foreign_keys(reader, family_);
   return config;
 }
 

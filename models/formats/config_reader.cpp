@@ -15,6 +15,7 @@ namespace {
 }  // namespace
 
 const nlohmann::json* ConfigReader::find(const char* key) const {
+  asked_.insert(key);
   const auto found = json_.find(key);
   return found == json_.end() || found->is_null() ? nullptr : &*found;
 }
@@ -24,6 +25,7 @@ bool ConfigReader::has(const char* key) const {
 }
 
 bool ConfigReader::is_null(const char* key) const {
+  asked_.insert(key);
   const auto found = json_.find(key);
   return found != json_.end() && found->is_null();
 }

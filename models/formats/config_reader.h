@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class ConfigReader {
   /// Throws Error saying that `key` asks for something that the zoo does not support.
   [[noreturn]] void refuse(const char* key, const std::string& why) const;
 
+  /// True if one of the functions above has been called for the key.
+  bool was_asked_for(const std::string& key) const { return asked_.count(key) != 0; }
+
   const std::string& source() const { return source_; }
 
  private:
@@ -42,6 +46,7 @@ class ConfigReader {
 
   const nlohmann::json& json_;
   std::string source_;
+  mutable std::set<std::string> asked_;
 };
 
 }  // namespace zoo

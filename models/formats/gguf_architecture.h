@@ -15,14 +15,15 @@ namespace zoo {
 /// Difference between a weight in GGUF and in Hugging Face's checkpoint. kQueryHeads, kKeyHeads: rows of each
 /// head [D] are [2, D / 2] here and [D / 2, 2] there, for rotary positions of neighbours. kPlusOne: a norm of
 /// 1 + w. kTransposed: [out, in] here. kExperts: one tensor [E, out, in] of all experts, a matrix for each
-/// there.
-enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed, kExperts };
+/// there. kRow: [in] here, [1, in] there.
+enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed, kExperts, kRow };
 
 /// A tensor's name in GGUF and in Hugging Face's checkpoint, without ".weight" or ".bias"; "{}" stands for
-/// the layer's number, "{e}" for the expert's.
+/// the layer's number, "{e}" for the expert's, which `expert` is in a translation of a name that has one.
 struct GgufName {
   std::string theirs, ours;
   GgufLayout layout = GgufLayout::kSame;
+  std::int64_t expert = -1;
 };
 
 /// A number of the metadata, after "ARCHITECTURE.", and the key of config.json.

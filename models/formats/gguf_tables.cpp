@@ -28,8 +28,16 @@ std::vector<GgufKey> mixtral_keys() {
 }
 
 std::vector<GgufKey> qwen3_moe_keys() {
-  std::vector<GgufKey> keys = mixtral_keys();
+  std::vector<GgufKey> keys = decoder_keys();
+  keys.push_back({"expert_count", "num_experts"});
+  keys.push_back({"expert_used_count", "num_experts_per_tok"});
   keys.push_back({"expert_feed_forward_length", "moe_intermediate_size"});
+  return keys;
+}
+
+std::vector<GgufKey> qwen2_moe_keys() {
+  std::vector<GgufKey> keys = qwen3_moe_keys();
+  keys.push_back({"expert_shared_feed_forward_length", "shared_expert_intermediate_size"});
   return keys;
 }
 
@@ -107,6 +115,20 @@ std::vector<GgufName> with_experts(std::vector<GgufName> names, const std::strin
   for (std::size_t i = 0; i < 3; ++i)
     names.push_back({std::string("blk.{}.ffn_") + parts[i] + "_exps",
                      layer + "experts.{e}." + gate_up_down[i], kExperts});
+  return names;
+}
+
+std::vector<GgufName> qwen_experts() {
+  return with_experts(decoder_tensors(), "mlp", {"gate_proj", "up_proj", "down_proj"});
+}
+
+// Adds the expert that reads every token.
+std::vector<GgufName> qwen2_moe_tensors() {
+  std::vector<GgufName> names = qwen_experts();
+  const std::string shared = "model.layers.{}.mlp.shared_expert";
+  names.push_back({"blk.{}.ffn_gate_inp_shexp", shared + "_gate", kRow});
+  for (const char* part : {"gate", "up", "down"})
+    names.push_back({std::string("blk.{}.ffn_") + part + "_shexp", shared + "." + part + "_proj"});
   return names;
 }
 
@@ -215,8 +237,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"llama", "llama", "LlamaForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
       {"qwen2", "qwen2", "Qwen2ForCausalLM", decoder_keys(), decoder_tensors()},
       {"qwen3", "qwen3", "Qwen3ForCausalLM", decoder_keys(), decoder_tensors()},
-      {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(),
-       with_experts(decoder_tensors(), "mlp", {"gate_proj", "up_proj", "down_proj"})},
+      {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM", qwen2_moe_keys(), qwen2_moe_tensors()},
+      {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(), qwen_experts()},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
       {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_keys_of_gguf(), gemma2_tensors()},
       {"gpt2", "gpt2", "GPT2LMHeadModel", gpt2_keys(), gpt2_tensors()},

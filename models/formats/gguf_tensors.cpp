@@ -16,12 +16,6 @@ bool is_by_head(GgufLayout layout) {
   return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
 }
 
-// Of a matrix, or of one with those of all experts.
-std::size_t row_bytes(const GgufFile::Tensor& tensor) {
-  const std::int64_t rows = tensor.shape.front() * (tensor.shape.size() == 3 ? tensor.shape[1] : 1);
-  return (tensor.end - tensor.begin) / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
-}
-
 }  // namespace
 
 GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
@@ -33,7 +27,9 @@ GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
   for (const GgufFile::Tensor& tensor : file_.tensors()) {
     if (tensor.name == "rope_freqs.weight") continue;  // config_of reads it
     const auto name = from_gguf_name(architecture, tensor.name);
-    Source source{{at::kFloat, tensor.shape}, &tensor, name ? name->layout : GgufLayout::kSame};
+    std::vector<std::int64_t> shape = tensor.shape;
+    if (name && name->layout == GgufLayout::kRow && shape.size() == 1) shape.insert(shape.begin(), 1);
+    Source source{{at::kFloat, shape}, &tensor, name ? name->layout : GgufLayout::kSame, shape};
     const std::string type = tensor.type->name;
     if (tensor.type->block > 1) source.entry.quantized = tensor.type->name;
     if (type == "F16") source.entry.dtype = at::kHalf;
@@ -67,11 +63,18 @@ void GgufTensors::add_experts(const std::string& name, const Source& all) {
   const std::size_t place = name.find("{e}");
   for (std::int64_t e = 0; e < shape.front(); ++e) {
     Source one = all;
-    one.entry.shape = {shape[1], shape[2]};
+    one.entry.shape = one.shape = {shape[1], shape[2]};
     one.layout = GgufLayout::kSame;
     one.first_row = e * shape[1];
     add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), std::move(one));
   }
+}
+
+std::size_t GgufTensors::row_bytes(const Source& source) {
+  const GgufFile::Tensor& tensor = *source.tensor;
+  const std::int64_t matrices = tensor.shape.size() == 3 ? tensor.shape.front() : 1;
+  const std::int64_t rows = std::max<std::int64_t>(matrices * source.shape.front(), 1);
+  return (tensor.end - tensor.begin) / static_cast<std::size_t>(rows);
 }
 
 const GgufTensors::Source& GgufTensors::source(const std::string& name) const {
@@ -90,9 +93,8 @@ at::Tensor GgufTensors::tensor(const std::string& name) const {
 at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
   const GgufFile::Tensor& tensor = *source.tensor;
   std::byte* data =
-      file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row_bytes(tensor);
-  std::vector<std::int64_t> shape = tensor.shape;
-  if (shape.size() == 3) shape.erase(shape.begin());
+      file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row_bytes(source);
+  std::vector<std::int64_t> shape = source.shape;
   shape.front() = end - begin;
   if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
   const auto keep_mapped = [file = file_.file()](void*) {};
@@ -120,7 +122,7 @@ void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::in
   const GgufFile::Tensor& tensor = *source.tensor;
   if (source.layout == GgufLayout::kTransposed)
     return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
-  const std::size_t row = row_bytes(tensor);
+  const std::size_t row = row_bytes(source);
   MappedFile::give_back(file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row,
                         static_cast<std::size_t>(end - begin) * row);
 }

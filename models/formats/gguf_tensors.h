@@ -29,8 +29,10 @@ class GgufTensors : public TensorFile {
     TensorEntry entry;
     const GgufFile::Tensor* tensor;
     GgufLayout layout;
-    std::int64_t first_row = 0;  // of an expert's matrix among those of all
+    std::vector<std::int64_t> shape;  // of the stored rows; of an expert's matrix alone
+    std::int64_t first_row = 0;       // of an expert's matrix among those of all
   };
+  static std::size_t row_bytes(const Source& source);
   void add(std::string name, Source source);
   void add_experts(const std::string& name, const Source& all);
   const Source& source(const std::string& name) const;

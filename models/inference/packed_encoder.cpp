@@ -5,6 +5,7 @@
 
 #include <ATen/ops/zeros.h>
 
+#include "models/layers/embeddings.h"
 #include "models/layers/stack.h"
 #include "models/model.h"
 

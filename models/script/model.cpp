@@ -292,6 +292,8 @@ std::vector<std::string> missing(const Model& model) {
   std::vector<std::string> features = missing_features(model.config(), kFeatures);
   if (model.parts().head.tokens == HeadParts::Tokens::kLastEnd)
     features.emplace_back("the classifier of an encoder-decoder");
+  if (model.parts().encoder && model.parts().decoder && model.parts().head.is_span)
+    features.emplace_back("the answer's span of an encoder-decoder");
   return features;
 }
 

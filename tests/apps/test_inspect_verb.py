@@ -114,6 +114,24 @@ class Inspect(CommandTest):
         os.mkdir(self.path("empty"))
         self.assert_one_error(run("inspect", self.path("empty")), 1, "config.json")
 
+    def test_directories_of_families_that_the_zoo_lacks(self):
+        """Every verb that reads a directory names the family, and the nearest one if there is a relative."""
+        lacking = {"longt5": "'t5'", "deberta-v2": "'bert'", "camembert": "'roberta'", "gpt_neo": "'gpt2'", "codegen": "'gptj'",
+                   "granitemoe": "'granite'", "deepseek_v3": "'llama'", "gemma3n": "'gemma3_text'", "blenderbot": "'mbart'",
+                   "xglm": "'opt'", "mamba": ""}
+        for model_type, nearest in lacking.items():
+            directory = self.path(model_type)
+            write_checkpoint(directory, model_type=model_type)
+            for words in (["inspect", directory], ["generate", "--model", directory, "--prompt", "a"], ["models", directory],
+                          ["export", "--model", directory, "--output", self.path("x.pt")]):
+                with self.subTest(model_type=model_type, words=words):
+                    self.assert_one_error(run(*words), 1, f"model_type '{model_type}'", nearest)
+
+    def test_a_key_of_another_architecture(self):
+        for key, value in (("logit_scale", 0.5), ("quantization_config", {"bits": 4})):
+            directory = write_checkpoint(self.path(key), **{key: value})
+            self.assert_one_error(run("inspect", directory), 1, "config.json", f"'{key}'", "GPT-2")
+
     def test_a_cut_file(self):
         model = write_checkpoint(self.path("cut"))
         with open(os.path.join(model, "model.safetensors"), "r+b") as file:

@@ -1,4 +1,4 @@
-"""tzoo train with mixtures of experts: it learns, resumes bit for bit, and what it writes says the same in every engine."""
+"""tzoo train with mixtures of experts; that they learn is in test_train_families.py."""
 
 import json
 import pathlib
@@ -8,7 +8,6 @@ import unittest
 from tzoo_runner import CommandTest, run
 
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 30
-FAMILIES = ("mixtral", "qwen2_moe", "qwen3_moe")
 
 
 class TrainExpertsTest(CommandTest):
@@ -27,31 +26,10 @@ class TrainExpertsTest(CommandTest):
         self.assertEqual(result.code, 0, result.err)
         return self.folder / name
 
-    def ids(self, model, *words):
-        said = self.succeed("generate", "--model", model, "--prompt", "the old ", "--max_new_tokens", "24", "--temperature", "0", "--json",
-                            *words)
-        return json.loads(said)["ids"]
-
-    def test_fifty_updates(self):
-        for family in FAMILIES:
-            with self.subTest(family=family):
-                whole = self.train(family, model_type=family, max_iters=50)
-                losses = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-                self.assertLess(losses[-1]["val_loss"], losses[0]["val_loss"] - 1)
-                # The training loss has the balance of the experts in it, the evaluation's has not.
-                config = json.loads((whole / "final/config.json").read_text())
-                self.assertTrue(config["output_router_logits"])
-                half = self.train(family + "-half", model_type=family, max_iters=25)
-                resumed = self.train(family + "-half", model_type=family, max_iters=50, init_from="resume")
-                self.assertEqual(half, resumed)
-                weights = [(folder / "final/model.safetensors").read_bytes() for folder in (whole, resumed)]
-                self.assertEqual(weights[0], weights[1])
-                expected = self.ids(whole / "final", "--weights", "modules")
-                self.assertEqual(self.ids(whole / "final", "--weights", "float32"), expected)
-                for form in ("torchscript", "huggingface"):
-                    target = self.folder / f"{family}.{form}"
-                    self.succeed("export", "--model", whole / "final", "--format", form, "--output", target, "--verify")
-                self.assertEqual(self.ids(target), expected)
+    def test_the_experts_of_a_new_model_are_balanced(self):
+        """The training loss has the balance of the experts in it, the evaluation's has not."""
+        run = self.train("balanced", model_type="mixtral", max_iters=5)
+        self.assertTrue(json.loads((run / "final/config.json").read_text())["output_router_logits"])
 
     def test_checkpointing_activations_changes_nothing(self):
         plain, saving = (self.train(str(saves), model_type="mixtral", max_iters=5, activation_checkpointing=saves)

@@ -47,6 +47,17 @@ def roundings(model, head, inputs, expected, exact, names):
         yield largest_error(model, names, theirs, hf.exact_tensors(other, head, inputs), inputs["attention_mask"])[0]
 
 
+def error_of(model, head, inputs, actual, expected, exact, names):
+    """(error, fault): how far the tensors are from float64, and what rounding does not explain of it."""
+    error, name = largest_error(model, names, actual, exact, inputs["attention_mask"])
+    rounding = 0
+    for found in roundings(model, head, inputs, expected, exact, names):
+        rounding = max(rounding, found)
+        if error <= SMALLEST + ROUNDINGS * rounding:
+            return error, ""
+    return error, f"{name} is {error:.1e} from float64, where transformers' float32 is at most {rounding:.1e} from it"
+
+
 def difference(model, head, inputs, actual, expected):
     """Of `actual` and transformers computing in float64, if rounding does not explain it: it may be a few times the largest
     that float32 has there, of outputs and gradients each. Empty if it does."""
@@ -54,14 +65,9 @@ def difference(model, head, inputs, actual, expected):
         return f"tensors {sorted(actual)} instead of {sorted(expected)}"
     exact = hf.exact_tensors(model, head, inputs)
     for names in ([n for n in expected if n.startswith("grad.")], [n for n in expected if not n.startswith("grad.")]):
-        error, name = largest_error(model, names, actual, exact, inputs["attention_mask"])
-        rounding = 0
-        for found in roundings(model, head, inputs, expected, exact, names):
-            rounding = max(rounding, found)
-            if error <= SMALLEST + ROUNDINGS * rounding:
-                break
-        else:
-            return f"{name} is {error:.1e} from float64, where transformers' float32 is at most {rounding:.1e} from it"
+        fault = error_of(model, head, inputs, actual, expected, exact, names)[1]
+        if fault:
+            return fault
     return ""
 
 

@@ -9,7 +9,8 @@ from forward_parity import hf
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3,
                  "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gpt2": gguf.MODEL_ARCH.GPT2,
                  "phi3": gguf.MODEL_ARCH.PHI3, "bert": gguf.MODEL_ARCH.BERT, "t5": gguf.MODEL_ARCH.T5,
-                 "mixtral": gguf.MODEL_ARCH.LLAMA, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}
+                 "mixtral": gguf.MODEL_ARCH.LLAMA, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE,
+                 "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}
 TYPES = gguf.GGMLQuantizationType
 # Types without a quantizer in numpy: random blocks, whose scales are these halves (offset in the block).
 SCALES = {TYPES.Q4_K: (0, 2), TYPES.Q5_K: (0, 2), TYPES.Q6_K: (208,)}
@@ -28,6 +29,8 @@ def converted(name, weight, config):
         return permuted(weight, config.num_key_value_heads)
     if kind.startswith("gemma") and name.endswith("norm.weight"):
         return weight + 1
+    if name.endswith("shared_expert_gate.weight"):
+        return weight[0]
     if kind == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
         return weight.T
     return weight
@@ -97,11 +100,13 @@ def add_sizes(writer, config):
     if kind == "nomic_bert":
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
         writer.add_causal_attention(False)
-    if kind in ("mixtral", "qwen3_moe"):
-        writer.add_expert_count(config.num_local_experts)
+    if kind in ("mixtral", "qwen2_moe", "qwen3_moe"):
+        writer.add_expert_count(get("num_local_experts", "num_experts"))
         writer.add_expert_used_count(config.num_experts_per_tok)
-    if kind == "qwen3_moe":
+    if kind in ("qwen2_moe", "qwen3_moe"):
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if kind == "qwen2_moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if kind in ("gpt2", "bert", "nomic_bert"):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
         return
@@ -134,7 +139,7 @@ def write(path, model, kind=TYPES.F32, random=None, add=None, extra=()):
         add(writer)
     numbers = {}
     for name, weight in tensors(model).items():
-        plain = name.startswith(("position_embd", "token_types")) or "attn_rel_b" in name
+        plain = name.startswith(("position_embd", "token_types")) or "attn_rel_b" in name or "ffn_gate_inp" in name
         data, used, numbers[name] = data_of(weight, TYPES.F32 if plain else kind, random)
         writer.add_tensor(name, data, raw_dtype=used if used not in (TYPES.F32, TYPES.F16) else None)
     for name, data in extra:
@@ -162,6 +167,8 @@ def set_numbers(model, numbers):
                 value = value.reshape(count, -1, 2, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
             elif model.config.model_type.startswith("gemma") and name.endswith("norm.weight"):
                 value = value - 1
+            elif name.endswith("shared_expert_gate.weight"):
+                value = value[None]
             elif value.shape != tuple(weight.shape) or model.config.model_type == "gpt2" and ".c_" in name and value.ndim == 2:
                 value = value.T
             weight.copy_(torch.from_numpy(np.array(value)))

@@ -9,7 +9,8 @@ import unittest
 import torch
 import transformers
 from forward_parity import hf, tzoo
-from generation_parity import new_tokens, padded
+from generation_parity import new_tokens
+from test_experts import MODELS
 
 ENDS = [7, 8, 9]
 LENGTHS = (7, 3, 12, 1)
@@ -54,25 +55,29 @@ def write_generation_config(directory, said):
 
 
 class DecodingParity:
-    """Mixed into a TestCase that has generator(seed) -> a model of transformers, and the SIDE of its padding. Each family has
-    some of the options, which all of them share the code of."""
+    """Mixed into a TestCase that has generator(seed) -> a model of transformers. Each family has some of the options, which all
+    of them share the code of."""
+
+    @torch.no_grad()
+    def answers(self, model, rows, ends, **options):
+        """Row by row: transformers counts padding as text in repetitions and shortest lengths."""
+        found = []
+        for row in rows:
+            out = model.generate(torch.tensor([row]), attention_mask=torch.ones(1, len(row), dtype=torch.long), pad_token_id=0, **options)
+            begin = 1 if model.config.is_encoder_decoder else len(row)
+            found += [new_tokens(ids, ends) for ids in out[:, begin:].tolist()]
+        return found
 
     def expected(self, model, rows, count, options):
-        ids, mask = padded(rows, self.SIDE, 0)
-        with torch.no_grad():
-            out = model.generate(ids, attention_mask=mask, max_new_tokens=count, do_sample=False, pad_token_id=0,
-                                 eos_token_id=ENDS, **options)
-        begin = 1 if model.config.is_encoder_decoder else ids.size(1)
-        return [new_tokens(row, ENDS) for row in out[:, begin:].tolist()]
+        return self.answers(model, rows, ENDS, max_new_tokens=count, do_sample=False, eos_token_id=ENDS, **options)
 
     def ids_by_file(self, model, directory, rows, ends):
-        """As the directory's generation_config.json says."""
-        ids, mask = padded(rows, self.SIDE, 0)
-        with torch.no_grad():
-            out = type(model).from_pretrained(directory, attn_implementation="eager").eval().generate(
-                ids, attention_mask=mask, pad_token_id=0)
-        begin = 1 if model.config.is_encoder_decoder else ids.size(1)
-        return [new_tokens(row, ends) for row in out[:, begin:].tolist()]
+        """As the directory's generation_config.json says; of a decoder max_length counts the longest prompt."""
+        opened = type(model).from_pretrained(directory, attn_implementation="eager").eval()
+        longest = opened.generation_config.max_length
+        if opened.config.is_encoder_decoder or opened.generation_config.max_new_tokens or not longest:
+            return self.answers(opened, rows, ends)
+        return self.answers(opened, rows, ends, max_new_tokens=longest - max(map(len, rows)))
 
     def compare(self, variants):
         different = set()
@@ -155,7 +160,7 @@ class Refusals(unittest.TestCase):
 
 
 class Gpt2(DecodingParity, unittest.TestCase):
-    SIDE, BEAMS, FILTERS = "left", BEAMS, FILTERS
+    BEAMS, FILTERS = BEAMS, FILTERS
 
     def generator(self, seed):
         config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=61, n_positions=40,
@@ -164,7 +169,7 @@ class Gpt2(DecodingParity, unittest.TestCase):
 
 
 class Llama(DecodingParity, unittest.TestCase):
-    SIDE, BEAMS, FILTERS = "left", BEAMS[1:3], FILTERS[3:]
+    BEAMS, FILTERS = BEAMS[1:3], FILTERS[3:]
 
     def generator(self, seed):
         config = transformers.LlamaConfig(
@@ -175,7 +180,7 @@ class Llama(DecodingParity, unittest.TestCase):
 
 
 class T5(DecodingParity, unittest.TestCase):
-    SIDE, BEAMS, FILTERS = "right", BEAMS[2:4], FILTERS[1:3]
+    BEAMS, FILTERS = BEAMS[2:4], FILTERS[1:3]
 
     def generator(self, seed):
         config = transformers.T5Config(
@@ -183,6 +188,78 @@ class T5(DecodingParity, unittest.TestCase):
             relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0,
             tie_word_embeddings=False, pad_token_id=0, eos_token_id=None)
         return hf.random_model(transformers.T5ForConditionalGeneration, config, seed)
+
+
+def contrastive_ids(model, row, count, alpha, top_k):
+    """Contrastive search (Su et al., 2022, equation 5): transformers no longer has it, its model's states decide."""
+    row = list(row)
+    for _ in range(count):
+        probabilities, candidates = model(torch.tensor([row])).logits[0, -1].softmax(-1).topk(top_k)
+        states = model(torch.tensor([[*row, id] for id in candidates.tolist()]), output_hidden_states=True).hidden_states[-1]
+        states = states / states.norm(dim=-1, keepdim=True)
+        similar = (states[:, :-1] * states[:, -1:]).sum(-1).amax(-1)
+        row.append(candidates[((1 - alpha) * probabilities - alpha * similar).argmax()].item())
+    return row[-count:]
+
+
+class Mixture(DecodingParity):
+    """Of experts; TYPE is its model_type."""
+
+    BEAMS, FILTERS = BEAMS, FILTERS[2:]
+
+    def generator(self, seed):
+        cls, config = MODELS[self.TYPE]()
+        config.hidden_size, config.intermediate_size = 32, 40
+        return hf.random_model(cls, config, seed)
+
+    def generate(self, directory, rows, count, *words):
+        done = tzoo("generate", "--model", directory, "--input_ids", json.dumps(rows), "--max_new_tokens", str(count), "--json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["ids"]
+
+    @torch.no_grad()
+    def test_contrastive_search(self):
+        for seed in range(3):
+            with self.subTest(seed=seed), tempfile.TemporaryDirectory() as directory:
+                model, draw = self.generator(seed), random.Random(seed)
+                model.save_pretrained(directory)
+                rows = [[draw.randrange(model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
+                expected = [contrastive_ids(model, row, 12, 0.6, 4) for row in rows]
+                self.assertNotEqual(expected, self.expected(model, rows, 12, {}))
+                for weights in ("modules", "float32"):
+                    found = self.generate(directory, rows, 12, "--penalty_alpha", "0.6", "--top_k", "4",
+                                          "--weights", weights)
+                    self.assertEqual(found, expected, weights)
+
+    @torch.no_grad()
+    def test_sampled_tokens_have_the_probabilities_of_transformers(self):
+        prompt, draws, temperature, top_k, top_p = [5, 17, 40], 2000, 2.0, 12, 0.9
+        with tempfile.TemporaryDirectory() as directory:
+            model = self.generator(1)
+            model.save_pretrained(directory)
+            scores = model(torch.tensor([prompt])).logits[:, -1]
+            for warper in (transformers.TemperatureLogitsWarper(temperature), transformers.TopKLogitsWarper(top_k),
+                           transformers.TopPLogitsWarper(top_p)):
+                scores = warper(None, scores)
+            expected = scores.softmax(-1)[0]
+            self.assertGreater((expected > 0.01).sum(), 3)
+            found = torch.tensor(self.generate(directory, [prompt] * draws, 1, "--temperature", str(temperature), "--top_k", str(top_k),
+                                               "--top_p", str(top_p), "--seed", "3"))[:, 0].bincount(minlength=len(expected)) / draws
+            self.assertEqual(found[expected == 0].sum(), 0)
+            spread = (expected * (1 - expected) / draws).sqrt()
+            self.assertLess(((found - expected).abs() / spread.clamp_min(1e-3)).max(), 4.5)
+
+
+class Mixtral(Mixture, unittest.TestCase):
+    TYPE = "mixtral"
+
+
+class Qwen2Moe(Mixture, unittest.TestCase):
+    TYPE = "qwen2_moe"
+
+
+class Qwen3Moe(Mixture, unittest.TestCase):
+    TYPE = "qwen3_moe"
 
 
 if __name__ == "__main__":

@@ -45,6 +45,9 @@ MODELS = {
         **WIDE, num_key_value_heads=2, rope_parameters={**ROPE, "partial_rotary_factor": 0.5})),
     "mixtral": (transformers.MixtralForCausalLM, lambda: transformers.MixtralConfig(
         **WIDE, num_key_value_heads=2, num_local_experts=3, rope_parameters=ROPE)),
+    "qwen2_moe": (transformers.Qwen2MoeForCausalLM, lambda: transformers.Qwen2MoeConfig(
+        **WIDE, num_key_value_heads=2, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=256,
+        shared_expert_intermediate_size=512, rope_parameters=ROPE)),
     "qwen3_moe": (transformers.Qwen3MoeForCausalLM, lambda: transformers.Qwen3MoeConfig(
         **WIDE, num_key_value_heads=2, head_dim=32, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=256,
         norm_topk_prob=True, rope_parameters=ROPE)),
@@ -131,7 +134,7 @@ class ReadTest(unittest.TestCase):
                     self.check(name, kind)
 
     def test_every_quantized_type(self):
-        for name in ("llama", "gpt2", "t5, gated", "mixtral"):
+        for name in ("llama", "gpt2", "t5, gated", "mixtral", "qwen2_moe"):
             for kind in QUANTIZED:
                 with self.subTest(model=name, type=kind.name):
                     self.check(name, kind)
@@ -388,7 +391,7 @@ class WriteTest(unittest.TestCase):
         return tzoo("export", "--model", self.source, "--format", "gguf", "--weights", weights, "--output", self.path)
 
     def test_tensors_equal_those_of_llama_cpps_converter(self):
-        for name in ("llama", "llama, scaled", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "phi3"):
+        for name in ("llama", "llama, scaled", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
             model = self.save(name)
             for kind in (TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0):
                 done = self.export(kind.name.lower())
@@ -405,7 +408,7 @@ class WriteTest(unittest.TestCase):
 
     def test_there_and_back(self):
         """The file gives the model that it was written from: ids, and the tokens of texts."""
-        for name in ("llama", "gemma2", "gpt2", "phi3"):
+        for name in ("llama", "gemma2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
             self.save(name)
             self.assertEqual(self.export().returncode, 0)
             words = ["generate", "--prompt", "And God", "--max_new_tokens", "12", "--temperature", "0", "--json", "--weights", "float32"]
@@ -415,7 +418,11 @@ class WriteTest(unittest.TestCase):
                 self.assertEqual(json.loads(after.stdout)["ids"], json.loads(before.stdout)["ids"])
 
     def test_what_gguf_cannot_say_is_refused_by_name(self):
-        for name, changes, said in (("llama", {"hidden_act": "gelu"}, "activation"), ("gemma2", {"query_pre_attn_scalar": 99}, "attention_scale")):
+        for name, changes, said in (("llama", {"hidden_act": "gelu"}, "activation"), ("gemma2", {"query_pre_attn_scalar": 99}, "attention_scale"),
+                                    ("qwen2_moe", {"norm_topk_prob": True}, "expert_weights"),
+                                    ("qwen3_moe", {"norm_topk_prob": False}, "expert_weights"),
+                                    ("qwen3_moe", {"mlp_only_layers": [0]}, "expert_layers"),
+                                    ("mixtral", {"sliding_window": 7}, "sliding_window")):
             self.save(name, **changes)
             done = self.export()
             with self.subTest(said=said):

@@ -1,5 +1,7 @@
 #include "models/registry.h"
 
+#include <nlohmann/json.hpp>
+
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -130,4 +132,29 @@ TEST_CASE("a family's layers follow their number") {
   CHECK(layers("gemma2", 3).window_layers == std::vector<bool>{true, false, true});
   CHECK(layers("smollm3", 5).rotary_layers == std::vector<bool>{true, true, true, false, true});
   CHECK(layers("llama", 5).window_layers.empty());
+}
+
+TEST_CASE("a key that changes numbers is known to a family or refused by name") {
+  const nlohmann::json changes{{"attn_logit_softcapping", 20.0},
+                               {"embedding_multiplier", 3.0},
+                               {"clip_qkv", 4.0},
+                               {"qk_layernorm", true},
+                               {"logit_scale", 0.5},
+                               {"num_experts", 7},
+                               {"kv_lora_rank", 16},
+                               {"quantization_config", {{"bits", 4}}}};
+  for (const Family& family : families()) {
+    const TransformerConfig config = family.presets.front().config;
+    for (const auto& [key, value] : changes.items()) {
+      CAPTURE(family.model_type, key);
+      nlohmann::json json = family.write_config(config);
+      json[key] = value;
+      TransformerConfig found = config;
+      const std::string error = test::error_of([&] { found = family.read_config(json, "config.json"); });
+      const bool is_known = error.empty() && fields_of(found) != fields_of(config);
+      if (!is_known) CHECK_THAT(error, Contains("'" + key + "'"));
+      json[key] = nullptr;
+      CHECK_NOTHROW(family.read_config(json, "config.json"));
+    }
+  }
 }

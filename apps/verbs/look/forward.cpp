@@ -4,6 +4,8 @@
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/look/forward_inputs.h"
+#include "apps/verbs/measure/packed_evaluation.h"
+#include "apps/verbs/packed_weights.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "models/checkpoint/checkpoint.h"
@@ -19,8 +21,11 @@ struct ForwardFlags {
   fs::path model, output;
   ForwardTexts texts;
   std::optional<std::string> head;
-  bool gradients = false;
+  bool gradients = false, attentions = true;
+  PackedWeights weights{.weights = "modules"};
   ComputeOptions compute;
+
+  bool packed() const { return weights.weights != "modules"; }
 };
 
 // Names of all heads of all families.
@@ -75,13 +80,35 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
       .placeholder("NAME")
       .suggest(head_names());
   flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
+  flags.add(
+      "attentions", values.attentions,
+      "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
+      "and generation");
+  values.weights.add_to(flags);
   flags.add("output", values.output, "safetensors file to write").placeholder("FILE").required();
   flags.add_compute(values.compute);
   flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
   if (!flags.parse(arguments)) return false;
   if (values.gradients && !values.texts.labels)
     throw UsageError("--gradients needs --labels, from which the loss is computed");
+  if (values.packed() && (values.gradients || values.texts.labels))
+    throw UsageError("--labels: packed weights are for inference, without a loss; use --weights modules");
   return true;
+}
+
+// The answer of packed weights, which have no hidden states or attention weights to show and give zeros for
+// what the mask of an encoder hides.
+ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, ModelInputs inputs) {
+  inputs.output_hidden_states = inputs.output_attentions = false;
+  if (loaded.head != Head::kCausalLm)
+    return with_packed_encoder(loaded, flags.compute, flags.weights)->forward(inputs);
+  if (flags.texts.attention_mask)
+    throw Error("--attention_mask: a decoder with packed weights reads rows without padding");
+  const auto model = decoding_model(loaded, flags.compute, flags.weights);
+  const auto session = model->begin(inputs.input_ids.size(0), inputs.input_ids.size(1));
+  ModelOutput output;
+  output.logits = session->read(rows_of(inputs.input_ids), DecodingSession::Logits::kAll);
+  return output;
 }
 
 }  // namespace
@@ -92,12 +119,15 @@ int run_forward(const Arguments& arguments) {
   apply_threads(flags.compute);
   LoadOptions options{.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)};
   options.trainable = flags.gradients;
+  options.stored = flags.packed();
   if (flags.head) options.head = head_named(*flags.head);
   const LoadedModel loaded = load_model(flags.model, options);
-  const ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
+  ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
+  inputs.output_attentions = flags.attentions;
 
   const at::AutoGradMode record(flags.gradients);
-  const ModelOutput output = loaded.model->forward(inputs);
+  const ModelOutput output =
+      flags.packed() ? packed_output(flags, loaded, inputs) : loaded.model->forward(inputs);
   NamedTensors tensors = tensors_of(output, loaded.head);
   if (flags.gradients) {
     output.loss.backward();

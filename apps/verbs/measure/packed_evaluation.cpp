@@ -4,7 +4,6 @@
 #include <ATen/ops/cross_entropy_loss.h>
 
 namespace zoo {
-namespace {
 
 std::vector<TokenIds> rows_of(const at::Tensor& ids) {
   const at::Tensor rows = ids.contiguous();
@@ -14,8 +13,6 @@ std::vector<TokenIds> rows_of(const at::Tensor& ids) {
     lists.emplace_back(data + row * rows.size(1), data + (row + 1) * rows.size(1));
   return lists;
 }
-
-}  // namespace
 
 SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
                                 const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {

@@ -9,6 +9,9 @@
 
 namespace zoo {
 
+/// Rows of ids [B, T], as a DecodingSession reads them.
+std::vector<TokenIds> rows_of(const at::Tensor& ids);
+
 /// evaluate_split() for a packed decoder: the mean loss over `count` batches of the validation split, and the
 /// metrics of `metric`. Adds "largest_logit_error": the largest difference between a logit of the first batch
 /// and `exact`, the modules' logits for it, [B, T, V].

@@ -13,14 +13,15 @@ from test_encoder_decoders import test_of as encoder_decoder_test
 from test_encoders import FAMILIES as ENCODERS
 from test_gpt2 import Gpt2Test
 from test_llama import LlamaTest
-from test_roberta import RobertaTest
+from test_roberta import RobertaTest, XlmRobertaTest
 from test_t5 import T5Test
 from transformers.activations import ACT2FN
 
 from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 from forward_parity import difference, flags_of, hf
 
-FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTest, T5Test, *map(decoder_test, DECODERS),
+FAMILIES = [AlbertTest, BertTest, DistilBertTest, Gpt2Test, LlamaTest, RobertaTest, XlmRobertaTest,
+            T5Test, *map(decoder_test, DECODERS),
             *map(encoder_decoder_test, ENCODER_DECODERS), *ENCODERS.values()]
 # Keys that the check of all families calls by another's name.
 SHARED_NAMES = {"layer_norm_epsilon": "layer_norm_eps", "rms_norm_eps": "layer_norm_eps", "initializer_factor": "initializer_range",

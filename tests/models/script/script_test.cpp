@@ -98,6 +98,17 @@ TEST_CASE("positions that TorchScript has no text for are refused") {
   CHECK_THROWS_WITH(Exported(*model), Catch::Contains("no text for position = shaw"));
 }
 
+TEST_CASE("heads of encoder-decoders that TorchScript has no text for are refused") {
+  TransformerConfig config = find_preset("bart-base").preset.config;
+  config.vocab_size = config.hidden_size = config.intermediate_size = 24;
+  config.num_layers = config.num_decoder_layers = 1;
+  for (const auto& [head, part] : {std::pair{Head::kSequenceClassification, "the classifier"},
+                                   {Head::kQuestionAnswering, "the answer's span"}}) {
+    const auto model = random_model("bart", config, head, 1);
+    CHECK_THROWS_WITH(Exported(*model), Catch::Contains(std::string("no text for ") + part));
+  }
+}
+
 TEST_CASE("the TorchScript of a decoder with a memory computes what the stack computes") {
   TransformerConfig config = tiny();
   config.cross_attention = true;

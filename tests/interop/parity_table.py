@@ -1,0 +1,237 @@
+"""The parity table: each family with each head, in each engine, beside transformers on a random configuration. A cell holds the
+error relative to the largest value, from float64; "equal" for ids and for files that come back; "refused", with the reason below
+the table; "-" where there is nothing to compare. It fails if a cell holds anything else.
+
+    parity_table.py                          the whole table, by the day's date
+    parity_table.py --part 8                 an eighth of its rows, others each day
+    parity_table.py --seed 7 --only llama    the rows of a family, by another seed
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import traceback
+import warnings
+
+os.environ |= {"OMP_NUM_THREADS": "1"}  # the rows run beside one another
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from cases.configurations import FAMILIES  # noqa: E402
+from cases.generator import Generator, Refused, run  # noqa: E402
+from forward_parity import error_of, flags_of, hf  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from test_decoding import Gpt2  # noqa: E402
+
+ENGINES = ("fused", "explicit", "packed", "TorchScript", "HF round trip")
+MEASURES = ("logits", "hidden", "gradients", "greedy", "beams", "cached")
+NOTHING = "-"
+
+
+def group_of(name):
+    if name.startswith("grad."):
+        return "gradients"
+    return "hidden" if "hidden_state" in name or "attentions." in name or name == "pooler_output" else "logits"
+
+
+class Row:
+    """A family with a head; cells {(engine, measure): text}."""
+
+    def __init__(self, suite, seed, folder):
+        self.suite, self.seed, self.folder = suite, seed, folder
+        self.head, self.model, self.inputs = suite.random_model(seed)
+        self.family = self.model.config.model_type
+        self.source = folder / "model"
+        self.model.save_pretrained(self.source)
+        self.cells, self.reasons = {(engine, measure): NOTHING for engine in ENGINES for measure in MEASURES}, set()
+
+    def fill(self, engine, measures, compute):
+        """compute() gives a cell of each measure, or None for those that do not apply."""
+        try:
+            cells = compute()
+        except Refused as refused:
+            self.reasons.add(f"{engine}: {refused}")
+            cells = {measure: "refused" for measure in measures}
+        except Exception as fault:  # a row with a fault is shown, and fails the table
+            where = traceback.extract_tb(fault.__traceback__)[-1]
+            self.reasons.add(f"{engine}: {type(fault).__name__} in line {where.lineno}: {str(fault)[:600]}")
+            cells = {measure: "FAULT" for measure in measures}
+        self.cells.update({(engine, measure): cell for measure, cell in cells.items() if cell is not None})
+
+    def errors(self, inputs, actual, expected=None, exact=None):
+        """The cells of tensors beside those of transformers."""
+        expected = expected or hf.expected_tensors(self.model, self.head, inputs)
+        exact = exact or hf.exact_tensors(self.model, self.head, inputs)
+        cells = {}
+        for measure in ("logits", "hidden", "gradients"):
+            names = [name for name in actual if group_of(name) == measure]
+            if not names:
+                continue
+            missing = [name for name in names if name not in expected]
+            assert not missing, f"tensors that transformers lacks: {missing}"
+            error, fault = error_of(self.model, self.head, inputs, actual, expected, exact, names)
+            assert not fault, fault
+            cells[measure] = f"{error:.0e}"
+        return cells
+
+    def forward(self, inputs, *words):
+        path = self.folder / "out.safetensors"
+        run("forward", "--model", self.source, *flags_of(inputs), "--output", path, *words)
+        return load_file(path)
+
+    def modules(self):
+        words = ["--gradients"] if "labels" in self.inputs else []
+        expected = hf.expected_tensors(self.model, self.head, self.inputs)
+        exact = hf.exact_tensors(self.model, self.head, self.inputs)
+
+        def compare(complete, *more):
+            actual = self.forward(self.inputs, *words, *more)
+            wanted = {name for name in expected if complete or "attentions." not in name}
+            assert set(actual) == wanted, f"tensors {sorted(set(actual) ^ wanted)}"
+            return self.errors(self.inputs, actual, expected, exact)
+
+        measures = {group_of(name) for name in expected}
+        self.fill("explicit", measures, lambda: compare(True))
+        self.fill("fused", measures, lambda: compare(False, "--no_attentions"))
+
+    def plain_inputs(self):
+        """Without labels; of a decoder whole rows, since packed decoders and TorchScript have no padding on both sides."""
+        inputs = {name: tensor.clone() for name, tensor in self.inputs.items() if "label" not in name}
+        if hf.is_causal(self.model):
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        if self.head == "seq2seq-lm" and "decoder_input_ids" not in inputs:
+            inputs["decoder_input_ids"] = torch.randint(self.model.config.vocab_size, (len(inputs["input_ids"]), 5))
+        return inputs
+
+    def packed(self):
+        if self.head == "seq2seq-lm":  # whose packed decoder is shown by what it generates
+            return
+        inputs = self.plain_inputs()
+        mask = inputs["attention_mask"]
+        mask[:2] = 1  # packed encoders have padding on the right alone, and give zeros there
+        given = {k: v for k, v in inputs.items() if not (hf.is_causal(self.model) and k == "attention_mask")}
+
+        def seen(tensors):
+            return {name: tensor * mask.reshape(mask.shape + (1,) * (tensor.dim() - 2)) if tensor.shape[:2] == mask.shape else tensor
+                    for name, tensor in tensors.items()}
+
+        def compare():
+            expected, exact = (seen(of(self.model, self.head, inputs)) for of in (hf.expected_tensors, hf.exact_tensors))
+            return self.errors(inputs, seen(self.forward(given, "--weights", "float32")), expected, exact)
+
+        self.fill("packed", ["hidden" if self.head == "base" else "logits"], compare)
+
+    def torchscript(self):
+        inputs, path = self.plain_inputs(), self.folder / "model.pt"
+
+        def compare():
+            run("export", "--model", self.source, "--output", path)
+            order = ["input_ids", "attention_mask", "token_type_ids", "decoder_input_ids"]
+            with torch.no_grad():
+                found = torch.jit.load(path)(*(inputs[name] for name in order if name in inputs))
+            found = list(found) if isinstance(found, (tuple, list)) else [found]
+            expected = hf.expected_tensors(self.model, self.head, inputs)
+            names = [name for name in expected if "hidden_states." not in name and "attentions." not in name][:len(found)]
+            return self.errors(inputs, dict(zip(names, found, strict=True)), expected)
+
+        self.fill("TorchScript", ["hidden" if self.head == "base" else "logits"], compare)
+
+    def round_trip(self):
+        target = self.folder / "back"
+
+        def compare():
+            run("export", "--model", self.source, "--format", "huggingface", "--output", target)
+            opened = type(self.model).from_pretrained(target, attn_implementation="eager").eval()
+            before, after = (hf.exact_tensors(model, self.head, self.inputs) for model in (self.model, opened))
+            cells = {}
+            for name, tensor in before.items():
+                torch.testing.assert_close(after[name], tensor, rtol=1e-10, atol=1e-10)
+                cells[group_of(name)] = "equal"
+            return cells
+
+        self.fill("HF round trip", {group_of(name) for name in hf.expected_tensors(self.model, self.head, self.inputs)}, compare)
+
+    def generation(self):
+        suite = Gpt2() if self.family == "gpt2" else self.suite
+        model = suite.generator(self.seed % 1000)
+        model.config.eos_token_id = model.generation_config.eos_token_id = None
+        directory, draw = self.folder / "generator", random.Random(self.seed)
+        if model.config.is_encoder_decoder:
+            model.generation_config.decoder_start_token_id = model.config.decoder_start_token_id
+        model.save_pretrained(directory)
+        rows = [[draw.randrange(4, model.config.vocab_size) for _ in range(length)] for length in (7, 3, 12, 1)]
+        self.generator = Generator(model, rows)
+        for engine, weights in (("fused", "modules"), ("packed", "float32")):
+            self.fill(engine, ("greedy", "cached"), lambda weights=weights: self.generator.greedy(directory, weights))
+            self.fill(engine, ("beams",), lambda weights=weights: self.generator.beams(directory, weights))
+        self.fill("TorchScript", ("greedy",), lambda: self.generator.script(directory, self.folder / "generator.pt"))
+        self.fill("HF round trip", ("greedy", "beams"), lambda: self.generator.round_trip(directory, self.folder / "generator.hf"))
+
+    def compute(self):
+        self.modules()
+        self.packed()
+        self.torchscript()
+        self.round_trip()
+        if self.head in ("causal-lm", "seq2seq-lm"):
+            self.generation()
+        return self
+
+
+def row_of(family, number, seed):
+    """The row of a suite's head; its seed gives the head."""
+    suite = FAMILIES[family]()
+    drawn = random.Random(f"{seed} {family} {number}").randrange(10**6) * len(suite.HEADS) + number
+    with tempfile.TemporaryDirectory() as folder:
+        row = Row(suite, drawn, pathlib.Path(folder)).compute()
+    return row.family, list(suite.HEADS)[number], row.cells, sorted(row.reasons)
+
+
+def rows_of(only):
+    """(suite, head) of each row; each family of the registry has some."""
+    names = [suite().random_model(0)[1].config.model_type for suite in FAMILIES]
+    registry = {preset["family"] for preset in json.loads(run("models", "--json", threads=False))}
+    without = sorted(name for name in registry - set(names) if not name.startswith("tutorial-"))  # which transformers lacks, too
+    assert not without, f"no rows for {without}"
+    return [(family, number) for family, suite in enumerate(FAMILIES) for number in range(len(suite.HEADS)) if only in (None, names[family])]
+
+
+def print_table(rows):
+    print("| family | head | engine | " + " | ".join(MEASURES) + " |\n|" + "---|" * (3 + len(MEASURES)))
+    for family, head, cells, _ in rows:
+        for engine in ENGINES:
+            print(f"| {family} | {head} | {engine} | " + " | ".join(cells[engine, measure] for measure in MEASURES) + " |")
+    print()
+    for family, head, _, reasons in rows:
+        for reason in reasons:
+            print(f"{family}, {head}, {reason}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")))
+    parser.add_argument("--part", type=int, default=1, help="compute one row in so many")
+    parser.add_argument("--only", help="model_type of a family")
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    rows = rows_of(arguments.only)
+    rows = sorted(random.Random(arguments.seed).sample(rows, -(-len(rows) // arguments.part)))
+    print(f"{len(rows)} rows by the seed {arguments.seed}", flush=True)
+    with concurrent.futures.ProcessPoolExecutor(arguments.workers, multiprocessing.get_context("fork")) as workers:
+        found = list(workers.map(row_of, *zip(*rows), [arguments.seed] * len(rows)))
+    print_table(found)
+    return int(any(cell == "FAULT" for _, _, cells, _ in found for cell in cells.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "data/base/error.h"
-#include "data/base/lines.h"
+#include "data/base/mapped_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/formats/safetensors.h"
 
@@ -101,7 +101,9 @@ at::Tensor PackedParts::take(const at::Tensor& parameter, const std::string& end
     throw Error(path_, ": the packed weight ", name, " does not fit config.json: expected ",
                 shape_text(dtype, shape), ", found ", shape_text(entry.dtype, entry.shape));
   taken_.insert(name);
-  return files_->tensor(name);
+  at::Tensor view = files_->tensor(name);
+  MappedFile::prefer_large_pages(view.const_data_ptr(), view.nbytes());
+  return view;
 }
 
 void PackedParts::require_all_taken() const {

@@ -48,6 +48,8 @@ inline NamedTensors packed_outputs(const std::filesystem::path& path, kernels::W
   std::shared_ptr<Model> model = loaded.model;
   if (can_pack_encoder(*model)) {
     model = pack_encoder(model, options);
+    // The last bit of LibTorch's products depends on where their operands begin: not in the middle of a line.
+    for (at::Tensor& parameter : model->parameters()) parameter.set_data(parameter.clone());
   } else if (loaded.stored) {
     loaded.stored->load_all();
   }

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include "models/checkpoint/packed_parts.h"
+#include "models/kernels/cpu.h"
 
 namespace zoo::inference {
 namespace {
@@ -35,8 +36,8 @@ void PackOptions::require_all_taken() const {
 std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels::PackedWeight& weight) {
   const auto panels = static_cast<std::int64_t>(kernels::panel_count(weight.outputs)),
              bytes = static_cast<std::int64_t>(kernels::panel_bytes(weight.type, weight.inputs));
-  constexpr auto kOutputs = static_cast<std::int64_t>(kernels::kPanelOutputs);
-  constexpr auto kGroup = kOutputs * (static_cast<std::int64_t>(kernels::kGroup) / 2 + 2);
+  constexpr auto kOutputs = static_cast<std::int64_t>(kernels::kPanelOutputs),
+                 kGroup = static_cast<std::int64_t>(kernels::kGroupBytes);
   switch (weight.type) {
     case WeightType::kFloat32:
       return {at::kFloat, {panels, bytes / (4 * kOutputs), kOutputs, 1}};
@@ -100,6 +101,7 @@ void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::i
   constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
+  kernels::instruction_set();  // throws here, not in a thread
   const auto pack_panel = [&](std::int64_t panel) {
     const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
     const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);

@@ -11,6 +11,8 @@
 #include "apps/command/output.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/export_huggingface.h"
+#include "apps/verbs/export_packed.h"
+#include "apps/verbs/packed_weights.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
@@ -32,30 +34,50 @@ struct ExportFlags {
   std::string format = "torchscript";
   bool verify = false, json = false;
   bool dtype_given = false;
-  std::string weights = "f16";
+  std::string weights;
   ComputeOptions compute;
 };
+
+// Throws UsageError for flags that do not go together.
+void check_together(ExportFlags& values) {
+  const bool gguf = values.format == "gguf", packed = values.format == "packed";
+  if (values.verify && (gguf || packed))
+    throw UsageError("--verify does not go with --format ", values.format);
+  if (!gguf && !packed) {
+    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf or packed");
+    return;
+  }
+  if (packed && values.dtype_given)
+    throw UsageError("--dtype does not go with --format packed; --weights names the type");
+  if (gguf && values.weights.empty()) values.weights = "f16";
+  if (packed != weight_type_named(values.weights).has_value())
+    throw UsageError("--format ", values.format, " needs --weights ",
+                     packed ? "float32, bfloat16, int8 or int4" : "f32, f16, bf16, q8_0 or q4_0",
+                     values.weights.empty() ? "" : ", not ", values.weights);
+}
 
 bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format, {"torchscript", "huggingface", "gguf"},
+      "format", values.format, {"torchscript", "huggingface", "gguf", "packed"},
       "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "
-      "one file for llama.cpp");
+      "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
+      "that inference starts at once");
   flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
   flags.choice(
-      "weights", values.weights, {"f32", "f16", "bf16", "q8_0", "q4_0"},
-      "with --format gguf: type of matrices; those whose rows the blocks of 32 do not divide are f16");
+      "weights", values.weights,
+      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
+      "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
+      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
   if (!flags.parse(arguments)) return false;
-  if (values.format == "gguf" && values.verify) throw UsageError("--verify does not go with --format gguf");
-  if (values.format != "gguf" && flags.given("weights")) throw UsageError("--weights needs --format gguf");
   values.dtype_given = flags.given("dtype");
+  check_together(values);
   return true;
 }
 
@@ -142,6 +164,11 @@ Exported export_directory(const ExportFlags& values) {
   return made;
 }
 
+Exported export_packed_directory(const ExportFlags& values) {
+  const PackedExport written = export_packed(values.model, values.output, values.weights);
+  return {.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+}
+
 Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
@@ -172,6 +199,7 @@ int run_export(const Arguments& arguments) {
   apply_threads(values.compute);
   const Exported made = values.format == "torchscript" ? export_script(values)
                         : values.format == "gguf"      ? export_gguf(values)
+                        : values.format == "packed"    ? export_packed_directory(values)
                                                        : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
   if (made.report) require_good(values, *made.report);

@@ -1,7 +1,5 @@
 #include "apps/verbs/packed_weights.h"
 
-#include <optional>
-
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/error.h"
@@ -9,6 +7,7 @@
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_encoder.h"
+#include "models/inference/save_packed.h"
 
 namespace zoo {
 namespace {
@@ -16,31 +15,22 @@ namespace {
 using inference::PackOptions;
 using kernels::WeightType;
 
-std::optional<WeightType> type_named(const std::string& name) {
-  if (name == "float32") return WeightType::kFloat32;
-  if (name == "bfloat16") return WeightType::kBfloat16;
-  if (name == "int8") return WeightType::kInt8;
-  if (name == "int4") return WeightType::kInt4;
-  return std::nullopt;
-}
-
 // Empty if the modules run the model.
-std::optional<PackOptions> options_for(const ComputeOptions& compute, const PackedWeights& choice) {
-  const std::string& name = choice.weights == "auto" ? compute.dtype : choice.weights;
-  const std::optional<WeightType> weights = type_named(name);
+std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeOptions& compute,
+                                       const PackedWeights& choice) {
+  if (!device_of(compute).is_cpu()) return std::nullopt;
+  const auto packed = loaded.stored ? loaded.stored->packed() : nullptr;
+  const std::string& name = packed                     ? packed->weights()
+                            : choice.weights == "auto" ? compute.dtype
+                                                       : choice.weights;
+  const std::optional<WeightType> weights = weight_type_named(name);
   if (!weights) return std::nullopt;
   const bool exact = *weights == WeightType::kFloat32;
   return PackOptions{
       .weights = *weights,
-      .cache = type_named(choice.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
-      .release = true};
-}
-
-PackOptions pack_options(const LoadedModel& loaded, const ComputeOptions& compute,
-                         const PackedWeights& choice) {
-  PackOptions options = options_for(compute, choice).value();
-  options.stored = loaded.stored;
-  return options;
+      .cache = weight_type_named(choice.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
+      .release = true,
+      .stored = loaded.stored};
 }
 
 struct ModelHolder {
@@ -76,16 +66,28 @@ void PackedWeights::add_cache_to(Flags& flags) {
                "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
 }
 
-bool packs(const ComputeOptions& compute, const PackedWeights& choice) {
-  return options_for(compute, choice) && device_of(compute).is_cpu();
+std::optional<WeightType> weight_type_named(const std::string& name) {
+  for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4})
+    if (name == name_of(type)) return type;
+  return std::nullopt;
+}
+
+bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute, const PackedWeights& choice) {
+  const auto packed = checkpoint.packed_parts();
+  if (!packed) return options_for({}, compute, choice).has_value();
+  if (choice.weights == "modules" || !device_of(compute).is_cpu()) packed->refuse_modules();
+  if (choice.weights != "auto" && choice.weights != packed->weights())
+    throw Error("--weights ", choice.weights, ": ", checkpoint.directory, " holds packed weights of type ",
+                packed->weights(), "; leave --weights out, or export the model again");
+  return true;
 }
 
 std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const ComputeOptions& compute,
                                               const PackedWeights& choice) {
   Model& model = *loaded.model;
-  if (packs(compute, choice) && can_pack(model)) {
+  if (const auto options = options_for(loaded, compute, choice); options && can_pack(model)) {
     give_back_idle_memory();
-    return pack(model, pack_options(loaded, compute, choice));
+    return pack(model, *options);
   }
   check_modules_fit(choice, device_of(compute).is_cpu() ? "" : " on another device than the CPU");
   if (loaded.stored) loaded.stored->load_all();
@@ -97,7 +99,7 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice) {
   // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
-  const bool packed = packs(compute, choice);
+  const bool packed = packs(checkpoint, compute, choice);
   const LoadedModel loaded = load_model(
       checkpoint,
       {.dtype = packed ? at::kFloat : dtype_of(compute), .device = device_of(compute), .stored = packed});
@@ -106,9 +108,10 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
 
 std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
                                            const PackedWeights& choice) {
-  if (packs(compute, choice) && can_pack_encoder(*loaded.model)) {
+  const auto options = options_for(loaded, compute, choice);
+  if (options && can_pack_encoder(*loaded.model)) {
     give_back_idle_memory();
-    return pack_encoder(loaded.model, pack_options(loaded, compute, choice));
+    return pack_encoder(loaded.model, *options);
   }
   check_modules_fit(choice, " here");
   if (loaded.stored) loaded.stored->load_all();

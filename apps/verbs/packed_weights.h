@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/command/compute_options.h"
 #include "apps/command/flags.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/decoding_session.h"
+#include "models/kernels/packed/packed_weight.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -14,7 +16,8 @@ namespace zoo {
 /// Storage formats of weights and KV cache for inference: the flag --weights and, for verbs that decode,
 /// --cache.
 struct PackedWeights {
-  /// "auto": the type of --dtype if our kernels support the model, else "modules": LibTorch's operators.
+  /// "auto": the type in which the directory holds packed weights; else that of --dtype if our kernels
+  /// support the model, else "modules": LibTorch's operators.
   std::string weights = "auto";
   /// "auto": float32 with float32 weights, else bfloat16. Modules accept only "auto".
   std::string cache = "auto";
@@ -23,9 +26,13 @@ struct PackedWeights {
   void add_cache_to(Flags& flags);
 };
 
-/// True if the flags ask for packed weights: a model then loads with LoadOptions::stored, so that only those
-/// weights are read into memory that are not packed.
-bool packs(const ComputeOptions& compute, const PackedWeights& choice);
+/// True if the flags ask for packed weights, or the directory holds such: a model then loads with
+/// LoadOptions::stored, so that only those weights are read into memory that are not packed. Throws Error if
+/// the directory holds another type than the flags ask for.
+bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute, const PackedWeights& choice);
+
+/// The type of this name; none for "auto", "modules" and others.
+std::optional<kernels::WeightType> weight_type_named(const std::string& name);
 
 /// A language model ready for decoding; packing releases the modules' weights. Throws Error for a format of
 /// weights or cache that its kind or device does not support.

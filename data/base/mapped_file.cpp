@@ -76,4 +76,12 @@ void MappedFile::give_back(const void* data, std::size_t size) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
+void MappedFile::prefer_large_pages([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t size) {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = address_of(data) / page * page;
+  ::madvise(reinterpret_cast<void*>(first), address_of(data) + size - first, MADV_HUGEPAGE);
+#endif
+}
+
 }  // namespace zoo

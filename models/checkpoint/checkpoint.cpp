@@ -82,8 +82,16 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
 }  // namespace
 
 const std::shared_ptr<const WeightFiles>& CheckpointConfig::shared_files() const {
+  if (const auto packed = packed_parts()) packed->refuse_modules();
   if (!files_) files_ = std::make_shared<WeightFiles>(directory);
   return files_;
+}
+
+std::shared_ptr<PackedParts> CheckpointConfig::packed_parts() const {
+  if (!PackedParts::exist_in(directory)) return nullptr;
+  if (WeightFiles::exist_in(directory))
+    throw Error(directory, " holds ", PackedParts::kFile, " and weights of modules; expected one of them");
+  return std::make_shared<PackedParts>(directory);
 }
 
 std::string architecture_of(const Family& family, Head head) {
@@ -161,16 +169,20 @@ LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) 
   } catch (const c10::Error& error) {
     throw Error(checkpoint.config_file, ": ", error.what_without_backtrace());
   }
-  fit_pooler(*model, checkpoint);
+  const auto packed = checkpoint.packed_parts();
+  if (packed && !options.stored) packed->refuse_modules();
+  if (!packed) fit_pooler(*model, checkpoint);
   LoadReport report;
-  const auto stored = options.stored ? std::make_shared<StoredWeights>() : nullptr;
+  const auto stored = options.stored ? std::make_shared<StoredWeights>(packed) : nullptr;
   try {
-    report =
-        load_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.shared_files(),
-                     {.dtype = options.dtype,
-                      .trainable = options.trainable,
-                      .may_lack_head = options.fresh_head_seed || checkpoint.head != checkpoint.own_head,
-                      .stored = stored.get()});
+    const WeightOptions weights{
+        .dtype = options.dtype,
+        .trainable = options.trainable,
+        .may_lack_head = options.fresh_head_seed || checkpoint.head != checkpoint.own_head,
+        .stored = stored.get()};
+    report = packed ? packed->load(*model, checkpoint, *stored, options.dtype)
+                    : load_weights(*model, checkpoint.family->weight_table(checkpoint.config),
+                                   checkpoint.shared_files(), weights);
   } catch (const Error& error) {
     throw Error(directory, ": ", error.what());
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/checkpoint/load_report.h"
+#include "models/checkpoint/packed_parts.h"
 #include "models/checkpoint/weights.h"
 #include "models/family.h"
 
@@ -25,9 +26,11 @@ struct CheckpointConfig {
   Head head = Head::kBase;
   Head own_head = Head::kBase;  // of its "architectures", whatever head was asked for
 
-  /// Throws Error as WeightFiles does.
+  /// Throws Error as WeightFiles does, and if the directory holds packed weights.
   const WeightFiles& files() const { return *shared_files(); }
   const std::shared_ptr<const WeightFiles>& shared_files() const;
+  /// The directory's packed weights; null if it has none. Throws Error as PackedParts does.
+  std::shared_ptr<PackedParts> packed_parts() const;
 
  private:
   friend CheckpointConfig open_checkpoint(const std::filesystem::path& path);
@@ -65,7 +68,7 @@ struct LoadedModel {
   const Family* family = nullptr;
   Head head = Head::kBase;
   LoadReport report;
-  /// The matrices that the modules lack; null unless LoadOptions::stored.
+  /// The matrices that the modules lack, and packed weights; null unless LoadOptions::stored.
   std::shared_ptr<const StoredWeights> stored;
 };
 

@@ -7,6 +7,7 @@
 #include <ATen/ops/cat.h>
 
 #include "data/base/mapped_file.h"
+#include "models/checkpoint/packed_parts.h"
 #include "models/checkpoint/weight_layout.h"
 
 namespace zoo {
@@ -96,6 +97,7 @@ void StoredWeights::load(at::Tensor parameter) const {
 }
 
 void StoredWeights::load_all() const {
+  if (packed_) packed_->refuse_modules();
   for (const auto& [impl, entry] : entries_) load(entry.parameter);
 }
 

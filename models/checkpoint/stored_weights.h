@@ -13,6 +13,8 @@
 
 namespace zoo {
 
+class PackedParts;
+
 /// A line of a weight table whose names are those of the files.
 struct StoredWeight {
   WeightName name;
@@ -59,6 +61,11 @@ class WeightRows {
 /// modules have their shapes alone (ParameterInit::kDeferred).
 class StoredWeights {
  public:
+  explicit StoredWeights(std::shared_ptr<const PackedParts> packed = nullptr) : packed_(std::move(packed)) {}
+
+  /// The weights that the directory holds packed; null if it is one of modules.
+  const std::shared_ptr<const PackedParts>& packed() const { return packed_; }
+
   void add(const at::Tensor& parameter, StoredWeight stored);
 
   bool contains(const at::Tensor& parameter) const;
@@ -68,6 +75,7 @@ class StoredWeights {
 
   /// Gives the parameter its numbers, if they are in the files, so that its module can compute.
   void load(at::Tensor parameter) const;
+  /// The same for all of them. Throws Error if the others are packed.
   void load_all() const;
 
  private:
@@ -75,6 +83,7 @@ class StoredWeights {
     at::Tensor parameter;
     StoredWeight stored;
   };
+  std::shared_ptr<const PackedParts> packed_;
   std::map<const c10::TensorImpl*, Entry> entries_;
 };
 

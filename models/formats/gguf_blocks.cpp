@@ -35,12 +35,16 @@ int five_bits(Bytes bytes, int i) {
 }
 
 void q8_0(Bytes block, float* to) {
-  for (int i = 0; i < 32; ++i)
-    to[i] = static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * half_at(block);
+  const float d = half_at(block);
+  for (int i = 0; i < 32; ++i) to[i] = static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * d;
 }
 
 void q4_0(Bytes block, float* to) {
-  for (int i = 0; i < 32; ++i) to[i] = half_at(block) * static_cast<float>(nibble(block + 2, i) - 8);
+  const float d = half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    to[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
+    to[16 + i] = d * static_cast<float>((block[2 + i] >> 4) - 8);
+  }
 }
 
 void q5_0(Bytes block, float* to) {

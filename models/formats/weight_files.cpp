@@ -1,5 +1,6 @@
 #include "models/formats/weight_files.h"
 
+#include <optional>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -66,6 +67,21 @@ WeightFiles::WeightFiles(const fs::path& directory) {
 
 WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) {
   add(std::move(file));
+}
+
+at::ScalarType WeightFiles::common_type() const {
+  std::optional<at::ScalarType> common;
+  for (const std::string& name : names_) {
+    const at::ScalarType dtype = entry(name).dtype;
+    if (!at::isFloatingType(dtype)) continue;  // an unused buffer
+    if (dtype == at::kDouble)
+      throw Error(where_.at(name)->path(), ": ", name,
+                  " is float64; expected float32, bfloat16 or float16, to which 'tzoo export --format ",
+                  "huggingface --dtype float32' converts it");
+    if (common && *common != dtype) return at::kFloat;
+    common = dtype;
+  }
+  return common.value_or(at::kFloat);
 }
 
 void WeightFiles::add(std::unique_ptr<const TensorFile> file) {

@@ -40,6 +40,9 @@ class WeightFiles {
     give_back(name, 0, shape.empty() ? 1 : shape.front());
   }
 
+  /// The type of all tensors of floating-point numbers, or float32 if they differ. Throws Error for float64.
+  at::ScalarType common_type() const;
+
   /// Total size of the files.
   std::int64_t bytes() const { return bytes_; }
 

@@ -24,7 +24,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
     offset += tensor.nbytes();
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data starts aligned
+  // The data starts at a multiple of 64 bytes, a cache line, as panels of packed weights need it.
+  text.resize((8 + text.size() + 63) / 64 * 64 - 8, ' ');
 
   AtomicFile file(path);
   std::string length(8, '\0');

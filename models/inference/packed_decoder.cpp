@@ -23,7 +23,9 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
     encoder_embeddings_.emplace(*parts.embeddings, config_, options);
   }
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
-  head_ = PackedLinear(options.rows_of(parts.head.weight), parts.head.bias, options.weights);
+  const at::Tensor& projection = parts.head.weight;
+  head_ = PackedLinear(projection, options.rows_of(projection), parts.head.bias, options);
+  options.require_all_taken();
 }
 
 std::size_t PackedDecoder::bytes() const {

@@ -114,7 +114,9 @@ bool can_pack_encoder(const Model& model) {
 std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options) {
   TORCH_CHECK(can_pack_encoder(*model), "there is no encoder of a kind that can be packed");
   if (options.stored) inference::load_around_stack(*model, *options.stored);
-  return std::make_shared<inference::PackedEncoderModel>(std::move(model), options);
+  auto packed = std::make_shared<inference::PackedEncoderModel>(std::move(model), options);
+  options.require_all_taken();
+  return packed;
 }
 
 }  // namespace zoo

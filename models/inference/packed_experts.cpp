@@ -20,10 +20,8 @@ PackedStack::PackedExperts PackedStack::pack_experts(ExpertsImpl& experts, const
   packed.router = PackedLinear(*experts.router, exact);
   const auto pack = [&](LinearImpl& linear, std::vector<PackedLinear>& parts) {
     const WeightRows rows = rows_of(linear, options);
-    const std::int64_t each = rows.size(0) / count;
     for (std::int64_t e = 0; e < count; ++e)
-      parts.emplace_back(rows, e * each, (e + 1) * each, options.weights);
-    rows.give_back(0, rows.size(0));
+      parts.push_back(PackedLinear::of_expert(linear.weight, rows, e, count, options));
     if (options.release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
   };
   pack(*experts.up, packed.up);

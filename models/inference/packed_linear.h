@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -16,37 +18,60 @@ namespace zoo::inference {
 
 using kernels::WeightType;
 
+/// A packed weight, and what it is made of: a module's parameter, or an expert's rows of it.
+struct PackedPart {
+  at::Tensor parameter;
+  std::string ending;  // of its name in a file: ".packed", ".packed.EXPERT"
+  kernels::PackedWeight weight;
+};
+
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;
   WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
   bool release = false;  // remove packed weights from the modules, which makes them unusable
-  std::shared_ptr<const StoredWeights> stored = nullptr;  // matrices that the modules lack, if not null
+  /// Matrices that the modules lack, or weights that are packed already; null: neither.
+  std::shared_ptr<const StoredWeights> stored = nullptr;
+  std::vector<PackedPart>* made = nullptr;  // if not null, takes all that are packed; they live in the model
 
   /// A module's parameter, wherever its numbers are.
   WeightRows rows_of(const at::Tensor& parameter) const {
     return stored ? stored->rows_of(parameter) : WeightRows(parameter);
   }
+  /// Throws Error if the file of packed weights has some that were not asked for.
+  void require_all_taken() const;
 };
+
+/// Type and shape in which a file holds the panels of a packed weight: [panels, words, kPanelOutputs,
+/// elements of a word], of int4 [panels, groups, bytes].
+std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels::PackedWeight& weight);
 
 /// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Keeps nothing of the
 /// original. Threads read a panel's rows at a time; if these are in a mapped file, packing gives its pages
-/// back, so that memory never holds two whole copies.
+/// back, so that memory never holds two whole copies. A weight that a file holds packed stays there.
 class PackedLinear {
  public:
   PackedLinear() = default;
-  PackedLinear(const WeightRows& weight, const at::Tensor& bias, WeightType type);
-  /// Rows [first, last) of a weight, without a bias.
-  PackedLinear(const WeightRows& weight, std::int64_t first, std::int64_t last, WeightType type);
+  /// A parameter whose numbers are `rows`.
+  PackedLinear(const at::Tensor& parameter, const WeightRows& rows, const at::Tensor& bias,
+               const PackOptions& options);
   PackedLinear(LinearImpl& linear, const PackOptions& options);
+  /// One of the `count` experts that share the rows of a parameter.
+  static PackedLinear of_expert(const at::Tensor& parameter, const WeightRows& rows, std::int64_t expert,
+                                std::int64_t count, const PackOptions& options);
 
   const kernels::PackedWeight& weight() const { return weight_; }
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }
-  std::size_t bytes() const { return memory_.size() + (scales_.size() + bias_.size()) * sizeof(float); }
+  std::size_t bytes() const;
 
  private:
-  void pack(const WeightRows& weight, std::int64_t first, std::int64_t last, WeightType type);
+  // Rows [first, last): packs them, or finds them packed.
+  void make(PackedPart part, const WeightRows& rows, std::int64_t first, std::int64_t last,
+            const PackOptions& options);
+  void pack(const WeightRows& rows, std::int64_t first, std::int64_t last);
+  void map(const PackedPart& part, const PackedParts& parts);
 
   Memory memory_;
+  at::Tensor mapped_;  // instead of memory_
   std::vector<float> scales_, bias_;
   kernels::PackedWeight weight_;
 };

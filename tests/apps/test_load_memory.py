@@ -143,6 +143,13 @@ class LoadMemory(CommandTest):
             self.succeed("export", "--model", large, "--format", "gguf", "--weights", weights, "--output", file)
             self.check("decode", file, tiny, kinds=("int8", "int4"))
 
+    def test_packed_once(self):
+        large, tiny = self.models(write_llama, 1024, 9, 16000)
+        for kind in ("float32", "int4"):
+            packed = self.folder / kind
+            self.succeed("export", "--model", large, "--format", "packed", "--weights", kind, "--output", packed)
+            self.check("decode", packed, tiny, kinds=(kind,))
+
     def test_decoder_of_transposed_weights(self):
         self.check("decode", *self.models(write_gpt2, 1024, 10, 16000))
 

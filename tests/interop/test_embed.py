@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 import torch
@@ -38,8 +39,8 @@ def reference(texts):
 
 
 class EmbedTest(unittest.TestCase):
-    def embed(self, texts, *flags):
-        done = tzoo("embed", "--model", str(MODEL), "--input", "-", *flags, stdin="".join(t + "\n" for t in texts))
+    def embed(self, texts, *flags, model=MODEL):
+        done = tzoo("embed", "--model", str(model), "--input", "-", *flags, stdin="".join(t + "\n" for t in texts))
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line["text"] for line in lines], texts)
@@ -52,6 +53,15 @@ class EmbedTest(unittest.TestCase):
             error = (self.embed(texts, *flags) - expected).abs().max().item()
             print(f"largest difference {error:.1e}")
             self.assertLessEqual(error, 1e-5)
+
+    def test_packed_weights_embed_as_their_source(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for weights in "float32", "int8":
+                packed = os.path.join(folder, weights)
+                done = tzoo("export", "--model", str(MODEL), "--format", "packed", "--weights", weights, "--output", packed)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                source = self.embed(SENTENCES + OTHERS, "--weights", weights)
+                self.assertTrue(self.embed(SENTENCES + OTHERS, model=packed).equal(source))
 
     def test_like_sentences_are_near(self):
         vectors = self.embed(SENTENCES)

@@ -120,8 +120,8 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 }
 
 int bench_encoding(const BenchFlags& flags) {
-  LoadedModel loaded =
-      load_model(flags.model, {.head = Head::kBase, .stored = packs(flags.compute, flags.weights)});
+  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
+  LoadedModel loaded = load_model(checkpoint, {.stored = packs(checkpoint, flags.compute, flags.weights)});
   if (loaded.model->config().shape != Shape::kEncoder)
     throw Error("--model: ", flags.model, " is not an encoder; use bench decode or bench t5");
   loaded.model = with_packed_encoder(loaded, flags.compute, flags.weights);

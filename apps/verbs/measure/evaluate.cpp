@@ -103,6 +103,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
     return read_flags({arguments.command, words_of_run(*run, flags, arguments.words)},
                       values = {.of_run = true}, names_task, names_block);
   }
+  if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.weights.weights = "auto";
   if (values.weights.weights == "modules" && values.weights.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
   names_task = flags.given("task");
@@ -177,7 +178,8 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
   const bool packed = flags.weights.weights != "modules";
   if (packed && loaded.head == Head::kCausalLm) {
-    const at::Tensor exact = first_logits(*loaded.model, batches);  // before packing releases the weights
+    const bool modules = !loaded.stored;  // until packing releases their weights
+    const at::Tensor exact = modules ? first_logits(*loaded.model, batches) : at::Tensor();
     const auto model = decoding_model(loaded, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
@@ -232,11 +234,11 @@ int run_evaluate(const Arguments& arguments) {
 
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
-  // A packed decoder is compared with its modules.
-  const bool compares = head_of(task) == Head::kCausalLm;
-  const LoadedModel loaded = load_model(
-      checkpoint,
-      {.device = device, .head = head_of(task), .stored = !compares && packs(flags.compute, flags.weights)});
+  // A packed decoder is compared with its modules, if the directory holds their weights.
+  const bool packed = packs(checkpoint, flags.compute, flags.weights);
+  const bool compares = head_of(task) == Head::kCausalLm && !checkpoint.packed_parts();
+  const LoadedModel loaded =
+      load_model(checkpoint, {.device = device, .head = head_of(task), .stored = packed && !compares});
   require_ids_below(data, loaded.model->config().vocab_size);
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},

@@ -20,7 +20,7 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
                        .device = device_of(compute)};
-  const bool packed = packs(compute, weights);
+  const bool packed = packs(checkpoint, compute, weights);
   // As in load_decoding_model(): packing starts from float32.
   const bool decodes = packed && head == Head::kSeq2SeqLm;
   const LoadedModel loaded = load_model(checkpoint, {.dtype = decodes ? at::kFloat : dtype_of(compute),

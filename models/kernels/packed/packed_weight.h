@@ -31,6 +31,9 @@ enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4 };
 /// Outputs of a panel, inputs of a group.
 constexpr std::size_t kPanelOutputs = 64, kGroup = 32;
 
+/// Bytes of a group of an int4 panel: numbers, then scales.
+constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));
+
 /// A weight [outputs, inputs] in the order in which a product reads it: consecutive panels of kPanelOutputs
 /// outputs. For each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), a panel holds the words of its
 /// outputs side by side, zero-padded past the last input and output. An int4 panel is a row of groups: kGroup
@@ -55,6 +58,7 @@ struct PanelSource {
   std::size_t row, column;
   std::size_t count, inputs;
 };
+/// Every instruction set writes the same bits. Throws as instruction_set() does.
 void pack_panel(WeightType type, const PanelSource& source, std::byte* panel, float* scales);
 
 /// Element (output, input) as a product sees it.

@@ -117,7 +117,6 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
 
 constexpr std::size_t kGroupWords = kGroup / 8;
 constexpr std::size_t kScalesAt = kGroupWords * kPanelOutputs * 4;
-constexpr std::size_t kGroupBytes = kScalesAt + kPanelOutputs * sizeof(std::uint16_t);
 
 // Vector v of a group's scales.
 ZOO_INLINE Lanes scales_of(const std::byte* group, std::size_t v) {

@@ -6,65 +6,22 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/checkpoint/save_gguf.h"
-#include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
 #include "tests/models/checkpoint/checkpoint_support.h"
+#include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace zoo;
-using inference::PackOptions;
 using kernels::WeightType;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr WeightType kTypes[] = {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8,
-                                 WeightType::kInt4};
-
-// Checkpoints that transformers wrote, of every family and head.
-std::vector<fs::path> golden_checkpoints() {
-  std::vector<fs::path> found;
-  for (const Family& family : families()) {
-    const fs::path folder = fs::path(ZOO_SOURCE_DIR) / "tests/golden" / family.model_type;
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (fs::exists(entry.path() / "model.safetensors")) found.push_back(entry.path());
-  }
-  return found;
-}
-
-// All outputs of the model packed as `type`, or of its modules if it cannot be packed.
-NamedTensors outputs(const fs::path& path, WeightType type, at::ScalarType dtype, bool stored) {
-  const at::NoGradGuard no_grad;
-  const LoadedModel loaded = load_model(path, {.dtype = dtype, .stored = stored});
-  const PackOptions options{.weights = type, .release = true, .stored = loaded.stored};
-  const at::Tensor ids = test::random_ids(loaded.model->config(), 1, 6, 5).clamp_min(4);
-  const std::int64_t end = loaded.model->config().eos_token_id;
-  if (end >= 0) ids[0][5] = end;  // BART classifies it
-  const auto* data = ids.const_data_ptr<std::int64_t>();
-  const TokenIds list(data, data + ids.numel());
-  if (can_pack(*loaded.model)) {
-    const auto packed = pack(*loaded.model, options);
-    const bool reads_source = loaded.model->config().shape == Shape::kEncoderDecoder;
-    const auto session = reads_source ? packed->begin({list}, 8) : packed->begin(1, 8);
-    return {{"logits", session->read({list}, DecodingSession::Logits::kAll).clone()}};
-  }
-  std::shared_ptr<Model> model = loaded.model;
-  if (can_pack_encoder(*model)) {
-    model = pack_encoder(model, options);
-  } else if (loaded.stored) {
-    loaded.stored->load_all();
-  }
-  ModelInputs inputs{.input_ids = ids};
-  if (model->config().shape == Shape::kEncoderDecoder) inputs.decoder_input_ids = ids;
-  return tensors_of(model->forward(inputs), loaded.head);
-}
-
 void check_equal(const fs::path& path, at::ScalarType dtype = at::kFloat) {
-  for (const WeightType type : kTypes) {
-    const NamedTensors expected = outputs(path, type, dtype, false), found = outputs(path, type, dtype, true);
+  for (const WeightType type : test::kWeightTypes) {
+    const NamedTensors expected = test::packed_outputs(path, type, dtype, false),
+                       found = test::packed_outputs(path, type, dtype, true);
     REQUIRE(found.size() == expected.size());
     REQUIRE(!found.empty());
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -91,7 +48,7 @@ std::shared_ptr<Model> model_of_blocks(const Family& family) {
 }  // namespace
 
 TEST_CASE("Weights packed from their files are those packed from modules, for every family and head") {
-  const std::vector<fs::path> checkpoints = golden_checkpoints();
+  const std::vector<fs::path> checkpoints = test::golden_checkpoints();
   CHECK(checkpoints.size() > 60);
   for (const fs::path& path : checkpoints) check_equal(path);
 }
@@ -100,7 +57,7 @@ TEST_CASE("Weights of 16 bits are packed from their files as from modules") {
   const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
   for (const char* name : {"gpt2", "llama", "gpt_neox", "gptj", "phi3", "bert", "t5", "bart"}) {
     const auto& family = find_family(name);
-    for (const fs::path& path : golden_checkpoints()) {
+    for (const fs::path& path : test::golden_checkpoints()) {
       if (path.parent_path().filename() != name) continue;
       const LoadedModel loaded = load_model(path);
       const test::TemporaryDirectory directory;

@@ -1,0 +1,54 @@
+#include "apps/verbs/export_packed.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/hub/find_model.h"
+#include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/packed_weights.h"
+#include "data/base/atomic_file.h"
+#include "data/base/json_file.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/inference/save_packed.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the header calls the source: its name on the hub, or the path as it was given.
+std::string source_name(const fs::path& source) {
+  const std::string name = model_name(source);
+  return name.find('/') == std::string::npos ? source.string() : name;
+}
+
+// Some keys are completed by the names of the tensors (Family::complete_config), which the packed file lacks.
+nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
+  nlohmann::json json = *checkpoint.json;
+  if (checkpoint.family->complete_config != nullptr)
+    json.update(checkpoint.family->write_config(checkpoint.config));
+  return json;
+}
+
+}  // namespace
+
+PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights) {
+  const CheckpointConfig checkpoint = read_checkpoint_config(source);
+  check_export_target(source, target);
+  AtomicDirectory directory(target);
+  write_json(directory.path() / "config.json", complete_json(checkpoint));
+  copy_beside_weights(source, directory.path());
+  save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path());
+  // Loading checks that the file fits config.json.
+  PackedWeights stored;
+  const CheckpointConfig written = read_checkpoint_config(directory.path());
+  if (checkpoint.config.shape == Shape::kEncoder)
+    with_packed_encoder(load_model(written, {.stored = true}), {}, stored);
+  else
+    load_decoding_model(written, {}, stored);
+  const SafetensorsFile file(directory.path() / PackedParts::kFile);
+  directory.commit();
+  return {static_cast<std::int64_t>(file.names().size()),
+          static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile))};
+}
+
+}  // namespace zoo

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace zoo {
+
+/// Tensors and bytes of the written file of weights.
+struct PackedExport {
+  std::int64_t tensors = 0, bytes = 0;
+};
+
+/// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all
+/// that belongs to it: config.json, generation_config.json, tokenizer, Sentence-Transformers' files. Replaces
+/// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
+/// prevents this, or the fault of the source.
+PackedExport export_packed(const std::filesystem::path& source, const std::filesystem::path& target,
+                           const std::string& weights);
+
+}  // namespace zoo

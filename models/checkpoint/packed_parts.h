@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/checkpoint/load_report.h"
+#include "models/formats/weight_files.h"
+#include "models/formats/weight_table.h"
+#include "models/model.h"
+
+namespace zoo {
+
+class StoredWeights;
+struct CheckpointConfig;
+
+/// The tensors of a model that a family's table names, by our names.
+std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table);
+
+/// The file of a directory that `tzoo export --format packed` wrote: weights in the order in which the
+/// kernels of inference read them, so that they are used where the file is mapped, and beside them, in their
+/// own type, the weights that are not packed. Both have the names of the model's parameters; a packed one has
+/// an ending. Its header says "format", "layout", "weights" (their type) and "source" (what they were made
+/// from).
+class PackedParts {
+ public:
+  static constexpr const char *kFile = "packed.safetensors", *kFormat = "tzoo-packed", *kLayout = "1";
+
+  static bool exist_in(const std::filesystem::path& directory);
+
+  /// Maps the file. Throws Error naming it if it is damaged, is no such file or has another layout.
+  explicit PackedParts(const std::filesystem::path& directory);
+
+  /// Type of the packed weights: "float32", "bfloat16", "int8" or "int4".
+  const std::string& weights() const { return weights_; }
+
+  /// Sets the weights of `checkpoint`'s model that are not packed and adds matrices among them to `stored`,
+  /// converted to `dtype`. Throws Error naming all that do not fit.
+  LoadReport load(Model& model, const CheckpointConfig& checkpoint, StoredWeights& stored,
+                  at::ScalarType dtype);
+
+  /// A packed part of a parameter: a view of the mapped file. Throws Error naming it if it is missing or has
+  /// another type or shape.
+  at::Tensor take(const at::Tensor& parameter, const std::string& ending, at::ScalarType dtype,
+                  at::IntArrayRef shape) const;
+
+  /// Throws Error naming the packed parts that nobody took.
+  void require_all_taken() const;
+
+  /// Throws Error: the directory has no weights for modules.
+  [[noreturn]] void refuse_modules() const;
+
+ private:
+  bool has(const std::string& prefix) const;
+
+  std::filesystem::path directory_, path_;
+  std::string weights_, source_;
+  std::shared_ptr<const WeightFiles> files_;
+  std::map<const c10::TensorImpl*, std::string> names_;  // of the model's weights
+  std::set<std::string> beside_;                         // names that are not packed parts
+  mutable std::set<std::string> taken_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,89 @@
+#include "models/inference/save_packed.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "data/base/error.h"
+#include "models/inference/packed_decoder.h"
+#include "models/inference/packed_encoder.h"
+#include "models/layers/embeddings.h"
+
+namespace zoo {
+namespace {
+
+using inference::PackedPart;
+
+at::Tensor view_of(const void* data, std::vector<std::int64_t> shape, at::ScalarType dtype) {
+  return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(dtype));
+}
+
+void add_packed(const PackedPart& part, const std::string& name, NamedTensors& tensors) {
+  const auto [dtype, shape] = inference::panel_layout(part.weight);
+  tensors.emplace_back(name + part.ending, view_of(part.weight.panels, shape, dtype));
+  if (part.weight.scales == nullptr) return;
+  const auto panels = static_cast<std::int64_t>(kernels::panel_count(part.weight.outputs)),
+             outputs = static_cast<std::int64_t>(kernels::kPanelOutputs);
+  tensors.emplace_back(name + part.ending + ".scales",
+                       view_of(part.weight.scales, {panels * outputs}, at::kFloat));
+}
+
+// The packed weights, whose sizes 64 divides, so that each begins at a multiple of 64 bytes, then the others.
+NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
+                        const std::vector<PackedPart>& made) {
+  std::map<const c10::TensorImpl*, std::string> names, beside;
+  for (const auto& [name, weight] : weights_in(*loaded.model, table))
+    names[weight.unsafeGetTensorImpl()] = name;
+  beside = names;
+  NamedTensors tensors;
+  for (const PackedPart& part : made) {
+    const c10::TensorImpl* weight = part.parameter.unsafeGetTensorImpl();
+    add_packed(part, names.at(weight), tensors);
+    beside.erase(weight);
+  }
+  // A table of tokens may be the output projection, too.
+  const ModelParts parts = loaded.model->parts();
+  for (const auto& embeddings : {parts.embeddings, parts.decoder_embeddings}) {
+    if (!embeddings) continue;
+    const c10::TensorImpl* table_of_tokens = embeddings->token->weight.unsafeGetTensorImpl();
+    beside[table_of_tokens] = names.at(table_of_tokens);
+  }
+  for (const auto& [name, weight] : weights_in(*loaded.model, table))
+    if (beside.contains(weight.unsafeGetTensorImpl()))
+      tensors.emplace_back(name, weight.dim() == 2 ? loaded.stored->rows_of(weight).all() : weight);
+  return tensors;
+}
+
+}  // namespace
+
+const char* name_of(kernels::WeightType type) {
+  constexpr const char* kNames[] = {"float32", "bfloat16", "int8", "int4"};
+  return kNames[static_cast<int>(type)];
+}
+
+void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const std::string& source,
+                 const std::filesystem::path& directory) {
+  const LoadedModel loaded =
+      load_model(checkpoint, {.dtype = checkpoint.files().common_type(), .stored = true});
+  std::vector<PackedPart> made;
+  const inference::PackOptions options{.weights = type, .stored = loaded.stored, .made = &made};
+  std::unique_ptr<DecodingModel> decoder;
+  std::shared_ptr<Model> encoder;
+  if (can_pack(*loaded.model)) {
+    decoder = pack(*loaded.model, options);
+  } else if (can_pack_encoder(*loaded.model)) {
+    encoder = pack_encoder(loaded.model, options);
+  } else {
+    throw Error(checkpoint.directory, ": packed kernels do not run this ", checkpoint.family->model_type,
+                " with a ", name_of(checkpoint.head),
+                " head, which runs as modules; use --format huggingface");
+  }
+  const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
+  write_safetensors(directory / PackedParts::kFile, tensors_of(loaded, table, made),
+                    {{"format", PackedParts::kFormat},
+                     {"layout", PackedParts::kLayout},
+                     {"weights", name_of(type)},
+                     {"panel_outputs", std::to_string(kernels::kPanelOutputs)},
+                     {"group_inputs", std::to_string(kernels::kGroup)},
+                     {"source", source}});
+}
+
+}  // namespace zoo

@@ -1,0 +1,2 @@
+#define ZOO_KERNELS_FOR avx2
+#include "models/kernels/packed/pack.h"

@@ -1,0 +1,118 @@
+"""tzoo export --format packed, and the verbs that read what it writes."""
+
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+from tiny_checkpoint import write_checkpoint, write_json
+from tzoo_runner import CommandTest, run
+
+TYPES = ("float32", "bfloat16", "int8", "int4")
+
+
+class PackedDirectory(CommandTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model, self.packed = self.folder / "model", self.folder / "packed"
+        write_checkpoint(self.model, tokenizer=True, generation={"eos_token_id": 3})
+
+    def export(self, weights, output=None, model=None):
+        return self.succeed("export", "--model", model or self.model, "--format", "packed", "--weights", weights,
+                            "--output", output or self.packed)
+
+    def generate(self, model, *words):
+        said = json.loads(self.succeed("generate", "--model", model, "--prompt", "the cat", "--max_new_tokens", 9,
+                                       "--num_samples", 2, "--seed", 5, "--json", *words))
+        return said["ids"], said["text"]
+
+    def test_generates_what_the_source_does(self):
+        for weights in TYPES:
+            with self.subTest(weights):
+                self.assertRegex(self.export(weights), rf"wrote {self.packed}: [\d.]+ kB, \d+ tensors, {weights}\n")
+                expected = self.generate(self.model, "--weights", weights)
+                self.assertEqual(self.generate(self.packed), expected)
+                self.assertEqual(self.generate(self.packed, "--weights", weights), expected)
+                self.assertEqual(self.generate(self.packed, "--num_beams", 2, "--temperature", 0, "--num_samples", 1),
+                                 self.generate(self.model, "--num_beams", 2, "--temperature", 0, "--num_samples", 1, "--weights", weights))
+
+    def test_the_directory_is_complete_by_itself(self):
+        self.export("int8")
+        os.rename(self.model, self.folder / "gone")
+        self.assertEqual(sorted(os.listdir(self.packed)),
+                         ["config.json", "generation_config.json", "packed.safetensors", "tokenizer.json"])
+        self.generate(self.packed)
+        self.assertIn("GPT2LMHeadModel", (self.packed / "config.json").read_text())
+
+    def test_evaluate_scores_the_stored_weights(self):
+        text = self.folder / "text.txt"
+        text.write_text("the cat and the dog\n" * 40)
+        words = ("--task", "lm", "--dataset", text, "--block_size", 12, "--json")
+        self.export("int8")
+        expected = json.loads(self.succeed("evaluate", "--model", self.model, "--weights", "int8", *words))
+        found = json.loads(self.succeed("evaluate", "--model", self.packed, *words))
+        del expected["largest_logit_error"]  # from the modules, which the directory does not hold
+        self.assertEqual(found, expected)
+
+    def test_other_weights_are_refused(self):
+        self.export("int4")
+        for words in (("generate", "--prompt", "a", "--max_new_tokens", 1), ("bench", "decode")):
+            refused = run(*words, "--model", self.packed, "--weights", "int8")
+            self.assert_one_error(refused, 1, "--weights int8", "packed weights of type int4")
+
+    def test_what_needs_modules_names_the_source(self):
+        self.export("int8")
+        out, text = self.folder / "out", self.folder / "text.txt"
+        text.write_text("the cat and the dog\n" * 40)
+        for words in (("train", "--task", "lm", "--dataset", text, "--block_size", 12, "--init_from", self.packed, "--out_dir", out),
+                      ("attention", "--model", self.packed, "--text", "a cat"), ("lens", "--model", self.packed, "--text", "a cat"),
+                      ("forward", "--model", self.packed, "--input_ids", "[[1]]", "--output", out),
+                      ("export", "--model", self.packed, "--format", "torchscript", "--output", out),
+                      ("export", "--model", self.packed, "--format", "packed", "--weights", "int8", "--output", out),
+                      ("inspect", "--model", self.packed),
+                      ("generate", "--model", self.packed, "--prompt", "a", "--weights", "modules")):
+            with self.subTest(words[0]):
+                self.assert_one_error(run(*words), 1, "packed for inference", f"exported from, {self.model}")
+
+    def test_an_older_layout_names_the_command_that_renews_it(self):
+        self.export("int8")
+        file = self.packed / "packed.safetensors"
+        file.write_bytes(file.read_bytes().replace(b'"layout":"1"', b'"layout":"0"', 1))
+        refused = run("generate", "--model", self.packed, "--prompt", "a", "--max_new_tokens", 1)
+        command = f"tzoo export --model {self.model} --format packed --weights int8 --output {self.packed}"
+        self.assert_one_error(refused, 1, "layout '0'", command)
+        self.succeed(*command.split()[1:])
+        self.generate(self.packed)
+
+    def test_files_of_sentence_transformers_come_along(self):
+        folder = self.model / "1_Pooling"
+        folder.mkdir()
+        write_json(folder, "config.json", {"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True})
+        write_json(self.model, "sentence_bert_config.json", {"max_seq_length": 9})
+        modules = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+                   {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
+        write_json(self.model, "modules.json", modules)
+        for _ in range(2):  # the second replaces the first
+            self.export("int8")
+            self.assertEqual((self.packed / "1_Pooling" / "config.json").read_text(), (folder / "config.json").read_text())
+            self.assertTrue((self.packed / "sentence_bert_config.json").exists())
+        write_json(self.model, "modules.json", [{**modules[1], "path": "../1_Pooling"}])
+        refused = run("export", "--model", self.model, "--format", "packed", "--weights", "int8", "--output", self.packed)
+        self.assert_one_error(refused, 1, "modules.json", "../1_Pooling")
+
+    def test_flags_that_do_not_go_together(self):
+        words = ("export", "--model", self.model, "--output", self.packed, "--format")
+        for more, needle in ((("packed",), "needs --weights float32, bfloat16, int8 or int4"),
+                             (("packed", "--weights", "q8_0"), "not q8_0"), (("gguf", "--weights", "int8"), "not int8"),
+                             (("packed", "--weights", "int8", "--verify"), "--verify"),
+                             (("packed", "--weights", "int8", "--dtype", "bfloat16"), "--dtype"),
+                             (("huggingface", "--weights", "int8"), "--format gguf or packed")):
+            self.assert_one_error(run(*words, *more), 2, needle)
+        self.assertFalse(self.packed.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

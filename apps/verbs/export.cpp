@@ -50,6 +50,9 @@ void check_together(ExportFlags& values) {
   if (packed && values.dtype_given)
     throw UsageError("--dtype does not go with --format packed; --weights names the type");
   if (gguf && values.weights.empty()) values.weights = "f16";
+  // Flags read "bf16" as "bfloat16".
+  if (gguf && values.weights == "bfloat16") values.weights = "bf16";
+  if (gguf && values.weights == "float32") values.weights = "f32";
   if (packed != weight_type_named(values.weights).has_value())
     throw UsageError("--format ", values.format, " needs --weights ",
                      packed ? "float32, bfloat16, int8 or int4" : "f32, f16, bf16, q8_0 or q4_0",

@@ -18,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kConfig = "config.json", *kGenerationConfig = "generation_config.json",
+constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generation_config.json",
                      *kModules = "modules.json";
 
 // Files that are copied unchanged.
 constexpr std::array<std::string_view, 15> kCopied{
-    kGenerationConfig,
+    kGenerationFile,
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -46,7 +46,7 @@ bool is_sentence_settings(const std::string& name) {
 }
 
 bool is_part_of_checkpoint(const std::string& name) {
-  return name == kConfig || is_sentence_settings(name) ||
+  return name == kConfigFile || is_sentence_settings(name) ||
          std::find(kCopied.begin(), kCopied.end(), name) != kCopied.end() || name.ends_with(".safetensors") ||
          name.ends_with(".safetensors.index.json");
 }
@@ -72,7 +72,7 @@ void check_export_target(const fs::path& source, const fs::path& target) {
   if (fs::equivalent(source, target, none))
     throw Error("--output: ", target, " is the model's own directory");
   if (!fs::is_directory(target, none) || fs::is_empty(target, none)) return;
-  if (!fs::exists(target / kConfig)) {
+  if (!fs::exists(target / kConfigFile)) {
     throw Error("--output: ", target,
                 " is not empty and holds no checkpoint; expected a new or empty directory");
   }
@@ -90,7 +90,7 @@ void check_export_target(const fs::path& source, const fs::path& target) {
 void copy_beside_weights(const fs::path& source, const fs::path& target) {
   if (fs::is_regular_file(source)) {  // a GGUF file
     if (has_tokenizer(source)) load_tokenizer(source)->save(target);
-    fs::remove(target / kGenerationConfig);
+    fs::remove(target / kGenerationFile);
     return;
   }
   for (const std::string_view name : kCopied) {
@@ -103,7 +103,7 @@ void copy_beside_weights(const fs::path& source, const fs::path& target) {
   for (const std::string& name : module_folders(source))
     fs::copy(source / name, target / name, fs::copy_options::recursive);
   // Without this file transformers reads the end token from config.json; an empty file would hide it.
-  if (!fs::exists(source / kGenerationConfig)) fs::remove(target / kGenerationConfig);
+  if (!fs::exists(source / kGenerationFile)) fs::remove(target / kGenerationFile);
 }
 
 }  // namespace zoo

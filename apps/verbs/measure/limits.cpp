@@ -42,7 +42,8 @@ double memory_bandwidth() {
 
 double product_rate(kernels::WeightType type) {
   constexpr std::size_t kRows = 512, kWidth = 2048, kProducts = 4;
-  const inference::PackedLinear linear(WeightRows(at::randn({kWidth, kWidth})), {}, type);
+  const at::Tensor weight = at::randn({kWidth, kWidth});
+  const inference::PackedLinear linear(weight, WeightRows(weight), {}, {.weights = type});
   const kernels::WeightType prepared_as = kernels::prepared_type(type, kRows);
   const std::size_t row_bytes = kernels::prepared_row_bytes(prepared_as, kWidth);
   const std::size_t scales = kRows * kernels::scales_in_row(prepared_as, kWidth);

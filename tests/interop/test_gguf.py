@@ -406,6 +406,29 @@ class WriteTest(unittest.TestCase):
                         self.assertEqual((ours.tensor_type, ours.shape.tolist()), (tensor.tensor_type, tensor.shape.tolist()))
                         self.assertTrue(np.array_equal(ours.data.view(np.uint8), tensor.data.view(np.uint8)), tensor.name)
 
+    def test_classic_files_say_what_their_tokenizer_json_says(self):
+        self.save("gpt2")
+        root = pathlib.Path(self.source, "tokenizer.json")
+        model = json.loads(root.read_text())["model"]
+
+        def said():
+            self.assertEqual(self.export().returncode, 0)
+            fields = gguf.GGUFReader(self.path).fields
+            return {name: field.contents() for name, field in fields.items() if name.startswith("tokenizer.")}
+
+        expected = said()
+        for name in ("tokenizer.json", "special_tokens_map.json"):
+            pathlib.Path(self.source, name).unlink(missing_ok=True)
+        pathlib.Path(self.source, "vocab.json").write_text(json.dumps(model["vocab"]))
+        merges = (" ".join(pair) if isinstance(pair, list) else pair for pair in model["merges"])
+        pathlib.Path(self.source, "merges.txt").write_text("#version: 0.2\n" + "".join(line + "\n" for line in merges))
+        settings = {"tokenizer_class": "GPT2Tokenizer", "eos_token": "<|end|>", "bos_token": "<|end|>", "unk_token": "<|end|>"}
+        pathlib.Path(self.source, "tokenizer_config.json").write_text(json.dumps(settings))
+        found = said()
+        for name in ("tokenizer.ggml.bos_token_id", "tokenizer.ggml.unknown_token_id"):  # roles that its tokenizer_config.json lacks
+            self.assertEqual(found.pop(name), 0)
+        self.assertEqual(found, expected)
+
     def test_there_and_back(self):
         """The file gives the model that it was written from: ids, and the tokens of texts."""
         for name in ("llama", "gemma2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -156,15 +157,35 @@ Tokens from_sentencepiece(const fs::path& path) {
   return tokens;
 }
 
+// vocab.json and merges.txt, as a tokenizer.json would say them.
+json json_of_classic_files(const Tokenizer& tokenizer, const fs::path& directory) {
+  const fs::path settings = directory / "tokenizer_config.json";
+  const json options = fs::exists(settings) ? read_json(settings) : json::object();
+  json root{
+      {"model", {{"type", "BPE"}, {"vocab", read_json(directory / "vocab.json")}, {"merges", json::array()}}},
+      {"pre_tokenizer",
+       {{"type", "ByteLevel"}, {"add_prefix_space", options.value("add_prefix_space", false)}}},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"added_tokens", json::array()}};
+  std::istringstream lines(read_file(directory / "merges.txt"));
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty() && !line.starts_with("#version")) root["model"]["merges"].push_back(line);
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
+    if (tokenizer.decode({{id}}).empty())
+      root["added_tokens"].push_back({{"id", id}, {"content", tokenizer.token_text(id)}, {"special", true}});
+  return root;
+}
+
 Tokens tokens_of(const Tokenizer& tokenizer) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
   tokenizer.save(scratch.path());
   for (const char* name : {"tokenizer.model", "spiece.model"})
     if (fs::exists(scratch.path() / name)) return from_sentencepiece(scratch.path() / name);
   const fs::path file = scratch.path() / "tokenizer.json";
-  if (!fs::exists(file)) refuse("expected a tokenizer.json or tokenizer.model");
+  const bool is_classic = !fs::exists(file) && fs::exists(scratch.path() / "merges.txt");
+  if (!fs::exists(file) && !is_classic) refuse("expected byte-level BPE or sentencepiece");
   try {
-    return from_json(read_json(file));
+    return from_json(is_classic ? json_of_classic_files(tokenizer, scratch.path()) : read_json(file));
   } catch (const json::exception&) {
     refuse("its tokenizer.json has an unexpected form");
   }

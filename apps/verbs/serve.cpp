@@ -4,8 +4,8 @@
 
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
-#include "apps/serve/service.h"
 #include "apps/serve/endpoints/watched_run.h"
+#include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"

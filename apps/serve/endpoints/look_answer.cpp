@@ -1,7 +1,5 @@
 #include "apps/serve/endpoints/look_answer.h"
 
-#include <cstring>
-
 #include <ATen/ops/_unique.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log_softmax.h>
@@ -56,9 +54,8 @@ bool has_distribution(const TextModel& model, const at::Tensor& logits) {
 
 std::string base64_of(const at::Tensor& numbers) {
   const at::Tensor whole = numbers.contiguous();
-  std::string bytes(static_cast<std::size_t>(whole.numel()) * sizeof(float), '\0');
-  std::memcpy(bytes.data(), whole.const_data_ptr<float>(), bytes.size());
-  return encode_base64(bytes);
+  const auto* data = reinterpret_cast<const char*>(whole.const_data_ptr<float>());
+  return encode_base64({data, static_cast<std::size_t>(whole.numel()) * sizeof(float)});
 }
 
 std::string rest_of(const at::Tensor& logits, const at::Tensor& named) {

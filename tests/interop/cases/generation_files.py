@@ -10,14 +10,7 @@ from cases.outcome import EQUAL, NO_REFERENCE, refused_by_name, tzoo
 COUNT = 61  # of the vocabulary
 
 
-# transformers takes the padding on the left for a part of the prompt; here each row is as if by itself.
-READ_THE_PROMPT = {"no_repeat_ngram_size", "repetition_penalty", "forced_bos_token_id", "bad_words_ids", "min_length",
-                   "max_length"}
-
-
 class Qwen2(DecodingParity):
-    SIDE = "left"
-
     def generator(self, seed):
         return test_of("qwen2")().generator(seed)
 
@@ -72,8 +65,7 @@ def check(chance, folder):
     suite = chance.choice([Gpt2, Llama, Qwen2, T5])()
     model = suite.generator(chance.randrange(1000))
     said = drawn_options(chance)
-    lengths = [chance.randint(1, 12)] * 3 if suite.SIDE == "left" and READ_THE_PROMPT & set(said) else LENGTHS
-    rows = [[token(chance) for _ in range(length)] for length in lengths]
+    rows = [[token(chance) for _ in range(length)] for length in LENGTHS]
     ends = said["eos_token_id"] or []
     model.save_pretrained(folder)
     write_generation_config(folder, said)

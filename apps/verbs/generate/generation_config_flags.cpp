@@ -96,7 +96,9 @@ class Defaults {
     const bool says_new_tokens = given_("max_new_tokens") || says("max_new_tokens");
     if (!says_new_tokens) set("max_length", flags.max_length);
     if (!given_("min_length")) set("min_new_tokens", flags.options.history.min_new_tokens);
-    if (!given_("min_new_tokens")) set("min_length", flags.options.history.min_length);
+    // In transformers even a min_new_tokens of 0 takes the place of min_length.
+    if (!given_("min_new_tokens") && !says("min_new_tokens"))
+      set("min_length", flags.options.history.min_length);
     if (!says("stop_strings") || given_("stop")) return;
     const json& stop = reader_.at("stop_strings");
     for (const json& text : stop.is_array() ? stop : json::array({stop})) {

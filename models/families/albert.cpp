@@ -2,7 +2,7 @@
 // weights serve all. Groups of layers are refused: no published model has them.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

@@ -1,7 +1,7 @@
 // BART (Lewis et al., 2020): a post-LN encoder-decoder with learned positions, whose stacks normalise their
 // embeddings.
 
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 // predict masked words and whether one sentence follows another.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 // rows of queries, keys and values alternate by head.
 
 #include "models/decoder/decoder.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {

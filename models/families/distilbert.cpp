@@ -1,7 +1,7 @@
 // DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments and pooler.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

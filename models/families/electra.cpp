@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 // that are scaled by sqrt(C) and tied.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

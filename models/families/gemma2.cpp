@@ -2,7 +2,7 @@
 // logits, and a sliding window in every other layer.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

@@ -3,7 +3,7 @@
 // embedding.
 
 #include "models/decoder/decoder.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {

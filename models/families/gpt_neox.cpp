@@ -3,8 +3,8 @@
 // head.
 
 #include "models/decoder/decoder.h"
-#include "models/families/rotary_keys.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/rotary_keys.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {

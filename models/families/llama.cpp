@@ -2,7 +2,7 @@
 // rotary positions, SwiGLU, fewer key/value heads than query heads, no biases.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

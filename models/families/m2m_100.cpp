@@ -2,7 +2,7 @@
 // many languages. Its sinusoidal positions skip padding. A language's token begins the source, and is the
 // first that the decoder writes.
 
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
 namespace {

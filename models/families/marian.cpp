@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
 namespace {

@@ -1,7 +1,7 @@
 // mBART (Liu et al., 2020): BART with norms before the sublayers and after each stack. A text's language is
 // its last token, and the first that the decoder writes.
 
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
 namespace {

@@ -1,7 +1,7 @@
 // Mistral (Jiang et al., 2023): a Llama whose attention sees a sliding window.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

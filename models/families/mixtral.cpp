@@ -2,8 +2,8 @@
 // reads 2.
 
 #include "models/decoder/decoder.h"
-#include "models/families/experts_kind.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/experts_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

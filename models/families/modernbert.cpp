@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/encoder/encoder.h"
-#include "models/families/rotary_keys.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/rotary_keys.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 // beside its learned positions. The padding's id is always 1: positions are counted from it.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

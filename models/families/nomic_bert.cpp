@@ -2,8 +2,8 @@
 // its layers.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
-#include "models/families/rotary_keys.h"
+#include "models/families/kinds/bert_kind.h"
+#include "models/families/kinds/rotary_keys.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 // and keys of a token.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

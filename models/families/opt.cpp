@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoder/decoder.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {

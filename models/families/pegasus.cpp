@@ -1,7 +1,7 @@
 // PEGASUS (Zhang et al., 2020): a pre-LN encoder-decoder with sinusoidal positions, trained to write the
 // sentences that summarise a text.
 
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
 namespace {

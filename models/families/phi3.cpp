@@ -2,7 +2,7 @@
 // weight, and gate and up projection as another; heads may rotate in part.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

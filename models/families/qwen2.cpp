@@ -1,7 +1,7 @@
 // Qwen2 and Qwen2.5 (Yang et al., 2024): a Llama with biases in the projections to queries, keys and values.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoder/decoder.h"
-#include "models/families/experts_kind.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/experts_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

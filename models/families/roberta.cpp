@@ -3,7 +3,7 @@
 // 2020) is the same model.
 
 #include "models/encoder/encoder.h"
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
 namespace {

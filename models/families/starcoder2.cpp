@@ -2,7 +2,7 @@
 // with LayerNorm, biases and an ungated feed-forward network as GPT-2.
 
 #include "models/decoder/decoder.h"
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 namespace {

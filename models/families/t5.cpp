@@ -11,7 +11,7 @@
 #include "data/base/error.h"
 #include "models/encoder/encoder.h"
 #include "models/encoder_decoder/encoder_decoder.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 #include "models/formats/weight_files.h"
 
 namespace zoo {

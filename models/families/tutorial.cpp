@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 #include "models/heads/losses.h"
 #include "models/layers/attention/attention.h"
 #include "models/model.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/families/rotary_keys.h"
-#include "models/families/shared.h"
+#include "models/families/kinds/rotary_keys.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 

@@ -1,4 +1,4 @@
-#include "models/families/bart_kind.h"
+#include "models/families/kinds/bart_kind.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "models/families/bert_kind.h"
+#include "models/families/kinds/bert_kind.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 

@@ -1,4 +1,4 @@
-#include "models/families/llama_kind.h"
+#include "models/families/kinds/llama_kind.h"
 
 #include <cmath>
 

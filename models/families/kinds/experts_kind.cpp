@@ -1,4 +1,4 @@
-#include "models/families/experts_kind.h"
+#include "models/families/kinds/experts_kind.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "models/families/rotary_keys.h"
+#include "models/families/kinds/rotary_keys.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 #include <nlohmann/json.hpp>
 

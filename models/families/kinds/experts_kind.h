@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/families/shared.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 

@@ -1,0 +1,251 @@
+#include "models/layers/config_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+namespace zoo {
+namespace {
+
+// Collects all faults for one message.
+class Faults {
+ public:
+  template <class... Parts>
+  void check(bool good, const Parts&... parts) {
+    if (good) return;
+    if (count_++ > 0) text_ << "; ";
+    (text_ << ... << parts);
+  }
+  void report() const { TORCH_CHECK(count_ == 0, "the model's configuration is not valid: ", text_.str()); }
+
+ private:
+  std::ostringstream text_;
+  int count_ = 0;
+};
+
+// Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
+constexpr std::int64_t kMostLayers = 100'000;
+constexpr std::int64_t kMostExperts = 65'536;
+
+void check_sizes(const TransformerConfig& c, Faults& faults) {
+  const auto positive = [&](const char* name, std::int64_t value, std::int64_t largest = kLargestSize) {
+    faults.check(value > 0, name, " must be positive, got ", value);
+    faults.check(value <= largest, name, " must be at most ", largest, ", got ", value);
+  };
+  positive("vocab_size", c.vocab_size);
+  positive("hidden_size", c.hidden_size);
+  positive("num_layers", c.num_layers, kMostLayers);
+  positive("num_heads", c.num_heads);
+  positive("max_positions", c.max_positions);
+  const auto not_negative = [&](const char* name, std::int64_t value) {
+    faults.check(value >= 0, name, " must not be negative, got ", value);
+    faults.check(value <= kLargestSize, name, " must be at most ", kLargestSize, ", got ", value);
+  };
+  not_negative("num_kv_heads", c.num_kv_heads);
+  not_negative("head_dim", c.head_dim);
+  not_negative("intermediate_size", c.intermediate_size);
+  faults.check(c.num_decoder_layers >= 0 && c.num_decoder_layers <= kMostLayers,
+               "num_decoder_layers must be in [0, ", kMostLayers, "], got ", c.num_decoder_layers);
+  not_negative("type_vocab_size", c.type_vocab_size);
+  not_negative("embedding_size", c.embedding_size);
+  positive("num_labels", c.num_labels);
+}
+
+void check_embeddings(const TransformerConfig& c, Faults& faults) {
+  faults.check(c.pad_token_id >= -1 && c.pad_token_id < c.vocab_size, "pad_token_id must be in [0, ",
+               c.vocab_size, "), got ", c.pad_token_id);
+  faults.check(c.label_names.empty() || static_cast<std::int64_t>(c.label_names.size()) == c.num_labels,
+               "there must be as many label_names as num_labels (", c.num_labels, "), got ",
+               c.label_names.size());
+  faults.check(c.position_count != PositionCount::kNotMasked || c.position_offset > 0,
+               "positions that leave masked tokens out need a position_offset, whose last row is for these");
+  if (c.position_count != PositionCount::kNotPadding) return;
+  faults.check(c.pad_token_id >= 0, "positions that leave padding out need a pad_token_id");
+  faults.check(c.max_length() > 0, "max_positions (", c.max_positions,
+               ") must be more than pad_token_id + 1 (", c.pad_token_id + 1, ")");
+}
+
+void check_heads(const TransformerConfig& c, Faults& faults) {
+  if (c.num_heads <= 0 || c.hidden_size <= 0 || c.num_kv_heads < 0 || c.head_dim < 0) return;
+  faults.check(c.head_dim > 0 || c.hidden_size % c.num_heads == 0, "hidden_size (", c.hidden_size,
+               ") must be a multiple of num_heads (", c.num_heads, ")");
+  faults.check(c.num_heads % c.kv_heads() == 0, "num_heads (", c.num_heads,
+               ") must be a multiple of num_kv_heads (", c.kv_heads(), ")");
+  faults.check(c.position != PositionKind::kRotary || c.head_size() % 2 == 0,
+               "rotary positions need an even head_dim, got ", c.head_size(), " of hidden_size ",
+               c.hidden_size, " and num_heads ", c.num_heads);
+  faults.check(c.rotary_dim >= 0 && c.rotary_dim % 2 == 0 && c.rotary_dim <= c.head_size(),
+               "rotary_dim must be even and at most head_dim (", c.head_size(), "), got ", c.rotary_dim);
+}
+
+bool positive_number(double value) {
+  return std::isfinite(value) && value > 0;
+}
+
+void check_positions(const TransformerConfig& c, Faults& faults) {
+  const RopeScaling& scaling = c.rope_scaling;
+  if (c.position == PositionKind::kRotary) {
+    faults.check(c.rope_theta > 0, "rope_theta must be positive, got ", c.rope_theta);
+    faults.check(scaling.factor > 0, "the factor of rope_scaling must be positive, got ", scaling.factor);
+    faults.check(
+        scaling.kind != RopeScalingKind::kLlama3 ||
+            (scaling.low_frequency_factor > 0 &&
+             scaling.high_frequency_factor > scaling.low_frequency_factor &&
+             scaling.original_max_positions > 0),
+        "rope_scaling needs 0 < low_freq_factor < high_freq_factor and a positive number of original "
+        "positions, got ",
+        scaling.low_frequency_factor, ", ", scaling.high_frequency_factor, " and ",
+        scaling.original_max_positions);
+    const auto pairs = static_cast<std::size_t>(std::max<std::int64_t>(c.rotary_size() / 2, 0));
+    faults.check(scaling.kind != RopeScalingKind::kLongRope ||
+                     (scaling.short_factors.size() == pairs && scaling.long_factors.size() == pairs &&
+                      std::ranges::all_of(scaling.short_factors, positive_number) &&
+                      std::ranges::all_of(scaling.long_factors, positive_number)),
+                 "rope_scaling needs ", pairs, " positive short_factor and as many long_factor, got ",
+                 scaling.short_factors.size(), " and ", scaling.long_factors.size());
+    faults.check(!scaling.depends_on_length() || scaling.original_max_positions > 1,
+                 "rope_scaling needs more than 1 original position, got ", scaling.original_max_positions);
+    faults.check(
+        scaling.kind != RopeScalingKind::kDynamic || (scaling.factor >= 1 && c.rotary_size() > 2),
+        "dynamic rope_scaling needs a factor of at least 1 and more than 2 rotating dimensions, got ",
+        scaling.factor, " and ", c.rotary_size());
+  } else if (c.has_t5_buckets()) {
+    faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
+                 "relative_buckets must be at least 4, got ", c.relative_buckets);
+    // Half of a direction's buckets hold one distance each; the others share the distances up to the largest.
+    const std::int64_t exact = c.relative_buckets / (c.shape == Shape::kEncoder ? 4 : 2);
+    faults.check(c.relative_max_distance > exact, "relative_max_distance must be more than ", exact, " for ",
+                 c.relative_buckets, " buckets, got ", c.relative_max_distance);
+  } else if (c.position == PositionKind::kShaw) {
+    faults.check(c.relative_max_distance > 0 && c.relative_max_distance <= kLargestSize,
+                 "relative_max_distance must be positive, got ", c.relative_max_distance);
+  }
+}
+
+void check_window(const TransformerConfig& c, Faults& faults) {
+  faults.check(c.sliding_window >= 0 && c.sliding_window <= kLargestSize,
+               "sliding_window must not be negative, got ", c.sliding_window);
+  faults.check(c.window_layers.empty() || static_cast<std::int64_t>(c.window_layers.size()) == c.num_layers,
+               "window_layers must name all ", c.num_layers, " layers, got ", c.window_layers.size());
+  faults.check(c.rotary_layers.empty() || static_cast<std::int64_t>(c.rotary_layers.size()) == c.num_layers,
+               "rotary_layers must name all ", c.num_layers, " layers, got ", c.rotary_layers.size());
+  faults.check(c.window_rope_theta >= 0, "window_rope_theta must not be negative, got ", c.window_rope_theta);
+  faults.check(c.attention_softcap >= 0, "attention_softcap must not be negative, got ", c.attention_softcap);
+  faults.check(c.logits_softcap >= 0, "logits_softcap must not be negative, got ", c.logits_softcap);
+}
+
+void check_experts(const TransformerConfig& c, Faults& faults) {
+  if (c.num_experts == 0) return;
+  const auto size = [&](const char* name, std::int64_t value, std::int64_t least) {
+    faults.check(value >= least && value <= kLargestSize, name, " must be in [", least, ", ", kLargestSize,
+                 "], got ", value);
+  };
+  faults.check(c.num_experts > 0 && c.num_experts <= kMostExperts, "num_experts must be in [0, ",
+               kMostExperts, "], got ", c.num_experts);
+  faults.check(c.experts_per_token > 0 && c.experts_per_token <= c.num_experts,
+               "experts_per_token must be in [1, num_experts (", c.num_experts, ")], got ",
+               c.experts_per_token);
+  size("expert_size", c.expert_size, 0);
+  size("shared_expert_size", c.shared_expert_size, 0);
+  faults.check(c.expert_layers.empty() || static_cast<std::int64_t>(c.expert_layers.size()) == c.num_layers,
+               "expert_layers must name all ", c.num_layers, " layers, got ", c.expert_layers.size());
+  faults.check(std::isfinite(c.router_loss_weight) && c.router_loss_weight >= 0,
+               "router_loss_weight must not be negative, got ", c.router_loss_weight);
+  faults.check(
+      c.shape == Shape::kDecoder && c.sharing == Sharing::kNone && !c.feed_forward_bias && !c.cross_attention,
+      "a mixture of experts is one of decoders whose layers have weights of their own, and no "
+      "feed-forward biases");
+}
+
+// Options of blocks with full attention and without cross-attention only.
+void check_block(const TransformerConfig& c, Faults& faults) {
+  const bool plain_norms =
+      c.norm_placement == NormPlacement::kPre || c.norm_placement == NormPlacement::kPost;
+  faults.check(c.shape != Shape::kEncoderDecoder || plain_norms,
+               "a block with cross-attention has its norms before or after the sublayers");
+  faults.check(c.sublayer_order == SublayerOrder::kSequential ||
+                   (c.norm_placement == NormPlacement::kPre && c.shape != Shape::kEncoderDecoder),
+               "parallel sublayers have their norms before them, and no cross-attention");
+  faults.check(c.residual_scale == 1 ||
+                   (c.norm_placement == NormPlacement::kPre && c.shape != Shape::kEncoderDecoder &&
+                    c.sublayer_order == SublayerOrder::kSequential),
+               "residual_scale is one of layers with norms before their sublayers, without cross-attention");
+  faults.check(
+      c.first_attention_norm || (c.norm_placement == NormPlacement::kPre && c.sharing == Sharing::kNone &&
+                                 c.residual_scale == 1 && c.sublayer_order == SublayerOrder::kSequential),
+      "a first layer without attention norm is one of layers with norms before their sublayers");
+  faults.check(c.position_offset >= 0 && c.position_offset < kLargestSize,
+               "position_offset must not be negative, got ", c.position_offset);
+}
+
+void check_attention(const TransformerConfig& c, Faults& faults) {
+  if (c.attention == AttentionKind::kFull) return;
+  const std::string_view kind = name_of(c.attention);
+  faults.check(c.sliding_window == 0 && c.attention_softcap == 0 && c.query_key_norm == QueryKeyNorm::kNone,
+               kind, " attention has no sliding_window, attention_softcap or query_key_norm");
+  const bool biased = c.position == PositionKind::kShaw || c.has_position_bias();
+  faults.check(!biased, kind, " attention cannot have ", name_of(c.position),
+               " positions, which say something of every pair");
+  switch (c.attention) {
+    case AttentionKind::kLinear:
+      faults.check(c.attention_dropout == 0,
+                   "linear attention has no weights to drop: attention_dropout must be 0, got ",
+                   c.attention_dropout);
+      break;
+    case AttentionKind::kLinformer:
+      faults.check(c.attention_projection > 0 && c.attention_projection <= kLargestSize,
+                   "attention_projection must be positive, got ", c.attention_projection);
+      faults.check(c.shape == Shape::kEncoder,
+                   "linformer attention mixes all positions: only an encoder has it");
+      break;
+    default:
+      faults.check(c.attention_window > 0 && c.attention_window <= kLargestSize,
+                   "attention_window must be positive, got ", c.attention_window);
+  }
+}
+
+void check_rates(const TransformerConfig& c, Faults& faults) {
+  const auto rate = [&](const char* name, double value) {
+    faults.check(value >= 0 && value < 1, name, " must be in [0, 1), got ", value);
+  };
+  rate("dropout", c.dropout);
+  rate("attention_dropout", c.attention_dropout);
+  rate("embedding_dropout", c.embedding_dropout);
+  rate("activation_dropout", c.activation_dropout);
+  rate("final_dropout", c.final_dropout);
+  rate("layer_dropout", c.layer_dropout);
+  rate("decoder_layer_dropout", c.decoder_layer_dropout);
+  rate("classifier_dropout", c.classifier_dropout);
+  rate("token_dropout", c.token_dropout);
+  rate("answer_dropout", c.answer_dropout);
+  faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
+  faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
+  faults.check(c.embedding_scale >= 0, "embedding_scale must not be negative, got ", c.embedding_scale);
+  faults.check(c.residual_scale > 0, "residual_scale must be positive, got ", c.residual_scale);
+  faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
+  faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
+}
+
+}  // namespace
+
+void check_config(const TransformerConfig& config) {
+  Faults faults;
+  check_sizes(config, faults);
+  check_heads(config, faults);
+  check_positions(config, faults);
+  check_attention(config, faults);
+  check_window(config, faults);
+  check_experts(config, faults);
+  check_block(config, faults);
+  check_embeddings(config, faults);
+  check_rates(config, faults);
+  faults.report();
+}
+
+}  // namespace zoo

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "models/layers/transformer_config.h"
+
+namespace zoo {
+
+/// TransformerConfig::validate(): which values each field may have, and which fields go together.
+void check_config(const TransformerConfig& config);
+
+}  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
@@ -13,7 +14,7 @@
 namespace zoo {
 namespace {
 
-void check(const BeamOptions& options) {
+void check(const BeamOptions& options, double temperature) {
   if (options.num_beams < 1) throw Error("num_beams must be at least 1, got ", options.num_beams);
   if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
     throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
@@ -27,29 +28,8 @@ void check(const BeamOptions& options) {
     throw Error("diversity_penalty must not be negative, got ", options.diversity_penalty);
   if (options.sample && options.num_beam_groups > 1)
     throw Error("beams that sample have no groups: num_beam_groups must be 1, got ", options.num_beam_groups);
-}
-
-// The `count` highest of `scores` and their places, as at::topk() gives them.
-struct Ranked {
-  at::Tensor values, places;
-};
-
-Ranked highest(const at::Tensor& scores, std::int64_t count) {
-  const auto [values, places] = at::topk(scores, count);
-  return {values.to(at::kCPU), places.to(at::kCPU)};
-}
-
-// `count` of `scores`, drawn one after another, none twice, in proportion to their exponentials: the highest
-// after adding Gumbel noise to each (Kool et al., 2019).
-Ranked drawn(const at::Tensor& scores, std::int64_t count, TokenSampler& sampler, std::size_t prompt) {
-  const at::Tensor on_cpu = scores.to(at::kCPU);
-  at::Tensor noisy = on_cpu.to(at::kDouble);
-  auto* keys = noisy.mutable_data_ptr<double>();
-  for (const auto i : c10::irange(noisy.numel())) {
-    if (std::isfinite(keys[i])) keys[i] -= std::log(-std::log1p(-sampler.uniform(prompt)));
-  }
-  const at::Tensor places = std::get<1>(at::topk(noisy, count));
-  return {on_cpu.index_select(0, places), places};
+  if (options.sample && temperature == 0)
+    throw Error("beams that sample need a positive temperature, got ", temperature);
 }
 
 // Rows of one prompt, group after group.
@@ -67,7 +47,6 @@ class BeamSearch {
   BeamSearch(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options)
       : options_(options),
         rules_(options, model.config().vocab_size),
-        sampler_(options.sampling, prompts.size()),
         rows_(model, repeated(prompts, options.beams.num_beams),
               {.max_new_tokens = options.max_new_tokens,
                .context = options.context,
@@ -80,7 +59,7 @@ class BeamSearch {
     states_.assign(rows_.size(), rules_.first_state());
     for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
     found_.resize(prompts.size());
-    if (options.beams.sample) filters_ = options.sampling.filters(candidates_per_beam());
+    if (options.beams.sample) sampler_.emplace(options.sampling, prompts.size(), candidates_per_beam());
   }
 
   bool going() const { return !searches_.empty(); }
@@ -110,8 +89,7 @@ class BeamSearch {
 
   const GenerationOptions& options_;
   LogitsRules rules_;
-  LogitsFilters filters_;  // of beams that sample
-  TokenSampler sampler_;   // a generator per prompt
+  std::optional<TokenSampler> sampler_;  // of beams that sample; a row is a prompt
   DecodingBatch rows_;
   std::vector<Search> searches_;      // prompts that are not done
   std::vector<std::int64_t> states_;  // of the constraint, one per row, like given_
@@ -134,8 +112,9 @@ std::vector<Beam> BeamSearch::candidates(const Search& search, const BeamGroup& 
   for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
   const at::Tensor all = (scores + at::tensor(sums).unsqueeze(1).to(scores.device())).flatten();
   const std::int64_t count = std::min(candidates_per_beam() * group_size(), all.numel());
-  const auto [values, places] =
-      options_.beams.sample ? drawn(all, count, sampler_, search.prompt) : highest(all, count);
+  const at::Tensor places = sampler_ ? sampler_->draw_places(all, count, search.prompt)
+                                     : std::get<1>(at::topk(all, count)).to(at::kCPU);
+  const at::Tensor values = all.index_select(0, places.to(all.device())).to(at::kCPU);
   std::vector<Beam> found;
   for (const auto c : c10::irange(count)) {
     const std::int64_t place = places.const_data_ptr<std::int64_t>()[c];
@@ -175,7 +154,8 @@ void BeamSearch::step() {
   const at::Tensor logits = rows_.next_logits();
   const at::Tensor own = log_probabilities_of(logits);
   if (options_.log_probabilities) own_ = own.to(at::kCPU);
-  const at::Tensor scores = apply_filters(filters_, rules_.apply(own, histories(), states_));
+  const at::Tensor allowed = rules_.apply(own, histories(), states_);
+  const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
   ++length_;
   std::vector<Search> going;
   std::int64_t first = 0;
@@ -242,7 +222,7 @@ std::vector<std::vector<FoundBeam>> BeamSearch::found() {
 std::vector<std::vector<FoundBeam>> beam_search(DecodingModel& model, const std::vector<TokenIds>& prompts,
                                                 const GenerationOptions& options,
                                                 const std::function<void()>& first_step) {
-  check(options.beams);
+  check(options.beams, options.sampling.temperature);
   BeamSearch search(model, prompts, options);
   for (bool first = true; search.going(); first = false) {
     if (options.interrupted && options.interrupted()) break;

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/topk.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/irange.h>
 
@@ -53,18 +54,15 @@ TokenIds largest(const at::Tensor& logits) {
 
 }  // namespace
 
-LogitsFilters SamplingOptions::filters(std::int64_t least) const {
-  return make_filters({.temperature = temperature,
-                       .top_k = top_k,
-                       .top_p = top_p,
-                       .min_p = min_p,
-                       .typical_p = typical_p,
-                       .least = least});
-}
-
-TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows)
+TokenSampler::TokenSampler(const SamplingOptions& options, std::size_t rows, std::int64_t least)
     : greedy_(options.temperature == 0) {
-  if (!greedy_) filters_ = options.filters();
+  if (!greedy_)
+    filters_ = make_filters({.temperature = options.temperature,
+                             .top_k = options.top_k,
+                             .top_p = options.top_p,
+                             .min_p = options.min_p,
+                             .typical_p = options.typical_p,
+                             .least = least});
   for (const auto row : c10::irange(rows)) {
     std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
                        static_cast<std::uint32_t>(options.seed >> 32), static_cast<std::uint32_t>(row)};
@@ -79,13 +77,22 @@ at::Tensor TokenSampler::distribution(const at::Tensor& logits) const {
     for (const auto b : c10::irange(ids.size())) certain[static_cast<std::int64_t>(b)][ids[b]] = 1;
     return certain;
   }
-  const at::Tensor filtered = apply_filters(filters_, logits.to(at::kFloat));
-  at::Tensor weights = at::softmax(filtered, -1).to(at::kCPU).contiguous();
+  const at::Tensor allowed = filtered(logits.to(at::kFloat));
+  at::Tensor weights = at::softmax(allowed, -1).to(at::kCPU).contiguous();
   const at::Tensor good = weights.isfinite().all(-1);
   for (const auto b : c10::irange(weights.size(0))) {
-    if (!good.const_data_ptr<bool>()[b]) refuse(filtered[b]);
+    if (!good.const_data_ptr<bool>()[b]) refuse(allowed[b]);
   }
   return weights;
+}
+
+at::Tensor TokenSampler::draw_places(const at::Tensor& scores, std::int64_t count, std::size_t row) {
+  const at::Tensor noisy = scores.to(at::kCPU, at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+  auto* keys = noisy.mutable_data_ptr<double>();
+  for (const auto i : c10::irange(noisy.numel())) {
+    if (std::isfinite(keys[i])) keys[i] -= std::log(-std::log1p(-uniform(row)));
+  }
+  return std::get<1>(at::topk(noisy, count));
 }
 
 TokenId TokenSampler::draw(const at::Tensor& weights, std::size_t row) {

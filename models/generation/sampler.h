@@ -16,23 +16,27 @@ struct SamplingOptions {
   double min_p = 0.0;        // 0: all
   double typical_p = 1.0;    // 1: all
   std::uint64_t seed = 1337;
-
-  /// Filters of these options, of which each keeps `least` tokens. Throws Error naming the option that is out
-  /// of range; a temperature of 0 is.
-  LogitsFilters filters(std::int64_t least = 1) const;
 };
 
 /// Chooses tokens. Each row has its own random generator, made from the seed and the row's number: the same
 /// seed gives the same ids, whatever else is in the batch or draws from LibTorch's generator.
 class TokenSampler {
  public:
-  /// Throws Error naming the option that is out of range.
-  TokenSampler(const SamplingOptions& options, std::size_t rows);
+  /// Each filter keeps `least` tokens. Throws Error naming the option that is out of range.
+  TokenSampler(const SamplingOptions& options, std::size_t rows, std::int64_t least = 1);
 
   /// Returns one id per row of logits [B, V]. Greedy: the largest logit, of equal ones the lowest id.
   /// Sampling: a draw from the softmax of the filtered logits. rows[b] is the number of row b. Throws Error
   /// if the logits are not finite or every token is forbidden.
   TokenIds sample(const at::Tensor& logits, const std::vector<std::size_t>& rows);
+
+  /// The logits [B, V] after the filters.
+  at::Tensor filtered(const at::Tensor& logits) const { return apply_filters(filters_, logits); }
+
+  /// Places of `count` of the scores [N], drawn for row number `row` one after another, none twice, in
+  /// proportion to the exponentials of the scores: the highest after adding Gumbel noise to each (Kool et
+  /// al., 2019). In CPU memory.
+  at::Tensor draw_places(const at::Tensor& scores, std::int64_t count, std::size_t row);
 
   /// Sampling distribution: the softmax [B, V] of the filtered logits in CPU memory; for greedy, 1 at the
   /// chosen token. Throws Error as sample() does.

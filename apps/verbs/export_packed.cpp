@@ -1,12 +1,9 @@
 #include "apps/verbs/export_packed.h"
 
-#include <nlohmann/json.hpp>
-
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/packed_weights.h"
 #include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/save_packed.h"
 
@@ -21,21 +18,12 @@ std::string source_name(const fs::path& source) {
   return name.find('/') == std::string::npos ? source.string() : name;
 }
 
-// Some keys are completed by the names of the tensors (Family::complete_config), which the packed file lacks.
-nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
-  nlohmann::json json = *checkpoint.json;
-  if (checkpoint.family->complete_config != nullptr)
-    json.update(checkpoint.family->write_config(checkpoint.config));
-  return json;
-}
-
 }  // namespace
 
 PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   check_export_target(source, target);
   AtomicDirectory directory(target);
-  write_json(directory.path() / "config.json", complete_json(checkpoint));
   copy_beside_weights(source, directory.path());
   save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path());
   // Loading checks that the file fits config.json.

@@ -1,8 +1,10 @@
 #include "models/inference/save_packed.h"
 
 #include <ATen/ops/from_blob.h>
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/json_file.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_encoder.h"
 #include "models/layers/embeddings.h"
@@ -29,10 +31,10 @@ void add_packed(const PackedPart& part, const std::string& name, NamedTensors& t
 // The packed weights, whose sizes 64 divides, so that each begins at a multiple of 64 bytes, then the others.
 NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
                         const std::vector<PackedPart>& made) {
-  std::map<const c10::TensorImpl*, std::string> names, beside;
-  for (const auto& [name, weight] : weights_in(*loaded.model, table))
-    names[weight.unsafeGetTensorImpl()] = name;
-  beside = names;
+  const auto weights = weights_in(*loaded.model, table);
+  std::map<const c10::TensorImpl*, std::string> names;
+  for (const auto& [name, weight] : weights) names[weight.unsafeGetTensorImpl()] = name;
+  auto beside = names;
   NamedTensors tensors;
   for (const PackedPart& part : made) {
     const c10::TensorImpl* weight = part.parameter.unsafeGetTensorImpl();
@@ -46,10 +48,18 @@ NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
     const c10::TensorImpl* table_of_tokens = embeddings->token->weight.unsafeGetTensorImpl();
     beside[table_of_tokens] = names.at(table_of_tokens);
   }
-  for (const auto& [name, weight] : weights_in(*loaded.model, table))
+  for (const auto& [name, weight] : weights)
     if (beside.contains(weight.unsafeGetTensorImpl()))
       tensors.emplace_back(name, weight.dim() == 2 ? loaded.stored->rows_of(weight).all() : weight);
   return tensors;
+}
+
+// Some keys are completed by the names of the tensors (Family::complete_config), which the packed file lacks.
+nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
+  nlohmann::json json = *checkpoint.json;
+  if (checkpoint.family->complete_config != nullptr)
+    json.update(checkpoint.family->write_config(checkpoint.config));
+  return json;
 }
 
 }  // namespace
@@ -76,6 +86,7 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
                 " with a ", name_of(checkpoint.head),
                 " head, which runs as modules; use --format huggingface");
   }
+  write_json(directory / "config.json", complete_json(checkpoint));
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
   write_safetensors(directory / PackedParts::kFile, tensors_of(loaded, table, made),
                     {{"format", PackedParts::kFormat},

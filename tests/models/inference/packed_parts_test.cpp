@@ -24,12 +24,7 @@ namespace {
 class PackedDirectory {
  public:
   PackedDirectory(const fs::path& source, WeightType type) {
-    const CheckpointConfig checkpoint = read_checkpoint_config(source);
-    nlohmann::json config = *checkpoint.json;
-    if (checkpoint.family->complete_config != nullptr)
-      config.update(checkpoint.family->write_config(checkpoint.config));
-    write_file(path() / "config.json", config.dump());
-    save_packed(checkpoint, type, "the source", path());
+    save_packed(read_checkpoint_config(source), type, "the source", path());
   }
 
   const fs::path& path() const { return directory_.path(); }

@@ -18,6 +18,7 @@
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"
+#include "models/inference/save_packed.h"
 #include "models/kernels/cpu.h"
 #include "models/registry.h"
 
@@ -30,7 +31,6 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kPrompt = 512, kNewTokens = 64;
 
 struct Kind {
-  const char* name;
   WeightType type;
   double products = 0;  // operations per second
 };
@@ -56,36 +56,33 @@ void decode(const Kind& kind, Model& model, double bandwidth, std::vector<Reache
   const auto packed = pack(
       model,
       {.weights = kind.type, .cache = kind.type == WeightType::kFloat32 ? kind.type : WeightType::kBfloat16});
-  const TokenIds prompt(kPrompt, 7);
-  const auto run = [&](std::int64_t length, std::int64_t new_tokens) {
-    std::vector<double> prefill, decode;
+  const auto seconds = [&](double GenerationResult::*part, std::size_t length, std::int64_t new_tokens) {
+    std::vector<double> rounds;
     for (int i = 0; i < 3; ++i) {
-      const GenerationResult result =
-          generate(*packed, {TokenIds(prompt.begin(), prompt.begin() + length)},
-                   {.max_new_tokens = new_tokens, .sampling = {.temperature = 0}});
-      prefill.push_back(result.seconds_prefill);
-      decode.push_back(result.seconds_decode);
+      const GenerationOptions greedy{.max_new_tokens = new_tokens, .sampling = {.temperature = 0}};
+      rounds.push_back(generate(*packed, {TokenIds(length, 7)}, greedy).*part);
     }
-    return new_tokens == 1 ? median(prefill) : median(decode);
+    return median(rounds);
   };
-  const double step = run(32, kNewTokens) / (kNewTokens - 1);
-  table.push_back({"decode", kind.name, 1 / step, "tokens/s", "memory",
+  const double step = seconds(&GenerationResult::seconds_decode, 32, kNewTokens) / (kNewTokens - 1);
+  table.push_back({"decode", name_of(kind.type), 1 / step, "tokens/s", "memory",
                    static_cast<double>(packed->decoder_bytes()) / step / bandwidth});
-  const double whole = run(kPrompt, 1);
-  table.push_back({"prefill", kind.name, kPrompt / whole, "tokens/s", "products",
+  const double whole = seconds(&GenerationResult::seconds_prefill, kPrompt, 1);
+  table.push_back({"prefill", name_of(kind.type), kPrompt / whole, "tokens/s", "products",
                    operations(model.config(), model.parameter_count(), 1, kPrompt) / whole / kind.products});
 }
 
 // The backward pass has two products for each of the forward pass.
 void train(const Kind& kind, std::vector<Reached>& table) {
-  const Arguments arguments{.command = "tzoo bench train",
-                            .words = {"--recipe", "gpt-6x384", "--rounds", "3", "--dtype", kind.name}};
+  const Arguments arguments{
+      .command = "tzoo bench train",
+      .words = {"--recipe", "gpt-6x384", "--rounds", "3", "--dtype", name_of(kind.type)}};
   const ordered_json found = *measure_training(arguments);
   const TransformerConfig config{
       .vocab_size = 65, .hidden_size = 384, .num_layers = 6, .max_positions = found["block_size"]};
   const double seconds = found["update_ms"].get<double>() / 1000;
   const double done = 3 * operations(config, found["parameters"], found["batch_size"], found["block_size"]);
-  table.push_back({"train", kind.name, found["tokens_per_second"], "tokens/s", "products",
+  table.push_back({"train", name_of(kind.type), found["tokens_per_second"], "tokens/s", "products",
                    done / seconds / kind.products});
 }
 
@@ -101,7 +98,8 @@ void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::ve
   Table limits({{"limit"}, {"numbers"}, number("measured"), {""}});
   limits.row({"memory", "", rounded(bandwidth / 1e9, 1), "GB/s"});
   for (const Kind& kind : kinds)
-    limits.row({"products", kind.name, with_separators(std::llround(kind.products / 1e9)), "Gflop/s"});
+    limits.row(
+        {"products", name_of(kind.type), with_separators(std::llround(kind.products / 1e9)), "Gflop/s"});
   limits.print(std::cout);
   std::cout << "\n";
   Table table({{"work"}, {"numbers"}, number("speed"), {""}, number("share"), {"of"}});
@@ -116,7 +114,7 @@ void print_json(double bandwidth, const std::vector<Kind>& kinds, const std::vec
                     {"kernels", kernels::name_of(kernels::instruction_set())},
                     {"threads", at::get_num_threads()},
                     {"memory_gb_per_second", bandwidth / 1e9}};
-  for (const Kind& kind : kinds) json["products_gflops"][kind.name] = kind.products / 1e9;
+  for (const Kind& kind : kinds) json["products_gflops"][name_of(kind.type)] = kind.products / 1e9;
   for (const Reached& row : reached)
     json["reached"].push_back({{"work", row.work},
                                {"numbers", row.numbers},
@@ -142,10 +140,8 @@ int run_bench_compare(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   apply_threads(compute);
 
-  std::vector<Kind> kinds{{"float32", WeightType::kFloat32},
-                          {"bfloat16", WeightType::kBfloat16},
-                          {"int8", WeightType::kInt8},
-                          {"int4", WeightType::kInt4}};
+  std::vector<Kind> kinds{
+      {WeightType::kFloat32}, {WeightType::kBfloat16}, {WeightType::kInt8}, {WeightType::kInt4}};
   Progress progress(static_cast<std::int64_t>(2 * kinds.size()) + 2, "measurements");
   std::int64_t done = 0;
   const double bandwidth = memory_bandwidth();

@@ -6,23 +6,19 @@ and its message names what it refuses.
     conformance.py --seed 7 --only schemas:12      one case again, as a failure prints it
 """
 
-import argparse
 import collections
 import concurrent.futures
-import datetime
-import multiprocessing
 import os
 import pathlib
 import random
 import sys
 import tempfile
 import time
-import warnings
 
 os.environ |= {"OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}  # the cases run beside one another
 
+import seeded_run  # noqa: E402
 import torch  # noqa: E402
-import transformers  # noqa: E402
 
 from cases import (configurations, damaged_files, generation_files, schemas, sentence_directories, tables,  # noqa: E402
                    text_pipelines, tokenizer_pipelines)
@@ -68,20 +64,15 @@ def chosen_cases(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")))
+    parser = seeded_run.flags(__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--only", help=f"a kind, or KIND:NUMBER for one case; kinds: {', '.join(KINDS)}")
-    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    seeded_run.be_quiet()
     cases = chosen_cases(arguments)
     print(f"{len(cases)} cases by the seed {arguments.seed}", flush=True)
     counts, begin = collections.defaultdict(collections.Counter), time.monotonic()
-    with concurrent.futures.ProcessPoolExecutor(arguments.workers, multiprocessing.get_context("fork")) as workers:
+    with seeded_run.processes(arguments.workers) as workers:
         verdicts = {workers.submit(run, kind, arguments.seed, number): (kind, number) for kind, number in cases}
         for done in concurrent.futures.as_completed(verdicts):
             (kind, number), (verdict, why) = verdicts[done], done.result()

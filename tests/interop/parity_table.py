@@ -7,23 +7,18 @@ the table; "-" where there is nothing to compare. It fails if a cell holds anyth
     parity_table.py --seed 7 --only llama    the rows of a family, by another seed
 """
 
-import argparse
-import concurrent.futures
-import datetime
 import json
-import multiprocessing
 import os
 import pathlib
 import random
 import sys
 import tempfile
 import traceback
-import warnings
 
 os.environ |= {"OMP_NUM_THREADS": "1"}  # the rows run beside one another
 
+import seeded_run  # noqa: E402
 import torch  # noqa: E402
-import transformers  # noqa: E402
 from cases.configurations import FAMILIES  # noqa: E402
 from cases.generator import Generator, Refused, run  # noqa: E402
 from forward_parity import error_of, flags_of, hf  # noqa: E402
@@ -214,20 +209,15 @@ def print_table(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")))
+    parser = seeded_run.flags(__doc__)
     parser.add_argument("--part", type=int, default=1, help="compute one row in so many")
     parser.add_argument("--only", help="model_type of a family")
-    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    seeded_run.be_quiet()
     rows = rows_of(arguments.only)
     rows = sorted(random.Random(arguments.seed).sample(rows, -(-len(rows) // arguments.part)))
     print(f"{len(rows)} rows by the seed {arguments.seed}", flush=True)
-    with concurrent.futures.ProcessPoolExecutor(arguments.workers, multiprocessing.get_context("fork")) as workers:
+    with seeded_run.processes(arguments.workers) as workers:
         found = list(workers.map(row_of, *zip(*rows), [arguments.seed] * len(rows)))
     print_table(found)
     return int(any(cell == "FAULT" for _, _, cells, _ in found for cell in cells.values()))

@@ -1,0 +1,28 @@
+"""What scripts share that compute cases by a seed, beside one another in processes of one thread."""
+
+import argparse
+import concurrent.futures
+import datetime
+import multiprocessing
+import warnings
+
+import torch
+import transformers
+
+
+def flags(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")))
+    parser.add_argument("--workers", type=int, default=2)
+    return parser
+
+
+def be_quiet():
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+def processes(count):
+    return concurrent.futures.ProcessPoolExecutor(count, multiprocessing.get_context("fork"))

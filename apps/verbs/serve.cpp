@@ -1,4 +1,5 @@
 #include <chrono>
+#include <future>
 #include <iostream>
 #include <thread>
 
@@ -22,7 +23,7 @@ struct ServeFlags {
   bool no_api_key = false;
   std::vector<std::string> allow_origin, allow_host;
   std::int64_t parallel = 8, context = 0, piece = 64, queue = 64, max_new_tokens = 0;
-  std::int64_t connections = 64, max_body_kb = 4096;
+  std::int64_t connections = 128, max_body_kb = 4096;
   double request_seconds = 20, seconds = 600;
   ServeOptions options;
 };
@@ -145,7 +146,12 @@ void serve(const ServeFlags& flags, ServerState& state) {
       [&](const WebRequest& request) { return service.refuse(request); },
       [&](const WebRequest& request) { return service.answer(request); });
   if (!flags.options.run.empty()) watched_run(flags.options.run);  // a wrong directory is told at once
-  load_models(flags, state);
+  // OpenMP counts the helpers of each thread that lives, and its threads sleep instead of spinning when they
+  // are more than the processors: so the thread that loads ends before the one that answers begins.
+  std::async(std::launch::async, [&] {
+    apply_threads(flags.options.compute);
+    load_models(flags, state);
+  }).get();
   const int port = server.bind(flags.host, static_cast<int>(flags.port));
   // LibTorch's number of threads is each thread's own.
   state.thread.start([&] { apply_threads(flags.options.compute); });

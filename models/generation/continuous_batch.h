@@ -25,7 +25,9 @@ class ContinuousBatch {
   struct Options {
     std::int64_t slots = 8;       // rows at once
     std::int64_t context = 1024;  // tokens of a row, prompt included; the KV cache holds slots * context
-    std::int64_t piece = 64;      // tokens of prompts that a step reads while other rows write
+    /// Tokens of prompts that a step reads while other rows write; as many again for every four prompts that
+    /// wait for a slot that is free, up to 512.
+    std::int64_t piece = 64;
     std::size_t queue = 64;       // requests that wait
   };
 
@@ -52,6 +54,7 @@ class ContinuousBatch {
   void check(const BatchRequest& request) const;
   void drop_cancelled();
   bool writes() const;
+  std::int64_t prompt_tokens_at_once() const;
   std::int64_t most_scored() const;
   std::int64_t free_slots() const;
   std::shared_ptr<BatchWork> next_work() const;

@@ -30,7 +30,7 @@ struct WebReply {
 struct WebLimits {
   std::size_t body_bytes = std::size_t{4} << 20;
   std::size_t header_bytes = std::size_t{16} << 10;  // of all lines before the body
-  std::size_t connections = 64;                      // further ones are answered 503
+  std::size_t connections = 128;                     // further ones are answered 503
   double request_seconds = 20;                       // in which a request must have arrived
   double idle_seconds = 30;                          // that a connection waits for its next request
   double write_seconds = 20;                         // that a client may leave an answer unread

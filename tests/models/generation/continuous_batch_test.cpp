@@ -283,6 +283,34 @@ TEST_CASE("First come, first served: a request that needs many slots is not over
   CHECK(std::is_sorted(begun.begin(), begun.end()));
 }
 
+TEST_CASE("Prompts are read in larger pieces while many wait") {
+  const Models models(true);
+  ContinuousBatch batch(*models.decoder, {.slots = 20, .context = 150, .piece = 10});
+  const GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0}};
+  std::vector<std::unique_ptr<Client>> clients;
+  const auto send = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      clients.push_back(std::make_unique<Client>(std::vector<TokenIds>{prompt_of(15, i)}, options));
+      REQUIRE(batch.submit(clients.back()->request));
+    }
+  };
+  const auto read_by_step = [&] {
+    const std::int64_t before = batch.prompt_tokens();
+    batch.step();
+    return batch.prompt_tokens() - before;
+  };
+  send(1);
+  CHECK(read_by_step() == 15);
+  send(3);
+  CHECK(read_by_step() == 10);
+  send(6);
+  CHECK(read_by_step() == 30);  // 8 prompts wait for 18 slots
+  send(12);
+  CHECK(read_by_step() == 50);  // 18 for 16
+  CHECK(read_by_step() == 40);  // 15 for 13
+  CHECK(read_by_step() == 30);  // 12 for 10
+}
+
 TEST_CASE("A long prompt does not stop the rows that write") {
   const Models models(true);
   ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 150, .piece = 10});

@@ -34,7 +34,7 @@ struct ExportFlags {
   std::string format = "torchscript";
   bool verify = false, json = false;
   bool dtype_given = false;
-  std::string weights;
+  std::string weights, calibration;
   ComputeOptions compute;
 };
 
@@ -43,6 +43,8 @@ void check_together(ExportFlags& values) {
   const bool gguf = values.format == "gguf", packed = values.format == "packed";
   if (values.verify && (gguf || packed))
     throw UsageError("--verify does not go with --format ", values.format);
+  if (!values.calibration.empty() && !(packed && values.weights == "int4"))
+    throw UsageError("--calibration needs --format packed --weights int4");
   if (!gguf && !packed) {
     if (!values.weights.empty()) throw UsageError("--weights needs --format gguf or packed");
     return;
@@ -74,6 +76,11 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
       {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
       "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
       "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4");
+  flags
+      .add("calibration", values.calibration,
+           "int4: a text like those that the model will read, by which the weights are rounded so that its "
+           "outputs change least (GPTQ); takes minutes")
+      .placeholder("PATH|NAME");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
@@ -168,7 +175,7 @@ Exported export_directory(const ExportFlags& values) {
 }
 
 Exported export_packed_directory(const ExportFlags& values) {
-  const PackedExport written = export_packed(values.model, values.output, values.weights);
+  const PackedExport written = export_packed(values.model, values.output, values.weights, values.calibration);
   return {.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
 }
 

@@ -1,6 +1,8 @@
 #include "apps/verbs/export_packed.h"
 
+#include "apps/command/progress.h"
 #include "apps/hub/find_model.h"
+#include "apps/verbs/calibration_text.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/packed_weights.h"
 #include "data/base/atomic_file.h"
@@ -20,12 +22,23 @@ std::string source_name(const fs::path& source) {
 
 }  // namespace
 
-PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights) {
+PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights,
+                           const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
+  CalibrationText text;
+  std::optional<Progress> progress;
+  if (!calibration.empty()) {
+    text = calibration_text(checkpoint, calibration);
+    text.progress = [&](std::int64_t done, std::int64_t total) {
+      if (!progress) progress.emplace(total, "passages");
+      progress->update(done);
+    };
+  }
   check_export_target(source, target);
   AtomicDirectory directory(target);
   copy_beside_weights(source, directory.path());
-  save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path());
+  save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path(), text);
+  progress.reset();
   // Loading checks that the file fits config.json.
   PackedWeights stored;
   const CheckpointConfig written = read_checkpoint_config(directory.path());

@@ -14,8 +14,9 @@ struct PackedExport {
 /// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all
 /// that belongs to it: config.json, generation_config.json, tokenizer, Sentence-Transformers' files. Replaces
 /// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
-/// prevents this, or the fault of the source.
+/// prevents this, or the fault of the source. int4 weights are rounded by the text `calibration`
+/// (calibration_text()), if it is not empty.
 PackedExport export_packed(const std::filesystem::path& source, const std::filesystem::path& target,
-                           const std::string& weights);
+                           const std::string& weights, const std::string& calibration);
 
 }  // namespace zoo

@@ -48,7 +48,8 @@ PackedParts::PackedParts(const fs::path& directory) : directory_(directory), pat
   if (says("layout") != kLayout)
     throw Error(path_, ": has layout '", says("layout"), "' of packed weights, and this tzoo reads layout ",
                 kLayout, "; renew it: tzoo export --model ", source_.empty() ? "DIR" : source_,
-                " --format packed --weights ", weights_, " --output ", directory.string());
+                " --format packed --weights ", weights_, says("calibration").empty() ? "" : " --calibration ",
+                says("calibration"), " --output ", directory.string());
   files_ = std::make_shared<const WeightFiles>(std::move(file));
 }
 

@@ -28,7 +28,7 @@ std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTab
 /// from).
 class PackedParts {
  public:
-  static constexpr const char *kFile = "packed.safetensors", *kFormat = "tzoo-packed", *kLayout = "1";
+  static constexpr const char *kFile = "packed.safetensors", *kFormat = "tzoo-packed", *kLayout = "2";
 
   static bool exist_in(const std::filesystem::path& directory);
 

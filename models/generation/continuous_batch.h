@@ -28,7 +28,7 @@ class ContinuousBatch {
     /// Tokens of prompts that a step reads while other rows write; as many again for every four prompts that
     /// wait for a slot that is free, up to 512.
     std::int64_t piece = 64;
-    std::size_t queue = 64;       // requests that wait
+    std::size_t queue = 64;  // requests that wait
   };
 
   /// `model` must outlive the batch. Throws Error for an encoder-decoder and for options out of range.

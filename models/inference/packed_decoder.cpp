@@ -24,7 +24,9 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
   }
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
   const at::Tensor& projection = parts.head.weight;
-  head_ = PackedLinear(projection, options.rows_of(projection), parts.head.bias, options);
+  PackOptions head = options;
+  if (options.weights == WeightType::kInt4) head.weights = WeightType::kInt8;
+  head_ = PackedLinear(projection, options.rows_of(projection), parts.head.bias, head);
   options.require_all_taken();
 }
 

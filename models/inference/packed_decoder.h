@@ -52,7 +52,8 @@ class PackedDecoder : public DecodingModel {
 /// kernels support.
 bool can_pack(const Model& model);
 
-/// The same model with weights packed (quantization) as `options` say. It answers faster and holds its own
+/// The same model with weights packed (quantization) as `options` say; beside int4 the output projection is
+/// int8, because each logit depends on one of its rows alone. It answers faster and holds its own
 /// copy of the weights, so that `model` may be freed. Throws c10::Error unless can_pack(model).
 std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options);
 

@@ -1,11 +1,14 @@
 #include "models/inference/packed_linear.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "models/checkpoint/packed_parts.h"
+#include "models/inference/calibration.h"
 #include "models/kernels/cpu.h"
 
 namespace zoo::inference {
@@ -13,6 +16,17 @@ namespace {
 
 // Rows of a weight that are packed before their pages are given back.
 constexpr std::int64_t kOutputsAtOnce = 1024;
+
+void pack_with_feedback(const at::Tensor& rows, const ErrorFeedback& errors, std::byte* panel) {
+  const at::Tensor weights =
+      at::zeros({rows.size(1), static_cast<std::int64_t>(kernels::kPanelOutputs)}, at::kFloat);
+  weights.narrow(1, 0, rows.size(0)).copy_(rows.t());
+  kernels::pack_int4_panel({.weights = weights.mutable_data_ptr<float>(),
+                            .inputs = static_cast<std::size_t>(rows.size(1)),
+                            .feedback = errors.feedback.const_data_ptr<float>(),
+                            .importance = errors.importance.const_data_ptr<float>()},
+                           panel);
+}
 
 }  // namespace
 
@@ -76,7 +90,7 @@ void PackedLinear::make(PackedPart part, const WeightRows& rows, std::int64_t fi
   if (options.stored && options.stored->packed()) {
     map(part, *options.stored->packed());
   } else {
-    pack(rows, first, last);
+    pack(part, rows, first, last, options.calibration);
     if (last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   }
   if (quantized) weight_.scales = scales_.data();
@@ -94,7 +108,8 @@ void PackedLinear::map(const PackedPart& part, const PackedParts& parts) {
   scales_ = floats_of(parts.take(part.parameter, part.ending + ".scales", at::kFloat, {count}));
 }
 
-void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::int64_t last_row) {
+void PackedLinear::pack(const PackedPart& part, const WeightRows& weight, std::int64_t first_row,
+                        std::int64_t last_row, Calibration* calibration) {
   const WeightType type = weight_.type;
   const std::int64_t outputs = last_row - first_row, inputs = weight.size(1);
   const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
@@ -102,16 +117,20 @@ void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::i
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
   kernels::instruction_set();  // throws here, not in a thread
+  std::optional<ErrorFeedback> errors;
+  if (calibration != nullptr && type == WeightType::kInt4) errors = calibration->feedback_of(part.parameter);
   const auto pack_panel = [&](std::int64_t panel) {
     const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
     const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);
+    std::byte* packed = memory_.data() + static_cast<std::size_t>(panel) * bytes;
+    if (errors) return pack_with_feedback(floats, *errors, packed);
     const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
                                       .row = static_cast<std::size_t>(floats.stride(0)),
                                       .column = static_cast<std::size_t>(floats.stride(1)),
                                       .count = static_cast<std::size_t>(end - begin),
                                       .inputs = static_cast<std::size_t>(inputs)};
     float* scales = scales_.empty() ? nullptr : scales_.data() + begin;
-    kernels::pack_panel(type, source, memory_.data() + static_cast<std::size_t>(panel) * bytes, scales);
+    kernels::pack_panel(type, source, packed, scales);
   };
   for (std::int64_t begin = 0; begin < outputs; begin += kOutputsAtOnce) {
     const std::int64_t end = std::min(begin + kOutputsAtOnce, outputs);

@@ -25,6 +25,16 @@ struct PackedPart {
   kernels::PackedWeight weight;
 };
 
+class PackedLinear;
+class Calibration;
+
+/// Sees the rows that a stack multiplies with its weights; called by one thread of a pass.
+class InputObserver {
+ public:
+  virtual ~InputObserver() = default;
+  virtual void observe(const PackedLinear& linear, const kernels::PreparedRows& rows, std::size_t count) = 0;
+};
+
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;
   WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
@@ -32,6 +42,8 @@ struct PackOptions {
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
   std::vector<PackedPart>* made = nullptr;  // if not null, takes all that are packed; they live in the model
+  Calibration* calibration = nullptr;       // of int4 weights; null: each is rounded to the nearest
+  InputObserver* observer = nullptr;        // of the stack's products
 
   /// A module's parameter, wherever its numbers are.
   WeightRows rows_of(const at::Tensor& parameter) const {
@@ -67,7 +79,8 @@ class PackedLinear {
   // Rows [first, last): packs them, or finds them packed.
   void make(PackedPart part, const WeightRows& rows, std::int64_t first, std::int64_t last,
             const PackOptions& options);
-  void pack(const WeightRows& rows, std::int64_t first, std::int64_t last);
+  void pack(const PackedPart& part, const WeightRows& rows, std::int64_t first, std::int64_t last,
+            Calibration* calibration);
   void map(const PackedPart& part, const PackedParts& parts);
 
   Memory memory_;

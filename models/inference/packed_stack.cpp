@@ -324,12 +324,17 @@ void multiply(const Team& team, const kernels::InferenceKernels& kernels,
 
 kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& next,
                                            kernels::Preparation what, std::size_t rows) const {
+  const auto observed = [&](const kernels::PreparedRows& prepared) {
+    if (options_.observer != nullptr && run.team.rank() == 0)
+      options_.observer->observe(next, prepared, rows);
+    return prepared;
+  };
   const WeightType type = kernels::prepared_type(next.weight().type, rows);
   const bool as_it_is = type == WeightType::kFloat32 && what.norm == kernels::Normalization::kNone &&
                         what.gate == kernels::Pointwise::kNone;
   if (as_it_is) {
     auto* data = reinterpret_cast<std::byte*>(const_cast<float*>(what.input));
-    return {.type = type, .data = data, .row_bytes = what.input_row * sizeof(float)};
+    return observed({.type = type, .data = data, .row_bytes = what.input_row * sizeof(float)});
   }
   const kernels::PreparedRows prepared{.type = type,
                                        .data = run.workspace.prepared.data(),
@@ -339,7 +344,7 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
   const Team::Part part = run.team.part_of(rows);
   run.kernels.prepare(what, prepared, part.first, part.last);
   run.team.wait(ahead(run.team, &next, rows));
-  return prepared;
+  return observed(prepared);
 }
 
 void PackedStack::project(const Run& run, const float* input, const PackedNorm& norm,

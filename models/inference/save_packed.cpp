@@ -5,6 +5,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "models/inference/calibration.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_encoder.h"
 #include "models/layers/embeddings.h"
@@ -13,6 +14,7 @@ namespace zoo {
 namespace {
 
 using inference::PackedPart;
+using kernels::WeightType;
 
 at::Tensor view_of(const void* data, std::vector<std::int64_t> shape, at::ScalarType dtype) {
   return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(dtype));
@@ -70,21 +72,30 @@ const char* name_of(kernels::WeightType type) {
 }
 
 void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const std::string& source,
-                 const std::filesystem::path& directory) {
-  const LoadedModel loaded =
-      load_model(checkpoint, {.dtype = checkpoint.files().common_type(), .stored = true});
-  std::vector<PackedPart> made;
-  const inference::PackOptions options{.weights = type, .stored = loaded.stored, .made = &made};
-  std::unique_ptr<DecodingModel> decoder;
-  std::shared_ptr<Model> encoder;
-  if (can_pack(*loaded.model)) {
-    decoder = pack(*loaded.model, options);
-  } else if (can_pack_encoder(*loaded.model)) {
-    encoder = pack_encoder(loaded.model, options);
-  } else {
+                 const std::filesystem::path& directory, const CalibrationText& text) {
+  const at::ScalarType dtype = checkpoint.files().common_type();
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .stored = true});
+  const bool decodes = can_pack(*loaded.model);
+  if (!decodes && !can_pack_encoder(*loaded.model))
     throw Error(checkpoint.directory, ": packed kernels do not run this ", checkpoint.family->model_type,
                 " with a ", name_of(checkpoint.head),
                 " head, which runs as modules; use --format huggingface");
+  std::optional<inference::Calibration> calibration;
+  if (!text.samples.empty()) {
+    const WeightType exact = dtype == at::kFloat ? WeightType::kFloat32 : WeightType::kBfloat16;
+    calibration.emplace(loaded, exact, text.samples, text.progress);
+  }
+  std::vector<PackedPart> made;
+  const inference::PackOptions options{.weights = type,
+                                       .stored = loaded.stored,
+                                       .made = &made,
+                                       .calibration = calibration ? &*calibration : nullptr};
+  std::unique_ptr<DecodingModel> decoder;
+  std::shared_ptr<Model> encoder;
+  if (decodes) {
+    decoder = pack(*loaded.model, options);
+  } else {
+    encoder = pack_encoder(loaded.model, options);
   }
   write_json(directory / "config.json", complete_json(checkpoint));
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
@@ -94,7 +105,8 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
                      {"weights", name_of(type)},
                      {"panel_outputs", std::to_string(kernels::kPanelOutputs)},
                      {"group_inputs", std::to_string(kernels::kGroup)},
-                     {"source", source}});
+                     {"source", source},
+                     {"calibration", text.name}});
 }
 
 }  // namespace zoo

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -23,6 +24,12 @@ class PackedDirectory(CommandTest):
     def export(self, weights, output=None, model=None):
         return self.succeed("export", "--model", model or self.model, "--format", "packed", "--weights", weights,
                             "--output", output or self.packed)
+
+    def parts(self, packed):
+        """Header and weights of a directory's file."""
+        file = (packed / "packed.safetensors").read_bytes()
+        begin = 8 + int.from_bytes(file[:8], "little")
+        return json.loads(file[8:begin]), file[begin:]
 
     def generate(self, model, *words):
         said = json.loads(self.succeed("generate", "--model", model, "--prompt", "the cat", "--max_new_tokens", 9,
@@ -80,12 +87,40 @@ class PackedDirectory(CommandTest):
     def test_an_older_layout_names_the_command_that_renews_it(self):
         self.export("int8")
         file = self.packed / "packed.safetensors"
-        file.write_bytes(file.read_bytes().replace(b'"layout":"1"', b'"layout":"0"', 1))
+        file.write_bytes(re.sub(rb'"layout":"\d"', b'"layout":"0"', file.read_bytes(), count=1))
         refused = run("generate", "--model", self.packed, "--prompt", "a", "--max_new_tokens", 1)
         command = f"tzoo export --model {self.model} --format packed --weights int8 --output {self.packed}"
         self.assert_one_error(refused, 1, "layout '0'", command)
         self.succeed(*command.split()[1:])
         self.generate(self.packed)
+
+    def test_a_text_rounds_int4_weights(self):
+        text, plain = self.folder / "text.txt", self.folder / "plain"
+        text.write_text("the cat and the dog\n" * 40)
+        words = ("export", "--model", self.model, "--format", "packed", "--weights", "int4")
+        self.succeed(*words, "--output", plain)
+        self.succeed(*words, "--output", self.packed, "--calibration", text)
+        header, weights = self.parts(self.packed)
+        self.assertEqual(header["__metadata__"]["calibration"], str(text))
+        self.assertEqual(len(weights), len(self.parts(plain)[1]))
+        self.assertNotEqual(weights, self.parts(plain)[1])
+        self.generate(self.packed)
+        file = self.packed / "packed.safetensors"
+        file.write_bytes(file.read_bytes().replace(b'"layout":"2"', b'"layout":"1"', 1))
+        command = f"--weights int4 --calibration {text} --output {self.packed}"
+        self.assert_one_error(run("generate", "--model", self.packed, "--prompt", "a"), 1, command)
+
+    def test_a_text_that_cannot_calibrate(self):
+        words = ("export", "--model", self.model, "--format", "packed", "--weights", "int4", "--output", self.packed,
+                 "--calibration")
+        self.assert_one_error(run(*words, self.folder / "none.txt"), 1, "none.txt", "nor a file")
+        text = self.folder / "text.txt"
+        text.write_bytes(b"")
+        self.assert_one_error(run(*words, text), 1, "text.txt", "empty")
+        text.write_text("the cat")
+        (self.model / "tokenizer.json").unlink()
+        self.assert_one_error(run(*words, text), 1, "--calibration", "no tokenizer")
+        self.assertFalse(self.packed.exists())
 
     def test_files_of_sentence_transformers_come_along(self):
         folder = self.model / "1_Pooling"
@@ -109,6 +144,7 @@ class PackedDirectory(CommandTest):
                              (("packed", "--weights", "q8_0"), "not q8_0"), (("gguf", "--weights", "int8"), "not int8"),
                              (("packed", "--weights", "int8", "--verify"), "--verify"),
                              (("packed", "--weights", "int8", "--dtype", "bfloat16"), "--dtype"),
+                             (("packed", "--weights", "int8", "--calibration", "kjv"), "--calibration needs"),
                              (("huggingface", "--weights", "int8"), "--format gguf or packed")):
             self.assert_one_error(run(*words, *more), 2, needle)
         self.assertFalse(self.packed.exists())

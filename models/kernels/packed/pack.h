@@ -76,65 +76,152 @@ void pack_int8(const PanelSource& source, std::byte* panel, float* scales) {
   });
 }
 
-ZOO_INLINE float quantized(float value, float scale) {
-  return scale != 0 ? clamped(rounded(value / scale), -8.0F, 7.0F) : 0.0F;
+// Steps of a group of inputs: w = scale (q - zero).
+struct Steps {
+  Outputs scales, zeros;
+};
+
+// The nearest float with 4 bits of mantissa.
+ZOO_INLINE std::uint32_t scale_bits(float value) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return (bits + 0x40000U) & 0xFFF80000U;
 }
 
-// Scales of a group of inputs: each a bfloat16 with the smallest squared error among some near the one that
-// just holds the largest value.
-Outputs group_scales(const Group& group) {
-  Outputs scales = {}, extremes = {}, least, tried, errors;
-  for (const Outputs& input : group.inputs)
-    for (std::size_t j = 0; j < kPanelOutputs; ++j)
-      extremes.of[j] = magnitude(input.of[j]) > magnitude(extremes.of[j]) ? input.of[j] : extremes.of[j];
+ZOO_INLINE float rounded_scale(float value) {
+  const std::uint32_t bits = scale_bits(value);
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// Zero for a scale so small that its inverse is no number: all weights are then zero.
+ZOO_INLINE float inverse_of(float scale) {
+  return scale > 1e-30F ? 1.0F / scale : 0.0F;
+}
+
+ZOO_INLINE float quantized(float value, float inverse, float zero) {
+  return clamped(rounded(value * inverse + zero), 0.0F, 15.0F);
+}
+
+// Steps with the smallest squared error, whose factors for each input are `importance` or 1, among some
+// that span all of a group's values or, cutting off the largest, less.
+Steps group_steps(const Group& group, const float* importance) {
+  Steps steps = {};
+  Outputs low = {}, high = {}, least, scale, zero, inverse, errors;
+  for (const Outputs& input : group.inputs) {
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+      low.of[j] = input.of[j] < low.of[j] ? input.of[j] : low.of[j];
+      high.of[j] = input.of[j] > high.of[j] ? input.of[j] : high.of[j];
+    }
+  }
   for (float& error : least.of) error = __builtin_inff();
-  constexpr float kSteps[] = {-8.0F, -7.75F, -7.5F, -7.25F, -7.0F, -8.5F};
-  for (const float steps : kSteps) {
-    for (std::size_t j = 0; j < kPanelOutputs; ++j)
-      tried.of[j] = from_bfloat16(to_bfloat16(extremes.of[j] / steps));
+  constexpr float kSpans[] = {1.0F, 0.95F, 0.9F, 0.85F, 0.8F};
+  for (const float span : kSpans) {
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+      scale.of[j] = rounded_scale((high.of[j] / 15.0F - low.of[j] / 15.0F) * span);
+      inverse.of[j] = inverse_of(scale.of[j]);
+      zero.of[j] = clamped(rounded(-low.of[j] * span * inverse.of[j]), 0.0F, 15.0F);
+    }
     errors = {};
-    for (const Outputs& input : group.inputs) {
+    for (std::size_t i = 0; i < kGroup; ++i) {
+      const float factor = importance != nullptr ? importance[i] : 1.0F;
+      const Outputs& input = group.inputs[i];
       for (std::size_t j = 0; j < kPanelOutputs; ++j) {
-        const float rest = input.of[j] - quantized(input.of[j], tried.of[j]) * tried.of[j];
-        errors.of[j] += rest * rest;
+        const float q = quantized(input.of[j], inverse.of[j], zero.of[j]),
+                    rest = input.of[j] - (q - zero.of[j]) * scale.of[j];
+        errors.of[j] += rest * rest * factor;
       }
     }
     for (std::size_t j = 0; j < kPanelOutputs; ++j) {
       const bool better = errors.of[j] < least.of[j];
-      scales.of[j] = better ? tried.of[j] : scales.of[j];
+      steps.scales.of[j] = better ? scale.of[j] : steps.scales.of[j];
+      steps.zeros.of[j] = better ? zero.of[j] : steps.zeros.of[j];
       least.of[j] = better ? errors.of[j] : least.of[j];
     }
   }
-  return scales;
+  return steps;
+}
+
+// Writes a group of a panel, whose numbers are in [0, 15].
+void write_group(const Group& numbers, const Steps& steps, std::byte* panel) {
+  auto* halves = reinterpret_cast<std::uint16_t*>(panel + kPanelOutputs * kGroup / 2);
+  for (std::size_t j = 0; j < kPanelOutputs; ++j)
+    halves[j] = static_cast<std::uint16_t>(scale_bits(steps.scales.of[j]) >> 15 |
+                                           static_cast<std::uint32_t>(static_cast<int>(steps.zeros.of[j])));
+  auto* words = reinterpret_cast<std::uint32_t*>(panel);
+  for (std::size_t w = 0; w < kGroup / 8; ++w, words += kPanelOutputs) {
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+      std::uint32_t word = 0;
+      for (std::size_t byte = 0; byte < 4; ++byte) {
+        const auto low = static_cast<std::uint32_t>(static_cast<int>(numbers.inputs[8 * w + byte].of[j])),
+                   high =
+                       static_cast<std::uint32_t>(static_cast<int>(numbers.inputs[8 * w + 4 + byte].of[j]));
+        word |= (low | high << 4) << (8 * byte);
+      }
+      words[j] = word;
+    }
+  }
 }
 
 void pack_int4(const PanelSource& source, std::byte* panel) {
   Group group;
   for (std::size_t first = 0; first < source.inputs; first += kGroup, panel += kGroupBytes) {
     gather(source, first, group);
-    const Outputs scales = group_scales(group);
-    auto* halves = reinterpret_cast<std::uint16_t*>(panel + kPanelOutputs * kGroup / 2);
-    for (std::size_t j = 0; j < kPanelOutputs; ++j) halves[j] = to_bfloat16(scales.of[j]);
+    const Steps steps = group_steps(group, nullptr);
+    Outputs inverses;
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) inverses.of[j] = inverse_of(steps.scales.of[j]);
     for (Outputs& input : group.inputs)
       for (std::size_t j = 0; j < kPanelOutputs; ++j)
-        input.of[j] = quantized(input.of[j], scales.of[j]) + 8.0F;
-    auto* words = reinterpret_cast<std::uint32_t*>(panel);
-    for (std::size_t w = 0; w < kGroup / 8; ++w, words += kPanelOutputs) {
-      for (std::size_t j = 0; j < kPanelOutputs; ++j) {
-        std::uint32_t word = 0;
-        for (std::size_t byte = 0; byte < 4; ++byte) {
-          const auto low = static_cast<std::uint32_t>(static_cast<int>(group.inputs[8 * w + byte].of[j])),
-                     high =
-                         static_cast<std::uint32_t>(static_cast<int>(group.inputs[8 * w + 4 + byte].of[j]));
-          word |= (low | high << 4) << (8 * byte);
-        }
-        words[j] = word;
-      }
-    }
+        input.of[j] = quantized(input.of[j], inverses.of[j], steps.zeros.of[j]);
+    write_group(group, steps, panel);
   }
 }
 
+// Rounds the group's inputs one by one, each error passed on within the group, and leaves the errors.
+void round_group(const FeedbackSource& source, std::size_t first, std::size_t count, const Steps& steps,
+                 Group& group, Group& errors) {
+  Outputs inverses;
+  for (std::size_t j = 0; j < kPanelOutputs; ++j) inverses.of[j] = inverse_of(steps.scales.of[j]);
+  for (std::size_t i = 0; i < count; ++i) {
+    float *input = group.inputs[i].of, *error = errors.inputs[i].of;
+    for (std::size_t j = 0; j < kPanelOutputs; ++j) {
+      const float q = quantized(input[j], inverses.of[j], steps.zeros.of[j]);
+      error[j] = input[j] - (q - steps.zeros.of[j]) * steps.scales.of[j];
+      input[j] = q;
+    }
+    for (std::size_t k = i + 1; k < count; ++k) {
+      const float share = source.feedback[(first + k) * source.inputs + first + i];
+      for (std::size_t j = 0; j < kPanelOutputs; ++j) group.inputs[k].of[j] -= share * error[j];
+    }
+  }
+  for (std::size_t i = count; i < kGroup; ++i) group.inputs[i] = steps.zeros;
+}
+
 }  // namespace
+
+void pack_int4(const FeedbackSource& source, std::byte* panel) {
+  const std::size_t inputs = source.inputs;
+  const PanelSource rows{source.weights, 1, kPanelOutputs, kPanelOutputs, inputs};
+  Group group, errors;
+  float importance[kGroup];
+  for (std::size_t first = 0; first < inputs; first += kGroup, panel += kGroupBytes) {
+    const std::size_t count = inputs - first < kGroup ? inputs - first : kGroup;
+    gather(rows, first, group);
+    for (std::size_t i = 0; i < kGroup; ++i) importance[i] = i < count ? source.importance[first + i] : 0.0F;
+    const Steps steps = group_steps(group, importance);
+    round_group(source, first, count, steps, group, errors);
+    write_group(group, steps, panel);
+    for (std::size_t k = first + count; k < inputs; ++k) {
+      Outputs sums = {};
+      for (std::size_t i = 0; i < count; ++i) {
+        const float share = source.feedback[k * inputs + first + i];
+        for (std::size_t j = 0; j < kPanelOutputs; ++j) sums.of[j] += share * errors.inputs[i].of[j];
+      }
+      float* weights = source.weights + k * kPanelOutputs;
+      for (std::size_t j = 0; j < kPanelOutputs; ++j) weights[j] -= sums.of[j];
+    }
+  }
+}
 
 void pack(WeightType type, const PanelSource& source, std::byte* panel, float* scales) {
   switch (type) {

@@ -7,14 +7,17 @@ namespace zoo::kernels {
 // pack.h
 namespace portable {
 void pack(WeightType, const PanelSource&, std::byte*, float*);
-}
+void pack_int4(const FeedbackSource&, std::byte*);
+}  // namespace portable
 #if defined(__x86_64__)
 namespace avx2 {
 void pack(WeightType, const PanelSource&, std::byte*, float*);
-}
+void pack_int4(const FeedbackSource&, std::byte*);
+}  // namespace avx2
 namespace avx512 {
 void pack(WeightType, const PanelSource&, std::byte*, float*);
-}
+void pack_int4(const FeedbackSource&, std::byte*);
+}  // namespace avx512
 #endif
 
 namespace {
@@ -51,6 +54,14 @@ void pack_panel(WeightType type, const PanelSource& source, std::byte* panel, fl
   portable::pack(type, source, panel, scales);
 }
 
+void pack_int4_panel(const FeedbackSource& source, std::byte* panel) {
+#if defined(__x86_64__)
+  if (instruction_set() >= InstructionSet::kAvx512) return avx512::pack_int4(source, panel);
+  if (instruction_set() >= InstructionSet::kAvx2) return avx2::pack_int4(source, panel);
+#endif
+  portable::pack_int4(source, panel);
+}
+
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {
   const std::byte* panel = weight.panels + output / kPanelOutputs * panel_bytes(weight.type, weight.inputs);
   const std::size_t j = output % kPanelOutputs;
@@ -72,8 +83,11 @@ float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input
       const std::size_t i = input % kGroup;
       const unsigned pair = read(std::uint8_t{}, (i / 8 * kPanelOutputs + j) * 4 + i % 4);
       const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
-      const float scale = from_bfloat16(read(std::uint16_t{}, kPanelOutputs * kGroup / 4 + j));
-      return (static_cast<float>(q) - 8) * scale;
+      const unsigned steps = read(std::uint16_t{}, kPanelOutputs * kGroup / 4 + j);
+      const std::uint32_t bits = (steps & 0xFFF0U) << 15;
+      float scale = 0;
+      std::memcpy(&scale, &bits, sizeof scale);
+      return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * scale;
     }
   }
   return 0;

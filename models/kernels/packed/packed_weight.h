@@ -24,21 +24,22 @@ __attribute__((always_inline)) inline float from_bfloat16(std::uint16_t half) {
 /// Storage (quantization) of a packed weight.
 ///   kFloat32, kBfloat16   as they are
 ///   kInt8                 a scale for each output: w = scale (q - 128), q in [1, 255]
-///   kInt4                 a scale for kGroup inputs of an output, itself a bfloat16: w = scale (q - 8),
-///                         q in [0, 15]; 4.5 bits a weight
+///   kInt4                 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
+///                         and zero in [0, 15]; 4.5 bits a weight
 enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4 };
 
 /// Outputs of a panel, inputs of a group.
 constexpr std::size_t kPanelOutputs = 64, kGroup = 32;
 
-/// Bytes of a group of an int4 panel: numbers, then scales.
+/// Bytes of a group of an int4 panel: numbers, then steps.
 constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));
 
 /// A weight [outputs, inputs] in the order in which a product reads it: consecutive panels of kPanelOutputs
 /// outputs. For each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), a panel holds the words of its
 /// outputs side by side, zero-padded past the last input and output. An int4 panel is a row of groups: kGroup
 /// / 8 words for each output, whose byte j holds input 8 w + j in its low half and 8 w + 4 + j in its high
-/// half, then kPanelOutputs scales.
+/// half, then the steps of kPanelOutputs outputs, each of 16 bits: the scale, which is never negative, with 8
+/// bits of exponent and 4 of mantissa, above the zero point.
 struct PackedWeight {
   WeightType type = WeightType::kFloat32;
   std::size_t outputs = 0, inputs = 0;
@@ -60,6 +61,16 @@ struct PanelSource {
 };
 /// Every instruction set writes the same bits. Throws as instruction_set() does.
 void pack_panel(WeightType type, const PanelSource& source, std::byte* panel, float* scales);
+
+/// Weights of an int4 panel whose rounding errors are passed on (GPTQ: Frantar et al., 2023): inputs are
+/// rounded in order, and those that follow take over what an input's error changes in the outputs.
+struct FeedbackSource {
+  float* weights;  // [inputs, kPanelOutputs], zero past the last output; overwritten
+  std::size_t inputs;
+  const float* feedback;  // [inputs, inputs]: element (k, i) is the share of input i's error that k > i takes
+  const float* importance;  // [inputs]: factors of squared errors, by which the scales are chosen
+};
+void pack_int4_panel(const FeedbackSource& source, std::byte* panel);
 
 /// Element (output, input) as a product sees it.
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);

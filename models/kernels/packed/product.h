@@ -116,11 +116,16 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
 }
 
 constexpr std::size_t kGroupWords = kGroup / 8;
-constexpr std::size_t kScalesAt = kGroupWords * kPanelOutputs * 4;
+constexpr std::size_t kStepsAt = kGroupWords * kPanelOutputs * 4;
 
-// Vector v of a group's scales.
-ZOO_INLINE Lanes scales_of(const std::byte* group, std::size_t v) {
-  return from_bfloat16(load<Halves>(group + kScalesAt + v * sizeof(Halves)));
+// Vector v of a group's scales and zero points.
+struct GroupSteps {
+  Lanes scales, zeros;
+};
+
+ZOO_INLINE GroupSteps steps_of(const std::byte* group, std::size_t v) {
+  const Words both = __builtin_convertvector(load<Halves>(group + kStepsAt + v * sizeof(Halves)), Words);
+  return {bits<Lanes>((both & 0xFFF0U) << 15), __builtin_convertvector(IntegerLanes(both & 15U), Lanes)};
 }
 
 template <std::size_t R, std::size_t V>
@@ -130,10 +135,7 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
   Lanes results[R][V];
   first_sums(p, row, column, results);
   for (std::size_t g = 0; g < groups; ++g, panel += kGroupBytes) {
-    IntegerLanes sums[R][V];
-    for (std::size_t r = 0; r < R; ++r)
-      for (std::size_t i = 0; i < V; ++i)
-        sums[r][i] = IntegerLanes{} - 8 * p.rows.sums[(row + r) * groups + g];
+    IntegerLanes sums[R][V] = {};
     add_products<NibbleDot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + g * kGroup,
                                            .row = p.rows.row_bytes,
                                            .word = 8,
@@ -142,10 +144,12 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
                                            .words = kGroupWords},
                                           sums);
     for (std::size_t i = 0; i < V; ++i) {
-      const Lanes scales = scales_of(panel, v + i);
+      const GroupSteps steps = steps_of(panel, v + i);
       for (std::size_t r = 0; r < R; ++r) {
-        const Lanes both = scales * p.rows.scales[(row + r) * groups + g];
-        results[r][i] += __builtin_convertvector(sums[r][i], Lanes) * both;
+        const std::size_t group = (row + r) * groups + g;
+        const Lanes shifted =
+            __builtin_convertvector(sums[r][i], Lanes) - steps.zeros * static_cast<float>(p.rows.sums[group]);
+        results[r][i] += shifted * (steps.scales * p.rows.scales[group]);
       }
     }
   }
@@ -176,13 +180,14 @@ void multiply_wide_int4(const PackedProduct& p, const std::byte* panel, std::siz
     for (std::size_t g = begin; g < end; ++g) {
       const std::byte* group = panel + g * kGroupBytes;
       for (std::size_t v = first; v < last; ++v) {
-        const Lanes scales = scales_of(group, v);
+        const GroupSteps steps = steps_of(group, v);
         for (std::size_t pair = 0; pair < kPairs; ++pair) {
           const std::size_t word = pair / 4, byte = pair % 2 * 2, high = pair / 2 % 2;
           const auto both = load<Words>(group + (word * kPanelVectors + v) * sizeof(Words));
           const auto value = [&](std::size_t i) {
             const Words q = both >> static_cast<unsigned>(8 * (byte + i) + 4 * high) & 15U;
-            return bits<Words>((__builtin_convertvector(IntegerLanes(q), Lanes) - 8.0F) * scales) + 0x8000U;
+            const Lanes shifted = __builtin_convertvector(IntegerLanes(q), Lanes) - steps.zeros;
+            return bits<Words>(shifted * steps.scales) + 0x8000U;
           };
           store(pairs + (((g - begin) * kPairs + pair) * kPanelVectors + v) * sizeof(Words),
                 value(0) >> 16 | (value(1) & 0xFFFF0000U));

@@ -76,13 +76,15 @@ void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& optio
 }
 
 // The weights of all projections as the packed type holds them, so that the activations' rounding alone is
-// left. A router of experts stays as it is.
+// left. A router of experts stays as it is, and the output projection beside int4 is int8.
 void round_weights(Model& model, WeightType type) {
   const at::NoGradGuard no_grad;
   for (const auto& entry : model.named_modules()) {
     auto* linear = dynamic_cast<LinearImpl*>(entry.value().get());
     if (linear == nullptr || entry.key().ends_with("router")) continue;
-    const inference::PackedLinear packed(*linear, {.weights = type});
+    const bool output = linear->weight.is_same(model.parts().head.weight);
+    const WeightType own = output && type == WeightType::kInt4 ? WeightType::kInt8 : type;
+    const inference::PackedLinear packed(*linear, {.weights = own});
     auto values = linear->weight.accessor<float, 2>();
     for (std::int64_t j = 0; j < values.size(0); ++j)
       for (std::int64_t k = 0; k < values.size(1); ++k)

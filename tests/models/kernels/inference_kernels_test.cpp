@@ -1,5 +1,6 @@
 #include "models/kernels/packed/inference_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -166,16 +167,50 @@ FOR_EVERY_INSTRUCTION_SET("A product activates its results") {
   CHECK(result[2] == Approx(gelu_tanh(1)).epsilon(1e-6));
 }
 
+namespace {
+
+// The nearest number with 5 significant bits.
+double with_five_bits(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, 5)), exponent - 5);
+}
+
+// A weight in the steps of a group from its least to its greatest, or zero, with the zero point on a step.
+double between_ends(const float* group, std::size_t k) {
+  double low = 0, high = 0;
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    low = std::min(low, static_cast<double>(group[i]));
+    high = std::max(high, static_cast<double>(group[i]));
+  }
+  const double step = with_five_bits((high - low) / 15), zero = std::round(-low / step);
+  return (std::clamp(std::round(group[k] / step + zero), 0.0, 15.0) - zero) * step;
+}
+
+}  // namespace
+
 TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
   Floats values = random_floats(2 * 64, 5);
+  for (std::size_t k = 32; k < 64; ++k) values[k] = 0.1F + std::fabs(values[k]);  // all above zero
   const Packed eight = pack(WeightType::kInt8, values, 2, 64), four = pack(WeightType::kInt4, values, 2, 64);
   for (std::size_t j = 0; j < 2; ++j) {
     float largest = 0;
     for (std::size_t k = 0; k < 64; ++k) largest = std::max(largest, std::fabs(values[j * 64 + k]));
     for (std::size_t k = 0; k < 64; ++k) {
       CHECK(std::fabs(unpacked(eight.weight, j, k) - values[j * 64 + k]) <= largest / 254 * 1.0001F);
-      // At most half a step of the group, or what is cut off at its end.
-      CHECK(std::fabs(unpacked(four.weight, j, k) - values[j * 64 + k]) <= largest / 7 * 0.75F);
+      // No other weight of the group lies on a nearer step.
+      for (std::size_t i = k / kGroup * kGroup; i < (k / kGroup + 1) * kGroup; ++i)
+        CHECK(std::fabs(unpacked(four.weight, j, k) - values[j * 64 + k]) <=
+              std::fabs(unpacked(four.weight, j, i) - values[j * 64 + k]));
+    }
+    for (std::size_t first = 0; first < 64; first += kGroup) {
+      double found = 0, plain = 0;
+      const float* group = values.data() + j * 64 + first;
+      for (std::size_t k = 0; k < kGroup; ++k) {
+        found += std::pow(unpacked(four.weight, j, first + k) - group[k], 2);
+        plain += std::pow(between_ends(group, k) - group[k], 2);
+      }
+      CHECK(found <= plain * (1 + 1e-6));
     }
   }
   const Packed zero = pack(WeightType::kInt4, Floats(64, 0.0F), 1, 64);

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/decoding_session.h"
+#include "models/inference/packed_linear.h"
+
+namespace zoo::inference {
+
+/// How the rounding error of a weight's input is passed on to the inputs after it (kernels: FeedbackSource).
+struct ErrorFeedback {
+  at::Tensor feedback;    // [I, I]
+  at::Tensor importance;  // [I]
+};
+
+/// Feedback for a product whose inputs x have the second moments [I, I] sum x x^T (GPTQ: Frantar et al.,
+/// 2023; with a hundredth of the mean square added to each square, as there).
+ErrorFeedback error_feedback(const at::Tensor& moments);
+
+/// The inputs that each weight of a model meets while it reads some texts. Experts share what all tokens of
+/// their layer are.
+class Calibration : private InputObserver {
+ public:
+  /// Called with the number of samples that have been read, and of those that will be in all.
+  using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
+
+  /// Reads the samples, an encoder-decoder both as source and as target, with `weights` of the exactness of
+  /// those stored. Throws c10::Error unless packed kernels run the model.
+  Calibration(const LoadedModel& loaded, WeightType weights, std::vector<TokenIds> samples,
+              Progress progress);
+
+  /// Of a parameter that is packed. The samples are read again for every kMomentsBytes of moments, so weights
+  /// are asked for in the order in which a model is packed.
+  ErrorFeedback feedback_of(const at::Tensor& parameter);
+
+ private:
+  using Parameter = const c10::TensorImpl*;
+  struct Input {
+    Parameter parameter;
+    std::int64_t width;
+  };
+
+  static constexpr std::int64_t kMomentsBytes = 1LL << 30;
+
+  void observe(const PackedLinear& linear, const kernels::PreparedRows& rows, std::size_t count) override;
+  std::size_t end_of_window(std::size_t first) const;
+  void measure(std::size_t first);
+  void read(const TokenIds& sample);
+
+  std::vector<TokenIds> samples_;
+  Progress progress_;
+  std::int64_t done_ = 0, total_ = 0;  // samples
+  std::vector<Input> order_;
+  std::map<const std::byte*, Parameter> parameters_;  // by panels of the reference
+  std::map<Parameter, at::Tensor> moments_;           // of the weights now measured
+  std::map<Parameter, std::vector<at::Tensor>> rows_;
+  std::unique_ptr<DecodingModel> decoder_;
+  std::shared_ptr<Model> encoder_;
+};
+
+}  // namespace zoo::inference

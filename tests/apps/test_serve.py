@@ -232,8 +232,8 @@ class Api(ServeTest):
                 self.assert_refused(self.server.request("POST", "/v1/completions", body), 400, *words)
 
     def test_seeds_differ_unless_given(self):
-        texts = {self.server.post("/v1/completions", prompt="a", max_tokens=30)["choices"][0]["text"] for _ in range(3)}
-        self.assertEqual(len(texts), 3)
+        texts = {self.server.post("/v1/completions", prompt="a", max_tokens=30)["choices"][0]["text"] for _ in range(9)}
+        self.assertGreater(len(texts), 3)  # some may end at once, and are equal then
 
     def test_paths_and_methods(self):
         for path in ("/etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/models/../../etc/passwd",

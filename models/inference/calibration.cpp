@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/any.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linalg_cholesky.h>
@@ -72,7 +73,9 @@ ErrorFeedback Calibration::feedback_of(const at::Tensor& parameter) {
     TORCH_CHECK(found != order_.end(), "calibration knows no such weight");
     measure(static_cast<std::size_t>(found - order_.begin()));
   }
-  return error_feedback(moments_.at(wanted));
+  const at::Tensor& moments = moments_.at(wanted);
+  TORCH_CHECK(moments.diagonal().any().item<bool>(), "no product with a weight was observed");
+  return error_feedback(moments);
 }
 
 std::size_t Calibration::end_of_window(std::size_t first) const {

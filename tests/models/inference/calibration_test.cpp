@@ -12,11 +12,17 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include "models/checkpoint/packed_parts.h"
+#include "models/formats/safetensors.h"
 #include "models/inference/packed_decoder.h"
+#include "models/inference/packed_encoder.h"
+#include "models/inference/save_packed.h"
 #include "models/kernels/packed/packed_weight.h"
 #include "models/layers/stack.h"
+#include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace zoo;
 using namespace zoo::inference;
@@ -125,6 +131,31 @@ TEST_CASE("Weights that are rounded with their inputs in mind change the outputs
                calibrated =
                    output_error(weights, weights_of(pack_with(weights, error_feedback(moments))), moments);
   CHECK(calibrated < nearest / 4);
+}
+
+TEST_CASE("Every kind of model that packs is rounded by what it reads") {
+  int calibrated = 0;
+  for (const fs::path& source : test::golden_checkpoints()) {
+    const CheckpointConfig checkpoint = read_checkpoint_config(source);
+    const LoadedModel loaded = load_model(checkpoint);
+    if (!can_pack(*loaded.model) && !can_pack_encoder(*loaded.model)) continue;
+    CAPTURE(source);
+    const at::Tensor ids = test::random_ids(checkpoint.config, 1, 6, 5).clamp_min(4);
+    TokenIds sample(ids.const_data_ptr<std::int64_t>(), ids.const_data_ptr<std::int64_t>() + ids.numel());
+    if (checkpoint.config.eos_token_id >= 0) sample.back() = checkpoint.config.eos_token_id;
+    const test::TemporaryDirectory plain, rounded;
+    save_packed(checkpoint, WeightType::kInt4, "", plain.path());
+    save_packed(checkpoint, WeightType::kInt4, "", rounded.path(), {.samples = {sample}});
+    const SafetensorsFile before(plain / PackedParts::kFile), after(rounded / PackedParts::kFile);
+    REQUIRE(before.names() == after.names());
+    for (const std::string& name : before.names()) {
+      const bool int4 = name.find(".packed") != std::string::npos && before.tensor(name).dim() == 3;
+      CAPTURE(name);
+      CHECK(before.tensor(name).equal(after.tensor(name)) != int4);
+    }
+    ++calibrated;
+  }
+  CHECK(calibrated > 60);
 }
 
 TEST_CASE("Calibration measures what each weight of a model multiplies") {

@@ -43,7 +43,7 @@ std::size_t PackedDecoder::cache_bytes_per_token() const {
 
 void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {
   const auto width = static_cast<std::size_t>(config_.hidden_size);
-  const WeightType type = kernels::prepared_type(head_.weight().type, rows);
+  const WeightType type = head_.weight().type;
   const std::size_t row_bytes = kernels::prepared_row_bytes(type, width);
   const std::size_t groups = kernels::scales_in_row(type, width);
   prepared_.grow_to(rows * row_bytes);

@@ -329,7 +329,7 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
       options_.observer->observe(next, prepared, rows);
     return prepared;
   };
-  const WeightType type = kernels::prepared_type(next.weight().type, rows);
+  const WeightType type = next.weight().type;
   const bool as_it_is = type == WeightType::kFloat32 && what.norm == kernels::Normalization::kNone &&
                         what.gate == kernels::Pointwise::kNone;
   if (as_it_is) {

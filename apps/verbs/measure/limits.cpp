@@ -44,12 +44,11 @@ double product_rate(kernels::WeightType type) {
   constexpr std::size_t kRows = 512, kWidth = 2048, kProducts = 4;
   const at::Tensor weight = at::randn({kWidth, kWidth});
   const inference::PackedLinear linear(weight, WeightRows(weight), {}, {.weights = type});
-  const kernels::WeightType prepared_as = kernels::prepared_type(type, kRows);
-  const std::size_t row_bytes = kernels::prepared_row_bytes(prepared_as, kWidth);
-  const std::size_t scales = kRows * kernels::scales_in_row(prepared_as, kWidth);
+  const std::size_t row_bytes = kernels::prepared_row_bytes(type, kWidth);
+  const std::size_t scales = kRows * kernels::scales_in_row(type, kWidth);
   const inference::Memory input(kRows * kWidth * sizeof(float)), result(kRows * kWidth * sizeof(float)),
       rows(kRows * row_bytes), row_scales(scales * sizeof(float)), row_sums(scales * sizeof(std::int32_t));
-  const kernels::PreparedRows prepared{.type = prepared_as,
+  const kernels::PreparedRows prepared{.type = type,
                                        .data = rows.data(),
                                        .row_bytes = row_bytes,
                                        .scales = row_scales.as<float>(),

@@ -44,11 +44,6 @@ const InferenceKernels& compiled_for(InstructionSet set) {
 
 }  // namespace
 
-WeightType prepared_type(WeightType weight, std::size_t rows) {
-  constexpr std::size_t kManyRows = 16;
-  return weight == WeightType::kInt4 && rows >= kManyRows ? WeightType::kBfloat16 : weight;
-}
-
 std::size_t prepared_row_bytes(WeightType type, std::size_t inputs) {
   if (type == WeightType::kFloat32) return inputs * sizeof(float);
   return up_to_multiple(inputs, kGroup) * (type == WeightType::kBfloat16 ? 2 : 1);

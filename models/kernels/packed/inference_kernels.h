@@ -22,9 +22,6 @@ struct PreparedRows {
   std::int32_t* sums = nullptr;
 };
 
-/// Type in which `rows` rows are prepared for a weight: its own, but bfloat16 for many rows and int4.
-WeightType prepared_type(WeightType weight, std::size_t rows);
-
 std::size_t prepared_row_bytes(WeightType type, std::size_t inputs);
 
 /// Number of scales, and of sums, of a row.
@@ -45,8 +42,8 @@ struct Preparation {
   Pointwise gate = Pointwise::kNone;
 };
 
-/// result = f(rows weight^T + bias), or result += that with kNone for f. The order of summation does not
-/// depend on the number of threads; only for int4 may it depend on the number of rows.
+/// result = f(rows weight^T + bias), or result += that with kNone for f. The order of summation
+/// depends neither on the number of threads nor on that of rows.
 struct PackedProduct {
   const PackedWeight* weight;
   PreparedRows rows;

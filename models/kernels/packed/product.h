@@ -158,45 +158,12 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
 
 void multiply_int4(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                    std::size_t first, std::size_t last) {
-  const auto all_vectors = [&](auto tall, std::size_t row) {
+  for_rows(0, p.row_count, [&](auto tall, std::size_t row) {
     constexpr std::size_t R = decltype(tall)::value, kWidest = R == 1 ? 4 : 2;
     for_vectors<kWideTile == 1 ? 1 : kWidest>(first, last, [&](auto vectors, std::size_t v) {
       tile_int4<R, decltype(vectors)::value>(p, panel, v, row, panel_column + v * kLanes);
     });
-  };
-  std::size_t row = 0;
-  for (; row + 4 <= p.row_count; row += 4) all_vectors(std::integral_constant<std::size_t, 4>{}, row);
-  for (; row < p.row_count; ++row) all_vectors(std::integral_constant<std::size_t, 1>{}, row);
-}
-
-// For many rows: converts part of an int4 panel to bfloat16 at a time, so that it stays in the cache.
-void multiply_wide_int4(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
-                        std::size_t first, std::size_t last) {
-  constexpr std::size_t kGroups = 32, kPairs = kGroup / 2;
-  alignas(64) static thread_local std::byte pairs[kGroups * kPairs * kPanelOutputs * 4];
-  const std::size_t groups = (p.weight->inputs + kGroup - 1) / kGroup;
-  for (std::size_t begin = 0; begin < groups; begin += kGroups) {
-    const std::size_t end = groups - begin < kGroups ? groups : begin + kGroups;
-    for (std::size_t g = begin; g < end; ++g) {
-      const std::byte* group = panel + g * kGroupBytes;
-      for (std::size_t v = first; v < last; ++v) {
-        const GroupSteps steps = steps_of(group, v);
-        for (std::size_t pair = 0; pair < kPairs; ++pair) {
-          const std::size_t word = pair / 4, byte = pair % 2 * 2, high = pair / 2 % 2;
-          const auto both = load<Words>(group + (word * kPanelVectors + v) * sizeof(Words));
-          const auto value = [&](std::size_t i) {
-            const Words q = both >> static_cast<unsigned>(8 * (byte + i) + 4 * high) & 15U;
-            const Lanes shifted = __builtin_convertvector(IntegerLanes(q), Lanes) - steps.zeros;
-            return bits<Words>(shifted * steps.scales) + 0x8000U;
-          };
-          store(pairs + (((g - begin) * kPairs + pair) * kPanelVectors + v) * sizeof(Words),
-                value(0) >> 16 | (value(1) & 0xFFFF0000U));
-        }
-      }
-    }
-    const DepthPart part{pairs, begin * kPairs, (end - begin) * kPairs, end == groups};
-    multiply_part<PairDot>(p, part, panel_column, first, last);
-  }
+  });
 }
 
 void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
@@ -213,10 +180,8 @@ void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
       multiply_floats<PairDot>(p, data, panel_column, v, v_end);
     } else if (weight.type == WeightType::kInt8) {
       multiply_int8(p, data, panel_column, v, v_end);
-    } else if (p.rows.type == WeightType::kInt4) {
-      multiply_int4(p, data, panel_column, v, v_end);
     } else {
-      multiply_wide_int4(p, data, panel_column, v, v_end);
+      multiply_int4(p, data, panel_column, v, v_end);
     }
     first = end;
   }

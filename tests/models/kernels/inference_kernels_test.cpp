@@ -82,8 +82,8 @@ double product_error(const InferenceKernels& kernels, WeightType type, std::size
   const Floats x = random_floats(rows * inputs, 2), bias = random_floats(outputs, 3);
   const Floats before = random_floats(rows * outputs, 4);
   Floats result = before;
-  const Prepared prepared = prepare(kernels, prepared_type(type, rows),
-                                    {.input = x.data(), .input_row = inputs, .width = inputs}, rows);
+  const Prepared prepared =
+      prepare(kernels, type, {.input = x.data(), .input_row = inputs, .width = inputs}, rows);
   const PackedProduct product{.weight = &packed.weight,
                               .rows = prepared.rows,
                               .row_count = rows,
@@ -94,21 +94,12 @@ double product_error(const InferenceKernels& kernels, WeightType type, std::size
   const std::size_t middle = outputs / 32 * 16;  // in two parts, as two threads do
   kernels.multiply(product, middle, outputs);
   kernels.multiply(product, 0, middle);
-  const bool as_bfloat = prepared.rows.type != type;  // int4 weights that are turned into bfloat16
   double worst = 0;
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t j = 0; j < outputs; ++j) {
       double sum = bias[j] + (adds ? before[r * outputs + j] : 0.0F);
       for (std::size_t k = 0; k < inputs; ++k) {
-        float weight = unpacked(packed.weight, j, k);
-        if (as_bfloat) {
-          // Rounded half up, which its ties alone tell from half to even.
-          std::uint32_t bits = 0;
-          std::memcpy(&bits, &weight, sizeof bits);
-          bits = (bits + 0x8000U) & 0xFFFF0000U;
-          std::memcpy(&weight, &bits, sizeof bits);
-        }
-        sum += static_cast<double>(prepared.value(r, k)) * weight;
+        sum += static_cast<double>(prepared.value(r, k)) * unpacked(packed.weight, j, k);
       }
       worst =
           std::max(worst, std::fabs(sum - result[r * outputs + j]) / std::sqrt(static_cast<double>(inputs)));

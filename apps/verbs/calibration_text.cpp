@@ -47,6 +47,7 @@ CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::
                                                 {.max_length = length, .with_offsets = false});
     if (!encoding.ids.empty()) result.samples.push_back(encoding.ids);
   }
+  if (result.samples.empty()) throw Error("--calibration: ", name, " has no text that the tokenizer encodes");
   return result;
 }
 

@@ -107,12 +107,14 @@ struct Exported {
   std::string type;
   std::vector<std::string> left_out;  // tensors of another head
   std::optional<VerifyReport> report;
-  std::optional<std::int64_t> equal_tensors;
+  std::optional<std::int64_t> equal_tensors, calibration_tokens;
 };
 
 void print_text(const ExportFlags& values, const Exported& made) {
   std::cout << "wrote " << values.output.string() << ": " << human_bytes(made.bytes) << ", " << made.tensors
             << " tensors, " << made.type << "\n";
+  if (made.calibration_tokens)
+    std::cout << "rounded by " << *made.calibration_tokens << " tokens of " << values.calibration << "\n";
   for (const std::string& name : made.left_out) std::cout << "left out, of another head: " << name << "\n";
   if (made.equal_tensors) {
     std::cout << "verified " << *made.equal_tensors << " tensors: equal in every bit\n";
@@ -133,6 +135,7 @@ void print_json(const ExportFlags& values, const Exported& made) {
   nlohmann::ordered_json line{
       {"output", values.output.string()}, {"format", values.format}, {"bytes", made.bytes},
       {"tensors", made.tensors},          {"type", made.type},       {"left_out", made.left_out}};
+  if (made.calibration_tokens) line["calibration_tokens"] = *made.calibration_tokens;
   if (made.equal_tensors) line["verified"]["equal_tensors"] = *made.equal_tensors;
   if (made.report) {
     line["verified"] = {{"outputs", nlohmann::ordered_json::array()},
@@ -176,7 +179,9 @@ Exported export_directory(const ExportFlags& values) {
 
 Exported export_packed_directory(const ExportFlags& values) {
   const PackedExport written = export_packed(values.model, values.output, values.weights, values.calibration);
-  return {.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+  Exported made{.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+  if (!values.calibration.empty()) made.calibration_tokens = written.calibration_tokens;
+  return made;
 }
 
 Exported export_gguf(const ExportFlags& values) {

@@ -48,8 +48,11 @@ PackedExport export_packed(const fs::path& source, const fs::path& target, const
     load_decoding_model(written, {}, stored);
   const SafetensorsFile file(directory.path() / PackedParts::kFile);
   directory.commit();
-  return {static_cast<std::int64_t>(file.names().size()),
-          static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile))};
+  PackedExport made{.tensors = static_cast<std::int64_t>(file.names().size()),
+                    .bytes = static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile))};
+  for (const TokenIds& sample : text.samples)
+    made.calibration_tokens += static_cast<std::int64_t>(sample.size());
+  return made;
 }
 
 }  // namespace zoo

@@ -6,9 +6,9 @@
 
 namespace zoo {
 
-/// Tensors and bytes of the written file of weights.
+/// Tensors and bytes of the written file of weights, and the tokens of the text by which they were rounded.
 struct PackedExport {
-  std::int64_t tensors = 0, bytes = 0;
+  std::int64_t tensors = 0, bytes = 0, calibration_tokens = 0;
 };
 
 /// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all

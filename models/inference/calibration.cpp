@@ -66,8 +66,9 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
   for (std::size_t first = 0; first < order_.size(); first = end_of_window(first)) total_ += samples_.size();
 }
 
-ErrorFeedback Calibration::feedback_of(const at::Tensor& parameter) {
+const ErrorFeedback& Calibration::feedback_of(const at::Tensor& parameter) {
   const Parameter wanted = parameter.unsafeGetTensorImpl();
+  if (last_ == wanted) return last_feedback_;
   if (!moments_.contains(wanted)) {
     const auto found = std::ranges::find(order_, wanted, &Input::parameter);
     TORCH_CHECK(found != order_.end(), "calibration knows no such weight");
@@ -75,7 +76,9 @@ ErrorFeedback Calibration::feedback_of(const at::Tensor& parameter) {
   }
   const at::Tensor& moments = moments_.at(wanted);
   TORCH_CHECK(moments.diagonal().any().item<bool>(), "no product with a weight was observed");
-  return error_feedback(moments);
+  last_feedback_ = error_feedback(moments);
+  last_ = wanted;
+  return last_feedback_;
 }
 
 std::size_t Calibration::end_of_window(std::size_t first) const {

@@ -37,8 +37,8 @@ class Calibration : private InputObserver {
               Progress progress);
 
   /// Of a parameter that is packed. The samples are read again for every kMomentsBytes of moments, so weights
-  /// are asked for in the order in which a model is packed.
-  ErrorFeedback feedback_of(const at::Tensor& parameter);
+  /// are asked for in the order in which a model is packed. Valid until the next call.
+  const ErrorFeedback& feedback_of(const at::Tensor& parameter);
 
  private:
   using Parameter = const c10::TensorImpl*;
@@ -61,6 +61,8 @@ class Calibration : private InputObserver {
   std::map<const std::byte*, Parameter> parameters_;  // by panels of the reference
   std::map<Parameter, at::Tensor> moments_;           // of the weights now measured
   std::map<Parameter, std::vector<at::Tensor>> rows_;
+  Parameter last_ = nullptr;  // asked for: experts share a parameter
+  ErrorFeedback last_feedback_;
   std::unique_ptr<DecodingModel> decoder_;
   std::shared_ptr<Model> encoder_;
 };

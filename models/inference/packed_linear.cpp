@@ -1,7 +1,6 @@
 #include "models/inference/packed_linear.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -117,13 +116,14 @@ void PackedLinear::pack(const PackedPart& part, const WeightRows& weight, std::i
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
   kernels::instruction_set();  // throws here, not in a thread
-  std::optional<ErrorFeedback> errors;
-  if (calibration != nullptr && type == WeightType::kInt4) errors = calibration->feedback_of(part.parameter);
+  const ErrorFeedback* errors = calibration != nullptr && type == WeightType::kInt4
+                                    ? &calibration->feedback_of(part.parameter)
+                                    : nullptr;
   const auto pack_panel = [&](std::int64_t panel) {
     const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
     const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);
     std::byte* packed = memory_.data() + static_cast<std::size_t>(panel) * bytes;
-    if (errors) return pack_with_feedback(floats, *errors, packed);
+    if (errors != nullptr) return pack_with_feedback(floats, *errors, packed);
     const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
                                       .row = static_cast<std::size_t>(floats.stride(0)),
                                       .column = static_cast<std::size_t>(floats.stride(1)),

@@ -173,7 +173,6 @@ int run_serve(const Arguments& arguments) {
   ServeFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   check_access(flags);
-  apply_threads(flags.options.compute);
   ServerState state;
   serve(flags, state);
   return 0;

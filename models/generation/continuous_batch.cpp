@@ -16,7 +16,7 @@ namespace {
 
 // Tokens of prompts that a step reads while no row writes, or many prompts wait.
 constexpr std::int64_t kPieceAlone = 512;
-constexpr std::int64_t kPromptsOfPiece = 4;
+constexpr std::int64_t kRequestsOfPiece = 4;
 // A step that scores prompts computes logits for every token; so many numbers at most, for each row.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
 
@@ -124,11 +124,12 @@ bool ContinuousBatch::writes() const {
   return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
 }
 
-// Many prompts that wait are read faster, in larger passes; the rows that write wait for these a little more.
+// The prompts of many requests that wait are read faster, in larger passes; the rows that write wait for
+// these a little more.
 std::int64_t ContinuousBatch::prompt_tokens_at_once() const {
   if (!writes()) return std::max(options_.piece, kPieceAlone);
   const std::int64_t enter = std::min(static_cast<std::int64_t>(waiting()), free_slots());
-  return std::max(options_.piece, std::min(kPieceAlone, options_.piece * (1 + enter / kPromptsOfPiece)));
+  return std::max(options_.piece, std::min(kPieceAlone, options_.piece * (1 + enter / kRequestsOfPiece)));
 }
 
 // Tokens that a row may read in a step that scores prompts.

@@ -25,8 +25,8 @@ class ContinuousBatch {
   struct Options {
     std::int64_t slots = 8;       // rows at once
     std::int64_t context = 1024;  // tokens of a row, prompt included; the KV cache holds slots * context
-    /// Tokens of prompts that a step reads while other rows write; as many again for every four prompts that
-    /// wait for a slot that is free, up to 512.
+    /// Tokens of prompts that a step reads while other rows write; as many again for every four requests
+    /// that wait for a slot that is free, up to 512.
     std::int64_t piece = 64;
     std::size_t queue = 64;  // requests that wait
   };

@@ -51,7 +51,10 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
     : samples_(std::move(samples)), progress_(std::move(progress)) {
   TORCH_CHECK(!samples_.empty(), "calibration needs a sample");
   std::vector<PackedPart> made;
-  const PackOptions options{.weights = weights, .stored = loaded.stored, .made = &made, .observer = this};
+  const PackOptions options{
+      .weights = weights, .stored = loaded.stored, .made = &made, .observe = [this](const auto&... product) {
+        observe(product...);
+      }};
   if (can_pack(*loaded.model)) {
     decoder_ = pack(*loaded.model, options);
   } else {
@@ -66,7 +69,7 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
   for (std::size_t first = 0; first < order_.size(); first = end_of_window(first)) total_ += samples_.size();
 }
 
-const ErrorFeedback& Calibration::feedback_of(const at::Tensor& parameter) {
+ErrorFeedback Calibration::feedback_of(const at::Tensor& parameter) {
   const Parameter wanted = parameter.unsafeGetTensorImpl();
   if (last_ == wanted) return last_feedback_;
   if (!moments_.contains(wanted)) {
@@ -116,10 +119,11 @@ void Calibration::read(const TokenIds& sample) {
   }
 }
 
-void Calibration::observe(const PackedLinear& linear, const kernels::PreparedRows& rows, std::size_t count) {
-  const auto found = parameters_.find(linear.weight().panels);
+void Calibration::observe(const kernels::PackedWeight& weight, const kernels::PreparedRows& rows,
+                          std::size_t count) {
+  const auto found = parameters_.find(weight.panels);
   if (found == parameters_.end() || !moments_.contains(found->second)) return;
-  rows_[found->second].push_back(copy_of(rows, count, linear.weight().inputs));
+  rows_[found->second].push_back(copy_of(rows, count, weight.inputs));
 }
 
 }  // namespace zoo::inference

@@ -14,19 +14,13 @@
 
 namespace zoo::inference {
 
-/// How the rounding error of a weight's input is passed on to the inputs after it (kernels: FeedbackSource).
-struct ErrorFeedback {
-  at::Tensor feedback;    // [I, I]
-  at::Tensor importance;  // [I]
-};
-
 /// Feedback for a product whose inputs x have the second moments [I, I] sum x x^T (GPTQ: Frantar et al.,
 /// 2023; with a hundredth of the mean square added to each square, as there).
 ErrorFeedback error_feedback(const at::Tensor& moments);
 
 /// The inputs that each weight of a model meets while it reads some texts. Experts share what all tokens of
 /// their layer are.
-class Calibration : private InputObserver {
+class Calibration {
  public:
   /// Called with the number of samples that have been read, and of those that will be in all.
   using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
@@ -37,8 +31,8 @@ class Calibration : private InputObserver {
               Progress progress);
 
   /// Of a parameter that is packed. The samples are read again for every kMomentsBytes of moments, so weights
-  /// are asked for in the order in which a model is packed. Valid until the next call.
-  const ErrorFeedback& feedback_of(const at::Tensor& parameter);
+  /// are asked for in the order in which a model is packed.
+  ErrorFeedback feedback_of(const at::Tensor& parameter);
 
  private:
   using Parameter = const c10::TensorImpl*;
@@ -49,7 +43,7 @@ class Calibration : private InputObserver {
 
   static constexpr std::int64_t kMomentsBytes = 1LL << 30;
 
-  void observe(const PackedLinear& linear, const kernels::PreparedRows& rows, std::size_t count) override;
+  void observe(const kernels::PackedWeight& weight, const kernels::PreparedRows& rows, std::size_t count);
   std::size_t end_of_window(std::size_t first) const;
   void measure(std::size_t first);
   void read(const TokenIds& sample);

@@ -7,7 +7,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "models/checkpoint/packed_parts.h"
-#include "models/inference/calibration.h"
 #include "models/kernels/cpu.h"
 
 namespace zoo::inference {
@@ -89,7 +88,9 @@ void PackedLinear::make(PackedPart part, const WeightRows& rows, std::int64_t fi
   if (options.stored && options.stored->packed()) {
     map(part, *options.stored->packed());
   } else {
-    pack(part, rows, first, last, options.calibration);
+    std::optional<ErrorFeedback> errors;
+    if (options.feedback && weight_.type == WeightType::kInt4) errors = options.feedback(part.parameter);
+    pack(rows, first, last, errors);
     if (last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   }
   if (quantized) weight_.scales = scales_.data();
@@ -107,8 +108,8 @@ void PackedLinear::map(const PackedPart& part, const PackedParts& parts) {
   scales_ = floats_of(parts.take(part.parameter, part.ending + ".scales", at::kFloat, {count}));
 }
 
-void PackedLinear::pack(const PackedPart& part, const WeightRows& weight, std::int64_t first_row,
-                        std::int64_t last_row, Calibration* calibration) {
+void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::int64_t last_row,
+                        const std::optional<ErrorFeedback>& errors) {
   const WeightType type = weight_.type;
   const std::int64_t outputs = last_row - first_row, inputs = weight.size(1);
   const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
@@ -116,14 +117,11 @@ void PackedLinear::pack(const PackedPart& part, const WeightRows& weight, std::i
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
   kernels::instruction_set();  // throws here, not in a thread
-  const ErrorFeedback* errors = calibration != nullptr && type == WeightType::kInt4
-                                    ? &calibration->feedback_of(part.parameter)
-                                    : nullptr;
   const auto pack_panel = [&](std::int64_t panel) {
     const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
     const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);
     std::byte* packed = memory_.data() + static_cast<std::size_t>(panel) * bytes;
-    if (errors != nullptr) return pack_with_feedback(floats, *errors, packed);
+    if (errors) return pack_with_feedback(floats, *errors, packed);
     const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
                                       .row = static_cast<std::size_t>(floats.stride(0)),
                                       .column = static_cast<std::size_t>(floats.stride(1)),

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,14 +27,10 @@ struct PackedPart {
   kernels::PackedWeight weight;
 };
 
-class PackedLinear;
-class Calibration;
-
-/// Sees the rows that a stack multiplies with its weights; called by one thread of a pass.
-class InputObserver {
- public:
-  virtual ~InputObserver() = default;
-  virtual void observe(const PackedLinear& linear, const kernels::PreparedRows& rows, std::size_t count) = 0;
+/// How the rounding error of a weight's input is passed on to the inputs after it (kernels: FeedbackSource).
+struct ErrorFeedback {
+  at::Tensor feedback;    // [I, I]
+  at::Tensor importance;  // [I]
 };
 
 struct PackOptions {
@@ -42,8 +40,11 @@ struct PackOptions {
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
   std::vector<PackedPart>* made = nullptr;  // if not null, takes all that are packed; they live in the model
-  Calibration* calibration = nullptr;       // of int4 weights; null: each is rounded to the nearest
-  InputObserver* observer = nullptr;        // of the stack's products
+  /// Of a parameter that becomes int4; null: each number is rounded to the nearest.
+  std::function<ErrorFeedback(const at::Tensor& parameter)> feedback = nullptr;
+  /// Sees the rows that a stack multiplies with a weight; called by one thread of a pass.
+  std::function<void(const kernels::PackedWeight&, const kernels::PreparedRows&, std::size_t count)> observe =
+      nullptr;
 
   /// A module's parameter, wherever its numbers are.
   WeightRows rows_of(const at::Tensor& parameter) const {
@@ -79,8 +80,8 @@ class PackedLinear {
   // Rows [first, last): packs them, or finds them packed.
   void make(PackedPart part, const WeightRows& rows, std::int64_t first, std::int64_t last,
             const PackOptions& options);
-  void pack(const PackedPart& part, const WeightRows& rows, std::int64_t first, std::int64_t last,
-            Calibration* calibration);
+  void pack(const WeightRows& rows, std::int64_t first, std::int64_t last,
+            const std::optional<ErrorFeedback>& errors);
   void map(const PackedPart& part, const PackedParts& parts);
 
   Memory memory_;

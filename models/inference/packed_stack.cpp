@@ -325,8 +325,7 @@ void multiply(const Team& team, const kernels::InferenceKernels& kernels,
 kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& next,
                                            kernels::Preparation what, std::size_t rows) const {
   const auto observed = [&](const kernels::PreparedRows& prepared) {
-    if (options_.observer != nullptr && run.team.rank() == 0)
-      options_.observer->observe(next, prepared, rows);
+    if (options_.observe && run.team.rank() == 0) options_.observe(next.weight(), prepared, rows);
     return prepared;
   };
   const WeightType type = next.weight().type;

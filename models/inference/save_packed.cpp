@@ -80,16 +80,14 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
     throw Error(checkpoint.directory, ": packed kernels do not run this ", checkpoint.family->model_type,
                 " with a ", name_of(checkpoint.head),
                 " head, which runs as modules; use --format huggingface");
+  std::vector<PackedPart> made;
+  inference::PackOptions options{.weights = type, .stored = loaded.stored, .made = &made};
   std::optional<inference::Calibration> calibration;
   if (!text.samples.empty()) {
     const WeightType exact = dtype == at::kFloat ? WeightType::kFloat32 : WeightType::kBfloat16;
     calibration.emplace(loaded, exact, text.samples, text.progress);
+    options.feedback = [&](const at::Tensor& parameter) { return calibration->feedback_of(parameter); };
   }
-  std::vector<PackedPart> made;
-  const inference::PackOptions options{.weights = type,
-                                       .stored = loaded.stored,
-                                       .made = &made,
-                                       .calibration = calibration ? &*calibration : nullptr};
   std::unique_ptr<DecodingModel> decoder;
   std::shared_ptr<Model> encoder;
   if (decodes) {

@@ -78,7 +78,7 @@ void pack_int8(const PanelSource& source, std::byte* panel, float* scales) {
 
 // Steps of a group of inputs: w = scale (q - zero).
 struct Steps {
-  Outputs scales, zeros;
+  Outputs scales, zeros, inverses;  // of the scales
 };
 
 // The nearest float with 4 bits of mantissa.
@@ -136,6 +136,7 @@ Steps group_steps(const Group& group, const float* importance) {
       const bool better = errors.of[j] < least.of[j];
       steps.scales.of[j] = better ? scale.of[j] : steps.scales.of[j];
       steps.zeros.of[j] = better ? zero.of[j] : steps.zeros.of[j];
+      steps.inverses.of[j] = better ? inverse.of[j] : steps.inverses.of[j];
       least.of[j] = better ? errors.of[j] : least.of[j];
     }
   }
@@ -168,11 +169,9 @@ void pack_int4(const PanelSource& source, std::byte* panel) {
   for (std::size_t first = 0; first < source.inputs; first += kGroup, panel += kGroupBytes) {
     gather(source, first, group);
     const Steps steps = group_steps(group, nullptr);
-    Outputs inverses;
-    for (std::size_t j = 0; j < kPanelOutputs; ++j) inverses.of[j] = inverse_of(steps.scales.of[j]);
     for (Outputs& input : group.inputs)
       for (std::size_t j = 0; j < kPanelOutputs; ++j)
-        input.of[j] = quantized(input.of[j], inverses.of[j], steps.zeros.of[j]);
+        input.of[j] = quantized(input.of[j], steps.inverses.of[j], steps.zeros.of[j]);
     write_group(group, steps, panel);
   }
 }
@@ -180,12 +179,10 @@ void pack_int4(const PanelSource& source, std::byte* panel) {
 // Rounds the group's inputs one by one, each error passed on within the group, and leaves the errors.
 void round_group(const FeedbackSource& source, std::size_t first, std::size_t count, const Steps& steps,
                  Group& group, Group& errors) {
-  Outputs inverses;
-  for (std::size_t j = 0; j < kPanelOutputs; ++j) inverses.of[j] = inverse_of(steps.scales.of[j]);
   for (std::size_t i = 0; i < count; ++i) {
     float *input = group.inputs[i].of, *error = errors.inputs[i].of;
     for (std::size_t j = 0; j < kPanelOutputs; ++j) {
-      const float q = quantized(input[j], inverses.of[j], steps.zeros.of[j]);
+      const float q = quantized(input[j], steps.inverses.of[j], steps.zeros.of[j]);
       error[j] = input[j] - (q - steps.zeros.of[j]) * steps.scales.of[j];
       input[j] = q;
     }

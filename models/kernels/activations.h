@@ -11,8 +11,8 @@ struct Identity {
 };
 
 struct Relu {
-  static ZOO_INLINE Lanes value(Lanes x) { return x > 0.0F ? x : Lanes{}; }
-  static ZOO_INLINE Lanes slope(Lanes x) { return x > 0.0F ? all(1.0F) : Lanes{}; }
+  static ZOO_INLINE Lanes value(Lanes x) { return select(x > 0.0F, x, Lanes{}); }
+  static ZOO_INLINE Lanes slope(Lanes x) { return select(x > 0.0F, all(1.0F), Lanes{}); }
 };
 
 /// x Phi(x) (Hendrycks and Gimpel, 2016)

@@ -1,23 +1,8 @@
 #include "models/kernels/adamw.h"
 
 #include "models/kernels/vector.h"
-#if !defined(__AVX512F__)
-#include <cmath>
-#endif
 
-namespace zoo::kernels {
-namespace {
-
-ZOO_INLINE Lanes square_root(Lanes x) {
-#if defined(__AVX512F__)
-  return Lanes(_mm512_maskz_sqrt_ps(0xFFFF, __m512(x)));
-#else
-  for (std::size_t i = 0; i < kLanes; ++i) x[i] = std::sqrt(x[i]);
-  return x;
-#endif
-}
-
-}  // namespace
+namespace zoo::kernels::ZOO_KERNELS_FOR {
 
 void adamw(const AdamWUpdate& update, const AdamWWeights& w, std::size_t size) {
   const float factor = 1.0F / update.divisor;
@@ -43,9 +28,11 @@ double sum_of_squares(const float* x, std::size_t size) {
       const Lanes value = read(x + first + i);
       sums += value * value;
     });
-    for (std::size_t i = 0; i < kLanes; ++i) total += static_cast<double>(sums[i]);
+    float each[kLanes];
+    store(each, sums);
+    for (const float sum : each) total += static_cast<double>(sum);
   }
   return total;
 }
 
-}  // namespace zoo::kernels
+}  // namespace zoo::kernels::ZOO_KERNELS_FOR

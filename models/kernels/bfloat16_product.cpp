@@ -173,7 +173,8 @@ ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
 
 template <std::size_t V>
 void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row, std::size_t last_row) {
-  for_rows<2>(first_row, last_row, [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
+  for_rows<kTallTile, 2>(first_row, last_row,
+                         [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
 }
 
 }  // namespace

@@ -3,14 +3,38 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include "data/base/error.h"
 
 namespace zoo::kernels {
 namespace {
 
-constexpr std::array kInstructionSets{InstructionSet::kPortable, InstructionSet::kAvx2,
-                                      InstructionSet::kAvx512, InstructionSet::kAvx512Bf16};
+constexpr std::array kInstructionSets{
+    InstructionSet::kPortable,   InstructionSet::kAvx2, InstructionSet::kAvxVnni,  InstructionSet::kAvx512,
+    InstructionSet::kAvx512Bf16, InstructionSet::kNeon, InstructionSet::kNeonBf16,
+};
+
+#if defined(__x86_64__)
+// The compilers' own test of it is younger than they are allowed to be here.
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAvxVnni = 1U << 4;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
+#endif
+
+InstructionSet best_of(bool (*runs)(InstructionSet)) {
+  InstructionSet best = InstructionSet::kPortable;
+  for (const InstructionSet set : kInstructionSets)
+    if (runs(set)) best = set;
+  return best;
+}
 
 std::string all_names() {
   std::string names;
@@ -21,11 +45,6 @@ std::string all_names() {
   return names;
 }
 
-InstructionSet chosen_by_environment() {
-  const char* wanted = std::getenv("ZOO_KERNELS");
-  return choose_instruction_set(wanted != nullptr ? wanted : "", cpu_instruction_set());
-}
-
 }  // namespace
 
 const char* name_of(InstructionSet set) {
@@ -34,51 +53,74 @@ const char* name_of(InstructionSet set) {
       return "portable";
     case InstructionSet::kAvx2:
       return "avx2";
+    case InstructionSet::kAvxVnni:
+      return "avx_vnni";
     case InstructionSet::kAvx512:
       return "avx512";
     case InstructionSet::kAvx512Bf16:
       return "avx512_bf16";
+    case InstructionSet::kNeon:
+      return "neon";
+    case InstructionSet::kNeonBf16:
+      return "neon_bf16";
   }
   return "";
 }
 
-InstructionSet cpu_instruction_set() {
+bool cpu_runs(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kPortable:
+      return true;
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return InstructionSet::kPortable;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return InstructionSet::kAvx2;
-  if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512bf16"))
-    return InstructionSet::kAvx512;
-  return InstructionSet::kAvx512Bf16;
-#else
-  return InstructionSet::kPortable;
+    case InstructionSet::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case InstructionSet::kAvxVnni:
+      return cpu_runs(InstructionSet::kAvx2) && has_avx_vnni();
+    case InstructionSet::kAvx512:
+      return cpu_runs(InstructionSet::kAvx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+    case InstructionSet::kAvx512Bf16:
+      return cpu_runs(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512vnni") &&
+             __builtin_cpu_supports("avx512bf16");
+#elif defined(__aarch64__)
+    case InstructionSet::kNeon:
+      return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+    case InstructionSet::kNeonBf16:
+      return cpu_runs(InstructionSet::kNeon) && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0 &&
+             (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
 #endif
+    default:
+      return false;
+  }
 }
 
-InstructionSet choose_instruction_set(std::string_view wanted, InstructionSet best) {
-  if (wanted.empty()) return best;
+InstructionSet choose_instruction_set(std::string_view wanted, bool (*runs)(InstructionSet)) {
+  if (wanted.empty()) return best_of(runs);
   for (const InstructionSet set : kInstructionSets) {
     if (wanted != name_of(set)) continue;
-    if (set > best)
+    if (!runs(set))
       throw Error("ZOO_KERNELS=", wanted, ": this CPU cannot run it; the best that it runs is ",
-                  name_of(best));
+                  name_of(best_of(runs)));
     return set;
   }
   throw Error("ZOO_KERNELS=", wanted, " is not an instruction set; expected ", all_names());
 }
 
 InstructionSet instruction_set() {
-  static const InstructionSet chosen = chosen_by_environment();
+  static const InstructionSet chosen = [] {
+    const char* wanted = std::getenv("ZOO_KERNELS");
+    return choose_instruction_set(wanted != nullptr ? wanted : "");
+  }();
   return chosen;
 }
 
 bool has_training_kernels() {
-  return instruction_set() >= InstructionSet::kAvx512;
+  return instruction_set() != InstructionSet::kPortable;
 }
 
 bool has_bfloat16_products() {
-  return instruction_set() >= InstructionSet::kAvx512Bf16;
+  return instruction_set() == InstructionSet::kAvx512Bf16 || instruction_set() == InstructionSet::kNeonBf16;
 }
 
 }  // namespace zoo::kernels

@@ -5,32 +5,35 @@
 // Selects the instruction set of the kernels; no other file does.
 namespace zoo::kernels {
 
-/// Instruction sets that kernels are compiled for. Each contains the previous ones.
+/// Instruction sets that kernels are compiled for, the better ones later.
 enum class InstructionSet {
   kPortable,    // what the compiler assumes of every CPU
   kAvx2,        // AVX2 and FMA
+  kAvxVnni,     // AVX-VNNI as well
   kAvx512,      // AVX-512 F, BW, DQ and VL
   kAvx512Bf16,  // AVX-512 BF16 and VNNI as well
+  kNeon,        // ARMv8.2 with dot products
+  kNeonBf16,    // BF16 and I8MM as well
 };
 
-/// The set's name in ZOO_KERNELS: portable, avx2, avx512, avx512_bf16.
+/// The set's name in ZOO_KERNELS: portable, avx2, avx_vnni, avx512, avx512_bf16, neon or neon_bf16.
 const char* name_of(InstructionSet set);
 
-/// Best set of this CPU.
-InstructionSet cpu_instruction_set();
+/// True if this CPU runs kernels of this set.
+bool cpu_runs(InstructionSet set);
 
-/// Set named by `wanted`, a value of ZOO_KERNELS; `best` if it is empty. Throws Error if `wanted` names no
-/// set, or one above `best`.
-InstructionSet choose_instruction_set(std::string_view wanted, InstructionSet best);
+/// Set named by `wanted`, a value of ZOO_KERNELS; if it is empty, the best for which runs() holds. Throws
+/// Error if `wanted` names no set, or one that does not run.
+InstructionSet choose_instruction_set(std::string_view wanted, bool (*runs)(InstructionSet) = cpu_runs);
 
 /// Set in use: the CPU's best, or the lesser one that the environment variable ZOO_KERNELS names at the first
 /// call. Throws as choose_instruction_set() does. LibTorch's own operators ignore it.
 InstructionSet instruction_set();
 
-/// True if the training kernels run, which need AVX-512; otherwise LibTorch's operators run.
+/// True if the training kernels run; with kPortable LibTorch's operators run instead.
 bool has_training_kernels();
 
-/// True if the mixed-precision training kernels run, which multiply pairs of bfloat16 (AVX-512 BF16).
+/// True if the mixed-precision training kernels run, which multiply pairs of bfloat16.
 bool has_bfloat16_products();
 
 }  // namespace zoo::kernels

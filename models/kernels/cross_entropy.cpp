@@ -4,7 +4,7 @@
 
 #include "models/kernels/vector.h"
 
-namespace zoo::kernels {
+namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
 struct Totals {
@@ -13,8 +13,10 @@ struct Totals {
 };
 
 double sum_of(const Lanes& lanes, std::size_t count) {
+  float each[kLanes];
+  store(each, lanes);
   double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(lanes[i]);
+  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(each[i]);
   return sum;
 }
 
@@ -23,7 +25,7 @@ Totals totals_of(const LogitsRow& row) {
   for_each_vector(row.classes, [&](std::size_t j, const auto& read, const auto&) {
     const Lanes x = read(row.logits + j);
     const IntegerLanes past = numbers_from(0) >= static_cast<std::int32_t>(row.classes - j);
-    largest = larger(past ? all(row.logits[0]) : x, largest);
+    largest = larger(select(past, all(row.logits[0]), x), largest);
   });
   Totals totals{largest_of(largest), 0, 0};
   // Sums a few thousand in float32, and their total in double.
@@ -73,4 +75,4 @@ double cross_entropy_with_gradient(const LogitsRow& row, float scale) {
   return loss;
 }
 
-}  // namespace zoo::kernels
+}  // namespace zoo::kernels::ZOO_KERNELS_FOR

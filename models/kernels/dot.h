@@ -6,8 +6,19 @@
 // vector of those columns, kBytes long in memory, and adds the products to 16 sums.
 namespace zoo::kernels {
 
+// Vectors of sums that fit the registers beside a step's factors; rows of the tallest tile, and of one whose
+// step takes columns apart.
+#if defined(__AVX512F__)
+constexpr std::size_t kTileVectors = 24, kTallTile = 6, kLowTile = 6;
+#elif defined(__AVX2__) || defined(__aarch64__)
+constexpr std::size_t kTileVectors = 6, kTallTile = 6, kLowTile = 4;
+#else
+constexpr std::size_t kTileVectors = 2, kTallTile = 2, kLowTile = 2;
+#endif
+
 /// One float32 of a row and of each column.
 struct FloatDot {
+  static constexpr std::size_t kTallest = kTallTile;
   using Sums = Lanes;
   static constexpr std::size_t kBytes = sizeof(Lanes);
   static ZOO_INLINE Lanes load(const std::byte* columns) { return kernels::load(columns); }
@@ -18,56 +29,112 @@ struct FloatDot {
 
 /// A pair of bfloat16 of a row and of each column.
 struct PairDot {
+  static constexpr std::size_t kTallest = kLowTile;
   using Sums = Lanes;
   static constexpr std::size_t kBytes = sizeof(Words);
   static ZOO_INLINE Words load(const std::byte* columns) { return kernels::load<Words>(columns); }
-  static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
-    const auto pair = kernels::load<std::uint32_t>(row);
 #if defined(__AVX512BF16__)
-    return Lanes(_mm512_dpbf16_ps(__m512(sums), __m512bh(_mm512_set1_epi32(static_cast<int>(pair))),
+  static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
+    return Lanes(_mm512_dpbf16_ps(__m512(sums), __m512bh(_mm512_set1_epi32(kernels::load<int>(row))),
                                   __m512bh(bits<__m512i>(columns))));
-#else
-    const Lanes low = sums + bits<float>(pair << 16) * low_half(columns);
-    return low + bits<float>(pair & 0xFFFF0000U) * high_half(columns);
-#endif
   }
+#elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
+    return add(sums, bits<bfloat16x8_t>(WordRegister{} + kernels::load<std::uint32_t>(row)), columns);
+  }
+
+ private:
+  static ZOO_INLINE Register add(const Register& sums, const bfloat16x8_t& row, const WordRegister& columns) {
+    return Register(vbfdotq_f32(float32x4_t(sums), bits<bfloat16x8_t>(columns), row));
+  }
+  template <class Half>
+  static ZOO_INLINE Twice<Half> add(const Twice<Half>& sums, const bfloat16x8_t& row, const auto& columns) {
+    return {add(sums.low, row, columns.low), add(sums.high, row, columns.high)};
+  }
+#else
+  static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
+    // Shifted as a vector: one broadcast from memory, not two from registers.
+    const WordRegister pair = WordRegister{} + kernels::load<std::uint32_t>(row);
+    return add(add(sums, bits<Register>(pair << 16), low_half(columns)), bits<Register>(pair & 0xFFFF0000U),
+               high_half(columns));
+  }
+
+ private:
+  static ZOO_INLINE Register add(const Register& sums, const Register& row, const Register& columns) {
+    return sums + row * columns;
+  }
+  template <class Half>
+  static ZOO_INLINE Twice<Half> add(const Twice<Half>& sums, const Register& row,
+                                    const Twice<Half>& columns) {
+    return {add(sums.low, row, columns.low), add(sums.high, row, columns.high)};
+  }
+#endif
 };
+
+#if defined(__AVXVNNI__) || defined(__ARM_FEATURE_DOTPROD)
+constexpr std::size_t kByteTile = kTallTile;
+#else
+constexpr std::size_t kByteTile = kLowTile;
+#endif
+// Without I8MM, NEON multiplies signed bytes alone.
+#if defined(__ARM_FEATURE_DOTPROD) && !defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool kSignedBytes = true;
+#else
+constexpr bool kSignedBytes = false;
+#endif
 
 /// Four signed bytes of a row, four unsigned bytes of each column.
 struct ByteDot {
+  static constexpr std::size_t kTallest = kByteTile;
   using Sums = IntegerLanes;
   static constexpr std::size_t kBytes = sizeof(Words);
-  static ZOO_INLINE Words load(const std::byte* columns) { return kernels::load<Words>(columns); }
-  static ZOO_INLINE Sums add(Sums sums, const std::byte* row, const Words& columns) {
-    const int four = kernels::load<int>(row);
+  static constexpr int kTaken = kSignedBytes ? 128 : 0;  // from each byte of a column, by load()
+  static ZOO_INLINE Words load(const std::byte* columns) {
+    const auto bytes = kernels::load<Words>(columns);
+    return kSignedBytes ? bytes ^ 0x80808080U : bytes;
+  }
+  static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Words& columns) {
+    return add(sums, kernels::load<int>(row), columns);
+  }
+
+ private:
+  template <class Half>
+  static ZOO_INLINE Twice<Half> add(const Twice<Half>& sums, int row, const auto& columns) {
+    return {add(sums.low, row, columns.low), add(sums.high, row, columns.high)};
+  }
+  static ZOO_INLINE IntegerRegister add(const IntegerRegister& sums, int row, const WordRegister& columns) {
 #if defined(__AVX512VNNI__)
-    return Sums(_mm512_dpbusd_epi32(__m512i(sums), bits<__m512i>(columns), _mm512_set1_epi32(four)));
+    return IntegerRegister(
+        _mm512_dpbusd_epi32(__m512i(sums), bits<__m512i>(columns), _mm512_set1_epi32(row)));
 #elif defined(__AVX512BW__)
     // Even and odd bytes separately, since the mixed-sign byte instruction saturates.
-    const __m512i w = bits<__m512i>(columns), a = _mm512_set1_epi32(four);
-    const __m512i low = _mm512_set1_epi16(0xFF);
+    const __m512i w = bits<__m512i>(columns), a = _mm512_set1_epi32(row), low = _mm512_set1_epi16(0xFF);
     const __m512i even =
         _mm512_madd_epi16(_mm512_and_si512(w, low), _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8));
     const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(w, 8), _mm512_srai_epi16(a, 8));
-    return sums + Sums(_mm512_add_epi32(even, odd));
+    return sums + IntegerRegister(_mm512_add_epi32(even, odd));
+#elif defined(__AVXVNNI__)
+    return IntegerRegister(
+        _mm256_dpbusd_avx_epi32(__m256i(sums), bits<__m256i>(columns), _mm256_set1_epi32(row)));
 #elif defined(__AVX2__)
-    __m256i w[2], s[2];
-    std::memcpy(w, &columns, sizeof w);
-    std::memcpy(s, &sums, sizeof s);
-    const __m256i a = _mm256_set1_epi32(four), low = _mm256_set1_epi16(0xFF);
-    const __m256i a_even = _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8), a_odd = _mm256_srai_epi16(a, 8);
-    for (int i = 0; i < 2; ++i) {
-      s[i] = _mm256_add_epi32(s[i], _mm256_madd_epi16(_mm256_and_si256(w[i], low), a_even));
-      s[i] = _mm256_add_epi32(s[i], _mm256_madd_epi16(_mm256_srli_epi16(w[i], 8), a_odd));
-    }
-    std::memcpy(&sums, s, sizeof sums);
-    return sums;
+    const __m256i w = bits<__m256i>(columns), a = _mm256_set1_epi32(row), low = _mm256_set1_epi16(0xFF);
+    const __m256i even =
+        _mm256_madd_epi16(_mm256_and_si256(w, low), _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8));
+    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(w, 8), _mm256_srai_epi16(a, 8));
+    return sums + IntegerRegister(_mm256_add_epi32(even, odd));
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+    return IntegerRegister(
+        vusdotq_s32(int32x4_t(sums), bits<uint8x16_t>(columns), vreinterpretq_s8_s32(vdupq_n_s32(row))));
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return IntegerRegister(
+        vdotq_s32(int32x4_t(sums), bits<int8x16_t>(columns), vreinterpretq_s8_s32(vdupq_n_s32(row))));
 #else
+    IntegerRegister total = sums;
     for (int i = 0; i < 4; ++i) {
-      const int factor = static_cast<signed char>(four >> 8 * i);
-      sums += factor * IntegerLanes(columns >> 8 * i & 255U);
+      const int factor = static_cast<signed char>(row >> 8 * i);
+      total += factor * IntegerRegister(columns >> 8 * i & 255U);
     }
-    return sums;
+    return total;
 #endif
   }
 };
@@ -75,7 +142,7 @@ struct ByteDot {
 /// Two words of a row; each column has four unsigned nibbles for the first in its low halves of bytes, and
 /// four for the second in its high halves.
 struct NibbleDot {
-  using Sums = IntegerLanes;
+  static constexpr std::size_t kTallest = kLowTile;
   static constexpr std::size_t kBytes = sizeof(Words);
   struct Columns {
     Words low, high;
@@ -84,26 +151,43 @@ struct NibbleDot {
     const auto both = kernels::load<Words>(columns);
     return {both & 0x0F0F0F0FU, both >> 4 & 0x0F0F0F0FU};
   }
+
+#if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
+  // Products of a nibble and a byte fit 16 bits, and so do the sums of a group: 2 * 8 * 15 * 127.
+  using Sums = InRegisters<ShortRegister>;
+  static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
+    return add(add(sums, kernels::load<int>(row), columns.low), kernels::load<int>(row + 4), columns.high);
+  }
+  static ZOO_INLINE IntegerLanes total(const Sums& sums) {
+    return {total(sums.low), total(sums.high)};
+  }
+
+ private:
+  static ZOO_INLINE Sums add(const Sums& sums, int row, const Words& columns) {
+    const __m256i a = _mm256_set1_epi32(row);
+    return {sums.low + ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns.low), a)),
+            sums.high + ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns.high), a))};
+  }
+  static ZOO_INLINE IntegerRegister total(const ShortRegister& sums) {
+    return IntegerRegister(_mm256_madd_epi16(__m256i(sums), _mm256_set1_epi16(1)));
+  }
+#else
+  using Sums = IntegerLanes;
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
     return ByteDot::add(ByteDot::add(sums, row, columns.low), row + 4, columns.high);
   }
+  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) {
+    return sums;
+  }
+#endif
 };
 
 /// One float32 of a row, one signed byte of each column.
 struct SignedByteDot {
+  static constexpr std::size_t kTallest = kTallTile;
   using Sums = Lanes;
   static constexpr std::size_t kBytes = kLanes;
-  static ZOO_INLINE Lanes load(const std::byte* columns) {
-    using Sixteen = signed char __attribute__((vector_size(16)));
-    const auto bytes = kernels::load<Sixteen>(columns);
-#if defined(__AVX512F__)
-    return Lanes(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(__m128i(bytes))));
-#else
-    using Shorts = short __attribute__((vector_size(32)));
-    return __builtin_convertvector(
-        __builtin_convertvector(__builtin_convertvector(bytes, Shorts), IntegerLanes), Lanes);
-#endif
-  }
+  static ZOO_INLINE Lanes load(const std::byte* columns) { return converted<Lanes>(from_bytes(columns)); }
   static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Lanes& columns) {
     return FloatDot::add(sums, row, columns);
   }

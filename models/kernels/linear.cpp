@@ -28,6 +28,11 @@ std::size_t multiplications(const Operand& rows, const at::Tensor& weight) {
   return rows.rows * static_cast<std::size_t>(weight.numel());
 }
 
+bool autocasts_to_bfloat16() {
+  return at::autocast::is_autocast_enabled(at::kCPU) &&
+         at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
+}
+
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -169,18 +174,15 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 }  // namespace
 
 bool is_mixed() {
-  return at::autocast::is_autocast_enabled(at::kCPU) &&
-         at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
+  return autocasts_to_bfloat16() && has_bfloat16_products();
 }
 
 bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight) {
-  const bool mixed = is_mixed();
-  const bool known = x.scalar_type() == at::kFloat || (mixed && x.scalar_type() == at::kBFloat16);
-  if (!x.is_cpu() || !known || !weight.is_cpu() || weight.scalar_type() != at::kFloat || x.dim() < 2 ||
-      x.numel() < kFewestRows * x.size(-1) || x.size(-1) != weight.size(1))
-    return false;
-  if (mixed) return has_bfloat16_products();
-  return has_training_kernels() && !at::autocast::is_autocast_enabled(at::kCPU);
+  const bool autocasts = at::autocast::is_autocast_enabled(at::kCPU), to_bfloat16 = autocasts_to_bfloat16();
+  const bool known = x.scalar_type() == at::kFloat || (to_bfloat16 && x.scalar_type() == at::kBFloat16);
+  return x.is_cpu() && known && weight.is_cpu() && weight.scalar_type() == at::kFloat && x.dim() >= 2 &&
+         x.numel() >= kFewestRows * x.size(-1) && x.size(-1) == weight.size(1) && autocasts == to_bfloat16 &&
+         has_training_kernels();
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

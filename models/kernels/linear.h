@@ -12,7 +12,8 @@ namespace zoo::kernels {
 bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight);
 
 /// True if they multiply in bfloat16, as autocast says: products round their factors to bfloat16; sums and
-/// results are float32. Tensors for the backward pass are kept in bfloat16.
+/// results are float32. Tensors for the backward pass are kept in bfloat16. On a CPU that has no products of
+/// bfloat16 they are float32 under autocast too: it is faster there, and more exact.
 bool is_mixed();
 
 /// x W^T + b + addend with gradients: weight [out, in], bias [out] or undefined, addend [*, out] or

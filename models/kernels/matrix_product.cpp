@@ -4,7 +4,7 @@
 #include "models/kernels/aligned_memory.h"
 #include "models/kernels/tile.h"
 
-namespace zoo::kernels {
+namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
 // A panel of kPanelColumns columns and this depth fits the L2 cache together with the rows of a.
@@ -106,7 +106,7 @@ void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
 // Computes R rows of the panel's product.
 template <std::size_t R>
 void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) {
-  for_vectors<kPanelColumns / kLanes>(0, vectors_of(panel.columns), [&](auto width, std::size_t v) {
+  for_vectors<kWidestTile<R>>(0, vectors_of(panel.columns), [&](auto width, std::size_t v) {
     tile<R, width()>(p, panel, row, panel.first_column + v * kLanes, panel.columns - v * kLanes);
   });
   if (panel.part.first + panel.part.size == p.depth)
@@ -129,8 +129,8 @@ void multiply_part(const MatrixProduct& product, const Region& region, const Dep
       panel.data = memory.floats.get();
       panel.row = kPanelColumns;
     }
-    for_rows(region.first_row, region.last_row,
-             [&](auto height, std::size_t row) { rows_of_panel<height()>(product, panel, row); });
+    for_rows<kTallTile>(region.first_row, region.last_row,
+                        [&](auto height, std::size_t row) { rows_of_panel<height()>(product, panel, row); });
   }
 }
 
@@ -162,4 +162,4 @@ void multiply(const MatrixProduct& product, const Region& region) {
   }
 }
 
-}  // namespace zoo::kernels
+}  // namespace zoo::kernels::ZOO_KERNELS_FOR

@@ -37,7 +37,6 @@ struct Region {
 /// Rows and columns of a region should begin at multiples of these.
 constexpr std::size_t kTileRows = 6, kPanelColumns = 64;
 
-/// Needs a CPU with AVX-512 if the kernel was compiled for it.
 void multiply(const MatrixProduct& product, const Region& region);
 
 }  // namespace zoo::kernels

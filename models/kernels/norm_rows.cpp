@@ -4,7 +4,7 @@
 
 #include "models/kernels/vector.h"
 
-namespace zoo::kernels {
+namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
 struct Statistics {
@@ -75,4 +75,4 @@ void normalize_backward(const NormRows& rows, const NormGradients& gradients, st
   }
 }
 
-}  // namespace zoo::kernels
+}  // namespace zoo::kernels::ZOO_KERNELS_FOR

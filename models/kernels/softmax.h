@@ -10,7 +10,7 @@ ZOO_INLINE float exponentials(float* scores, std::size_t end, float largest, flo
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {
     const Lanes score = load(scores + j);
-    const Lanes x = score == -__builtin_inff() ? Lanes{} : exponential((score - largest) * scale);
+    const Lanes x = select(score == -__builtin_inff(), Lanes{}, exponential((score - largest) * scale));
     store(scores + j, x);
     sums += x;
   }

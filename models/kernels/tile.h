@@ -8,11 +8,11 @@
 // the dot (dot.h) and in where their factors lie.
 namespace zoo::kernels {
 
-#if defined(__AVX512F__)
-constexpr std::size_t kTallTile = 6, kWideTile = 4;
-#else
-constexpr std::size_t kTallTile = 4, kWideTile = 1;
-#endif
+/// Vectors of the widest tile with R rows.
+template <std::size_t R>
+constexpr std::size_t kWidestTile = R * 4 <= kTileVectors   ? 4
+                                    : R * 2 <= kTileVectors ? 2
+                                                            : 1;
 
 /// Factors of a tile; strides are in bytes. Word k of row r is at rows + r * row + k * word. The vectors of
 /// columns that it multiplies are side by side at columns + k * depth.
@@ -96,36 +96,21 @@ ZOO_INLINE void write_rows(const ColumnMask<V>& mask, float* to, std::size_t str
     for (std::size_t v = 0; v < V; ++v) mask.write(to + r * stride, v, tile[r][v]);
 }
 
-/// Calls f(R as a constant, row) for tiles of kTallTile rows of [first, last) and the remaining rows; with
+/// Calls f(R as a constant, row) for tiles of Tallest rows of [first, last) and the remaining rows; with
 /// Least = 2, for an even number of rows.
-template <std::size_t Least = 1, class F>
+template <std::size_t Tallest, std::size_t Least = 1, class F>
 ZOO_INLINE void for_rows(std::size_t first, std::size_t last, const F& f) {
   std::size_t row = first;
-  for (; row + kTallTile <= last; row += kTallTile) f(std::integral_constant<std::size_t, kTallTile>{}, row);
-  if constexpr (kTallTile > 4) {
-    if (row + 4 <= last) {
-      f(std::integral_constant<std::size_t, 4>{}, row);
-      row += 4;
-    }
-  }
-  if (row + 2 <= last) {
-    f(std::integral_constant<std::size_t, 2>{}, row);
-    row += 2;
-  }
-  if constexpr (Least == 1) {
-    if (row < last) f(std::integral_constant<std::size_t, 1>{}, row);
-  }
+  for (; row + Tallest <= last; row += Tallest) f(std::integral_constant<std::size_t, Tallest>{}, row);
+  if constexpr (Tallest > Least) for_rows<(Tallest > 4 ? 4 : Tallest / 2), Least>(row, last, f);
 }
 
 /// Calls f(V as a constant, vector) for parts of the vectors [first, last), each up to a tile's width.
-template <std::size_t Widest = kWideTile, class F>
+template <std::size_t Widest, class F>
 ZOO_INLINE void for_vectors(std::size_t first, std::size_t last, const F& f) {
   std::size_t v = first;
-  if constexpr (Widest > 2)
-    for (; v + 4 <= last; v += 4) f(std::integral_constant<std::size_t, 4>{}, v);
-  if constexpr (Widest > 1)
-    for (; v + 2 <= last; v += 2) f(std::integral_constant<std::size_t, 2>{}, v);
-  for (; v < last; ++v) f(std::integral_constant<std::size_t, 1>{}, v);
+  for (; v + Widest <= last; v += Widest) f(std::integral_constant<std::size_t, Widest>{}, v);
+  if constexpr (Widest > 1) for_vectors<Widest / 2>(v, last, f);
 }
 
 }  // namespace zoo::kernels

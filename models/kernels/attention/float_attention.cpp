@@ -1,6 +1,6 @@
 #include "models/kernels/attention/head_passes.h"
 
-namespace zoo::kernels {
+namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
 struct Float {
@@ -54,6 +54,7 @@ struct Float {
 
 }  // namespace
 
+extern const HeadAttention float_attention;
 const HeadAttention float_attention = Passes<Float>::kernel;
 
-}  // namespace zoo::kernels
+}  // namespace zoo::kernels::ZOO_KERNELS_FOR

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Causal self-attention of one head, compiled for AVX-512. No LibTorch header here: the linker might keep an
-// inline function compiled that way for the whole program.
+// Causal self-attention of one head, compiled for some instruction sets. No LibTorch header here: the linker
+// might keep an inline function compiled that way for the whole program.
 namespace zoo::kernels {
 
 /// One head's slice of a [T, 3C] projection: row t of the queries is at q + t * stride, and so on.
@@ -38,7 +38,7 @@ struct HeadAttention {
                    std::size_t output_stride, const HeadGradient& gradient, Word* scratch);
 };
 
-extern const HeadAttention float_attention;
+const HeadAttention& float_attention();
 
 /// Products round their factors to bfloat16; sums and softmax are float32. Needs AVX-512 BF16.
 extern const HeadAttention mixed_attention;

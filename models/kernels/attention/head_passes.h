@@ -52,7 +52,7 @@ struct Pieces {
 template <class Dot>
 ZOO_INLINE void multiply_rows(const Left& a, const Right& b, std::size_t begin, std::size_t end, float* c,
                               std::size_t c_row, std::size_t columns) {
-  for_vectors<4>(0, vectors_of(columns), [&](auto width, std::size_t v) {
+  for_vectors<kWidestTile<kRows>>(0, vectors_of(columns), [&](auto width, std::size_t v) {
     Lanes sums[kRows][width()] = {};
     add_products<Dot>({.rows = a.data + begin * a.word,
                        .row = a.row * sizeof(Word),
@@ -90,7 +90,7 @@ struct Results {
 ZOO_INLINE float causal_softmax(float* row, std::size_t i, float scale) {
   const std::size_t end = padded(i + 1), last = end - kLanes;
   const IntegerLanes position = numbers_from(static_cast<int>(last));
-  store(row + last, position > static_cast<int>(i) ? all(-INFINITY) : load(row + last));
+  store(row + last, select(position > static_cast<int>(i), all(-INFINITY), load(row + last)));
   Lanes most = load(row);
   for (std::size_t j = kLanes; j < end; j += kLanes) most = larger(most, load(row + j));
   return 1.0F / exponentials(row, end, largest_of(most), scale);

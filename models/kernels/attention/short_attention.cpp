@@ -90,7 +90,7 @@ class CausalSelfAttention : public torch::autograd::Function<CausalSelfAttention
   }
 
  private:
-  static const HeadAttention& kernel_of(bool mixed) { return mixed ? mixed_attention : float_attention; }
+  static const HeadAttention& kernel_of(bool mixed) { return mixed ? mixed_attention : float_attention(); }
 };
 
 }  // namespace
@@ -103,7 +103,7 @@ bool has_short_attention(const at::Tensor& qkv) {
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads) {
   TORCH_CHECK(qkv.size(-1) % (3 * num_heads) == 0, "qkv must be 3 * ", num_heads, " heads wide, got ",
               qkv.size(-1));
-  return CausalSelfAttention::apply(qkv, num_heads, is_mixed() && has_bfloat16_products());
+  return CausalSelfAttention::apply(qkv, num_heads, is_mixed());
 }
 
 }  // namespace zoo::kernels

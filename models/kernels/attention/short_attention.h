@@ -5,7 +5,7 @@
 namespace zoo::kernels {
 
 /// True if causal_self_attention can take this [B, T, 3C] projection: float32 in the memory of a CPU with
-/// AVX-512, and a sequence so short that a head's whole score matrix stays in the cache.
+/// training kernels, and a sequence so short that a head's whole score matrix stays in the cache.
 bool has_short_attention(const at::Tensor& qkv);
 
 /// Causal multi-head self-attention of short sequences on the CPU, forward and backward: qkv [B, T, 3C] holds

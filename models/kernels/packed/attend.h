@@ -27,14 +27,15 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
     const std::byte* panel = a.cache.keys + position / kPanelOutputs * words * kPanelOutputs * 4;
     const std::size_t left = vectors_of(scores.end - position);
-    for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
-      constexpr std::size_t V = decltype(vectors)::value;
-      typename Dot::Sums sums[R][V] = {};
-      add_products<Dot, kPrefetch<R>>(
-          {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
-      write_rows(ColumnMask<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes, scores.row,
-                 sums);
-    });
+    for_vectors<kWidestTile<R>>(
+        0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
+          constexpr std::size_t V = decltype(vectors)::value;
+          typename Dot::Sums sums[R][V] = {};
+          add_products<Dot, kPrefetch<R>>(
+              {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
+          write_rows(ColumnMask<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes,
+                     scores.row, sums);
+        });
   }
 }
 
@@ -55,7 +56,7 @@ ZOO_INLINE float softmax(const Attention& a, std::size_t query, float* row, cons
     if (s < first || s + kLanes > last) {
       const IntegerLanes here = numbers_from(static_cast<int>(s));
       const IntegerLanes hidden = (here < static_cast<int>(first)) | (here >= static_cast<int>(last));
-      x = hidden ? all(-__builtin_inff()) : x;
+      x = select(hidden, all(-__builtin_inff()), x);
     }
     store(row + s, x);
     most = larger(x, most);
@@ -81,7 +82,7 @@ ZOO_INLINE void mix_values(const Attention& a, const std::byte* weights, std::si
   const std::size_t columns = padded(a.head_dim);
   const std::size_t words = (scores.end - scores.begin + in_word - 1) / in_word;
   const std::byte* values = a.cache.values + scores.begin / in_word * columns * 4;
-  for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
+  for_vectors<kWidestTile<R>>(0, columns / kLanes, [&](auto vectors, std::size_t v) {
     constexpr std::size_t V = decltype(vectors)::value;
     typename Dot::Sums mixed[R][V] = {};
     add_products<Dot, kPrefetch<R>>({weights, row_bytes, 4, values + v * sizeof(Words), columns * 4, words},
@@ -101,17 +102,18 @@ ZOO_INLINE void score_bytes(const Attention& a, const float* queries, const Scor
     const std::byte* panel = byte_panel(a.cache.keys, position, a.head_dim);
     const auto* scales = reinterpret_cast<const float*>(panel + a.head_dim * kPanelOutputs);
     const std::size_t left = vectors_of(scores.end - position);
-    for_vectors(0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
-      constexpr std::size_t V = decltype(vectors)::value;
-      Lanes sums[R][V] = {};
-      add_products<SignedByteDot>(
-          {queries, a.query_row * sizeof(float), 4, panel + v * kLanes, kPanelOutputs, a.head_dim}, sums);
-      float* to = scores.data + position - scores.begin + v * kLanes;
-      for (std::size_t i = 0; i < V; ++i) {
-        const Lanes scale = load(scales + (v + i) * kLanes);
-        for (std::size_t r = 0; r < R; ++r) store(to + r * scores.row + i * kLanes, sums[r][i] * scale);
-      }
-    });
+    for_vectors<kWidestTile<R>>(
+        0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
+          constexpr std::size_t V = decltype(vectors)::value;
+          Lanes sums[R][V] = {};
+          add_products<SignedByteDot>(
+              {queries, a.query_row * sizeof(float), 4, panel + v * kLanes, kPanelOutputs, a.head_dim}, sums);
+          float* to = scores.data + position - scores.begin + v * kLanes;
+          for (std::size_t i = 0; i < V; ++i) {
+            const Lanes scale = load(scales + (v + i) * kLanes);
+            for (std::size_t r = 0; r < R; ++r) store(to + r * scores.row + i * kLanes, sums[r][i] * scale);
+          }
+        });
   }
 }
 
@@ -135,7 +137,7 @@ template <std::size_t R>
 ZOO_INLINE void mix_bytes(const Attention& a, const Scores& scores, const float (&sums)[R], float* result) {
   const std::size_t columns = padded(a.head_dim);
   scale_weights<R>(a, columns, scores);
-  for_vectors(0, columns / kLanes, [&](auto vectors, std::size_t v) {
+  for_vectors<kWidestTile<R>>(0, columns / kLanes, [&](auto vectors, std::size_t v) {
     constexpr std::size_t V = decltype(vectors)::value;
     Lanes mixed[R][V] = {};
     for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
@@ -188,8 +190,9 @@ ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
 }
 
 void attend(const Attention& a) {
-  for_rows(0, a.query_count,
-           [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); });
+  const auto tile = [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); };
+  if (a.type == WeightType::kBfloat16) return for_rows<PairDot::kTallest>(0, a.query_count, tile);
+  for_rows<kTallTile>(0, a.query_count, tile);
 }
 
 void append_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t position, const float* key,
@@ -204,13 +207,15 @@ void append_bytes(const HeadCache& cache, std::size_t head_dim, std::size_t posi
   std::byte* panel = byte_panel(cache.keys, position, head_dim);
   const float inverse = write_scale(panel + head_dim * kPanelOutputs, largest(keys, 0, head_dim));
   for (std::size_t d = 0; d < head_dim; d += kLanes) {
-    const IntegerLanes steps = quantized(keys.at(d), inverse);
+    std::int32_t steps[kLanes];
+    store(steps, quantized(keys.at(d), inverse));
     for (std::size_t i = 0; i < kLanes && d + i < head_dim; ++i)
       panel[(d + i) * kPanelOutputs + lane] = static_cast<std::byte>(steps[i]);
   }
   panel = byte_panel(cache.values, position, columns);
-  store_bytes(values, 0, columns, write_scale(panel + columns * kPanelOutputs, largest(values, 0, head_dim)),
-              panel + lane * columns);
+  store_quantized(values, 0, columns,
+                  write_scale(panel + columns * kPanelOutputs, largest(values, 0, head_dim)),
+                  panel + lane * columns);
 }
 
 void append(WeightType type, const HeadCache& cache, std::size_t head_dim, std::size_t position,

@@ -4,20 +4,21 @@
 
 namespace zoo::kernels {
 
-namespace portable {
-extern const InferenceKernels kernels;
-}
+#define ZOO_DECLARE(set)                 \
+  namespace set {                        \
+  extern const InferenceKernels kernels; \
+  }
+ZOO_DECLARE(portable)
 #if defined(__x86_64__)
-namespace avx2 {
-extern const InferenceKernels kernels;
-}
-namespace avx512 {
-extern const InferenceKernels kernels;
-}
-namespace avx512_bf16 {
-extern const InferenceKernels kernels;
-}
+ZOO_DECLARE(avx2)
+ZOO_DECLARE(avx_vnni)
+ZOO_DECLARE(avx512)
+ZOO_DECLARE(avx512_bf16)
+#elif defined(__aarch64__)
+ZOO_DECLARE(neon)
+ZOO_DECLARE(neon_bf16)
 #endif
+#undef ZOO_DECLARE
 
 namespace {
 
@@ -32,10 +33,17 @@ const InferenceKernels& compiled_for(InstructionSet set) {
 #if defined(__x86_64__)
     case InstructionSet::kAvx2:
       return avx2::kernels;
+    case InstructionSet::kAvxVnni:
+      return avx_vnni::kernels;
     case InstructionSet::kAvx512:
       return avx512::kernels;
     case InstructionSet::kAvx512Bf16:
       return avx512_bf16::kernels;
+#elif defined(__aarch64__)
+    case InstructionSet::kNeon:
+      return neon::kernels;
+    case InstructionSet::kNeonBf16:
+      return neon_bf16::kernels;
 #endif
     default:
       return portable::kernels;
@@ -75,7 +83,7 @@ std::size_t attention_scratch_bytes(std::size_t head_dim, std::size_t positions)
 }
 
 const InferenceKernels* find_inference_kernels(InstructionSet set) {
-  return set <= instruction_set() ? &compiled_for(set) : nullptr;
+  return set <= instruction_set() && cpu_runs(set) ? &compiled_for(set) : nullptr;
 }
 
 const InferenceKernels& inference_kernels() {

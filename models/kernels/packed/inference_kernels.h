@@ -121,7 +121,7 @@ enum class InstructionSet;  // models/kernels/cpu.h
 /// Kernels of the instruction set in use. Throws as instruction_set() does: call it before threads start.
 const InferenceKernels& inference_kernels();
 
-/// Kernels of this instruction set; nullptr if it is above the one in use.
+/// Kernels of this instruction set; nullptr if it is above the one in use or does not run.
 const InferenceKernels* find_inference_kernels(InstructionSet set);
 
 }  // namespace zoo::kernels

@@ -4,21 +4,18 @@
 
 namespace zoo::kernels {
 
-// pack.h
-namespace portable {
-void pack(WeightType, const PanelSource&, std::byte*, float*);
-void pack_int4(const FeedbackSource&, std::byte*);
-}  // namespace portable
+// pack.cpp
+#define ZOO_DECLARE(set)                                         \
+  namespace set {                                                \
+  void pack(WeightType, const PanelSource&, std::byte*, float*); \
+  void pack_int4(const FeedbackSource&, std::byte*);             \
+  }
+ZOO_DECLARE(portable)
 #if defined(__x86_64__)
-namespace avx2 {
-void pack(WeightType, const PanelSource&, std::byte*, float*);
-void pack_int4(const FeedbackSource&, std::byte*);
-}  // namespace avx2
-namespace avx512 {
-void pack(WeightType, const PanelSource&, std::byte*, float*);
-void pack_int4(const FeedbackSource&, std::byte*);
-}  // namespace avx512
+ZOO_DECLARE(avx2)
+ZOO_DECLARE(avx512)
 #endif
+#undef ZOO_DECLARE
 
 namespace {
 

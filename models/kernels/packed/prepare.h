@@ -16,7 +16,7 @@ struct GatedRow {
   std::size_t width;
   Pointwise f;
   ZOO_INLINE Lanes at(std::size_t k) const {
-    Lanes gate;
+    Lanes gate{};
     with_function(f, [&](auto function) { gate = function.value(load_up_to(x + k, width - k)); });
     return gate * load_up_to(x + width + k, width - k);
   }
@@ -51,30 +51,27 @@ struct NormalRow {
 
 // Rounds denormal numbers too, as instruction sets without BF16 do.
 ZOO_INLINE void store_bfloats(std::byte* to, const Lanes& lanes) {
-  store(to, __builtin_convertvector(rounded_to_bfloat16(lanes), Halves));
+  store(to, narrowed(rounded_to_bfloat16(lanes)));
 }
 
 // Rounds to the nearest steps; `inverse` is steps per unit.
 ZOO_INLINE IntegerLanes quantized(const Lanes& x, float inverse) {
   const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  return __builtin_convertvector((x * inverse + magic) - magic, IntegerLanes);
+  return converted<IntegerLanes>((x * inverse + magic) - magic);
 }
 
 // Quantizes part of a row to int8 and returns the sum. `inverse` is 1 / scale.
 template <class Row>
-ZOO_INLINE std::int32_t store_bytes(const Row& row, std::size_t first, std::size_t last, float inverse,
-                                    std::byte* to) {
-  using Sixteen = signed char __attribute__((vector_size(16)));
+ZOO_INLINE std::int32_t store_quantized(const Row& row, std::size_t first, std::size_t last, float inverse,
+                                        std::byte* to) {
   IntegerLanes sums{};
   for (std::size_t k = first; k < last; k += kLanes) {
     IntegerLanes q{};
     if (k < row.width) q = quantized(row.at(k), inverse);
     sums += q;
-    store(to + k, __builtin_convertvector(q, Sixteen));
+    store_bytes(to + k, q);
   }
-  std::int32_t sum = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) sum += sums[i];
-  return sum;
+  return sum_of(sums);
 }
 
 template <class Row>
@@ -102,7 +99,7 @@ void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
     for (std::size_t first = 0, i = index * (padded / part); first < padded; first += part, ++i) {
       const float most = largest(row, first, first + part);
       to.scales[i] = most / 127.0F;
-      to.sums[i] = store_bytes(row, first, first + part, most > 0 ? 127.0F / most : 0.0F, data);
+      to.sums[i] = store_quantized(row, first, first + part, most > 0 ? 127.0F / most : 0.0F, data);
     }
   }
 }

@@ -41,6 +41,18 @@ ZOO_INLINE TileFactors factors_of(const PackedProduct& p, std::size_t row, std::
           .words = words};
 }
 
+// Calls f(R, row, V, v), R and V as constants, for tiles of the rows and of the panel's vectors [first,
+// last): a tile's columns stay in the cache while the rows pass. Where tall tiles are narrow, few rows take
+// wider ones.
+template <std::size_t Tallest, class F>
+ZOO_INLINE void for_tiles(std::size_t rows, std::size_t first, std::size_t last, const F& f) {
+  if constexpr (Tallest > 1 && kWidestTile<Tallest> < 4)
+    if (rows < Tallest) return for_tiles<(Tallest > 2 ? 2 : 1)>(rows, first, last, f);
+  for_vectors<kWidestTile<Tallest>>(first, last, [&](auto vectors, std::size_t v) {
+    for_rows<Tallest>(0, rows, [&](auto tall, std::size_t row) { f(tall, row, vectors, v); });
+  });
+}
+
 // Some words of a panel's depth; parts after the first add to the result.
 struct DepthPart {
   const std::byte* weights;
@@ -52,35 +64,34 @@ struct DepthPart {
 template <class Dot>
 void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t panel_column, std::size_t first,
                    std::size_t last) {
-  for_vectors(first, last, [&](auto vectors, std::size_t v) {
-    constexpr std::size_t V = decltype(vectors)::value;
-    const std::size_t column = panel_column + v * kLanes;
-    const ColumnMask<V> mask(p.weight->outputs - column);
-    for_rows(0, p.row_count, [&](auto tall, std::size_t row) {
-      constexpr std::size_t R = decltype(tall)::value;
-      float* result = p.result + row * p.result_row + column;
-      Lanes sums[R][V];
-      if (part.first_word == 0) {
-        first_sums(p, row, column, sums);
-      } else {
-        read_rows(mask, result, p.result_row, sums);
-      }
-      add_products<Dot, kPrefetch<R>>(
-          factors_of(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
-      if (part.last) {
-        write_tile(p, row, column, sums);
-      } else {
-        write_rows(mask, result, p.result_row, sums);
-      }
-    });
-  });
+  for_tiles<Dot::kTallest>(
+      p.row_count, first, last, [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
+        constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
+        const std::size_t column = panel_column + v * kLanes;
+        const ColumnMask<V> mask(p.weight->outputs - column);
+        float* result = p.result + row * p.result_row + column;
+        Lanes sums[R][V];
+        if (part.first_word == 0) {
+          first_sums(p, row, column, sums);
+        } else {
+          read_rows(mask, result, p.result_row, sums);
+        }
+        add_products<Dot, kPrefetch<R>>(
+            factors_of(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
+        if (part.last) {
+          write_tile(p, row, column, sums);
+        } else {
+          write_rows(mask, result, p.result_row, sums);
+        }
+      });
 }
 
 template <class Dot>
 void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                      std::size_t first, std::size_t last) {
-  // This much of a panel stays in the L2 cache while the rows pass.
-  constexpr std::size_t kWords = 1024;
+  // This much of a panel stays in the L2 cache while the rows pass, or of a narrow tile's columns in the L1
+  // cache.
+  constexpr std::size_t kWords = kWidestTile<Dot::kTallest> == 4 ? 1024 : 1024;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
   for (std::size_t word = 0; word < words; word += kWords) {
@@ -93,26 +104,25 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
 void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                    std::size_t first, std::size_t last) {
   const std::size_t words = (p.weight->inputs + 3) / 4;
-  for_vectors(first, last, [&](auto vectors, std::size_t v) {
-    constexpr std::size_t V = decltype(vectors)::value;
-    const std::size_t column = panel_column + v * kLanes;
-    for_rows(0, p.row_count, [&](auto tall, std::size_t row) {
-      constexpr std::size_t R = decltype(tall)::value;
-      IntegerLanes sums[R][V];
-      for (std::size_t r = 0; r < R; ++r)
-        for (std::size_t i = 0; i < V; ++i) sums[r][i] = IntegerLanes{} - 128 * p.rows.sums[row + r];
-      add_products<ByteDot, kPrefetch<R>>(factors_of(p, row, 0, panel + v * sizeof(Words), words), sums);
-      Lanes results[R][V];
-      first_sums(p, row, column, results);
-      for (std::size_t r = 0; r < R; ++r) {
-        for (std::size_t i = 0; i < V; ++i) {
-          const Lanes scales = load(p.weight->scales + column + i * kLanes) * p.rows.scales[row + r];
-          results[r][i] += __builtin_convertvector(sums[r][i], Lanes) * scales;
+  for_tiles<ByteDot::kTallest>(
+      p.row_count, first, last, [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
+        constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
+        const std::size_t column = panel_column + v * kLanes;
+        IntegerLanes sums[R][V];
+        for (std::size_t r = 0; r < R; ++r)
+          for (std::size_t i = 0; i < V; ++i)
+            sums[r][i] = IntegerLanes{} + (ByteDot::kTaken - 128) * p.rows.sums[row + r];
+        add_products<ByteDot, kPrefetch<R>>(factors_of(p, row, 0, panel + v * sizeof(Words), words), sums);
+        Lanes results[R][V];
+        first_sums(p, row, column, results);
+        for (std::size_t r = 0; r < R; ++r) {
+          for (std::size_t i = 0; i < V; ++i) {
+            const Lanes scales = load(p.weight->scales + column + i * kLanes) * p.rows.scales[row + r];
+            results[r][i] += converted<Lanes>(sums[r][i]) * scales;
+          }
         }
-      }
-      write_tile(p, row, column, results);
-    });
-  });
+        write_tile(p, row, column, results);
+      });
 }
 
 constexpr std::size_t kGroupWords = kGroup / 8;
@@ -124,8 +134,8 @@ struct GroupSteps {
 };
 
 ZOO_INLINE GroupSteps steps_of(const std::byte* group, std::size_t v) {
-  const Words both = __builtin_convertvector(load<Halves>(group + kStepsAt + v * sizeof(Halves)), Words);
-  return {bits<Lanes>((both & 0xFFF0U) << 15), __builtin_convertvector(IntegerLanes(both & 15U), Lanes)};
+  const Words both = widened(load<Halves>(group + kStepsAt + v * sizeof(Halves)));
+  return {bits<Lanes>((both & 0xFFF0U) << 15), converted<Lanes>(bits<IntegerLanes>(both & 15U))};
 }
 
 template <std::size_t R, std::size_t V>
@@ -135,7 +145,7 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
   Lanes results[R][V];
   first_sums(p, row, column, results);
   for (std::size_t g = 0; g < groups; ++g, panel += kGroupBytes) {
-    IntegerLanes sums[R][V] = {};
+    NibbleDot::Sums sums[R][V] = {};
     add_products<NibbleDot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + g * kGroup,
                                            .row = p.rows.row_bytes,
                                            .word = 8,
@@ -147,8 +157,8 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
       const GroupSteps steps = steps_of(panel, v + i);
       for (std::size_t r = 0; r < R; ++r) {
         const std::size_t group = (row + r) * groups + g;
-        const Lanes shifted =
-            __builtin_convertvector(sums[r][i], Lanes) - steps.zeros * static_cast<float>(p.rows.sums[group]);
+        const Lanes shifted = converted<Lanes>(NibbleDot::total(sums[r][i])) -
+                              steps.zeros * static_cast<float>(p.rows.sums[group]);
         results[r][i] += shifted * (steps.scales * p.rows.scales[group]);
       }
     }
@@ -158,9 +168,10 @@ ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::s
 
 void multiply_int4(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                    std::size_t first, std::size_t last) {
-  for_rows(0, p.row_count, [&](auto tall, std::size_t row) {
-    constexpr std::size_t R = decltype(tall)::value, kWidest = R == 1 ? 4 : 2;
-    for_vectors<kWideTile == 1 ? 1 : kWidest>(first, last, [&](auto vectors, std::size_t v) {
+  for_rows<NibbleDot::kTallest>(0, p.row_count, [&](auto tall, std::size_t row) {
+    // Beside the sums of a group there are those of all groups.
+    constexpr std::size_t R = decltype(tall)::value, kWidest = kWidestTile < R == 1 ? 1 : 2 * R > ;
+    for_vectors<kWidest>(first, last, [&](auto vectors, std::size_t v) {
       tile_int4<R, decltype(vectors)::value>(p, panel, v, row, panel_column + v * kLanes);
     });
   });

@@ -1,4 +1,4 @@
-// Kernels of one instruction set, in its namespace; the including file is compiled for it. Everything is
+// Inference kernels of one instruction set, which this is compiled for, in its namespace. Everything is
 // inlined or has that namespace's name, so that the linker cannot give one machine's code to another.
 #include "models/kernels/activations.h"
 #include "models/kernels/packed/inference_kernels.h"

@@ -1,4 +1,4 @@
-// Packing of weights for one instruction set, in its namespace; the including file is compiled for it,
+// Packing of weights for one instruction set, which this is compiled for, in its namespace,
 // without contraction of products and sums, so that all sets give the same bits. Loops over the outputs of a
 // panel are the inner ones: the compiler makes vectors of them. Nothing is a template of the standard
 // library, whose code the linker could give to other sets.

@@ -1,2 +1,0 @@
-#define ZOO_KERNELS_FOR portable
-#include "models/kernels/packed/all.h"

@@ -37,6 +37,12 @@ class Tokenizer {
   /// has a character that the vocabulary cannot express.
   virtual TokenIds encode(std::string_view text) const = 0;
 
+  /// A place at `from` or later that divides a UTF-8 text: its two parts' ids, one after the other, are the
+  /// text's. The text's end if the tokenizer knows of none.
+  virtual std::size_t division(std::string_view text, [[maybe_unused]] std::size_t from) const {
+    return text.size();
+  }
+
   /// Adds the special tokens that Hugging Face adds, truncates and computes offsets. Throws as encode(text)
   /// does, and if max_length has no room for the special tokens.
   Encoding encode(std::string_view text, const EncodeOptions& options) const;

@@ -1,23 +1,22 @@
 #include "data/corpora/text_file.h"
 
-#include <string_view>
-
 #include "data/base/error.h"
-#include "data/base/mapped_file.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
 
-std::string read_text(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  std::string_view text(reinterpret_cast<const char*>(file.data()), file.bytes().size());
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+TextFile::TextFile(const std::filesystem::path& path)
+    : file_(path), text_(reinterpret_cast<const char*>(file_.data()), file_.bytes().size()) {
+  if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")) {
     throw Error(path, ": expected UTF-8, found UTF-16; convert it with: iconv -f UTF-16 -t UTF-8");
   }
-  require_utf8(text, path.string());
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (text.empty()) throw Error(path, ": expected text, the file is empty");
-  return std::string(text);
+  require_utf8(text_, path.string());
+  if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+  if (text_.empty()) throw Error(path, ": expected text, the file is empty");
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  return std::string(TextFile(path).text());
 }
 
 }  // namespace zoo

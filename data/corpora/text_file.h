@@ -2,11 +2,27 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+
+#include "data/base/mapped_file.h"
 
 namespace zoo {
 
-/// Reads a UTF-8 file without its byte order mark. Throws Error naming the file, and the line of invalid
-/// UTF-8; an empty file is an Error too.
+/// A mapped UTF-8 file.
+class TextFile {
+ public:
+  /// Throws Error naming the file, and the line of invalid UTF-8; an empty file is an Error too.
+  explicit TextFile(const std::filesystem::path& path);
+
+  /// The text without its byte order mark.
+  std::string_view text() const { return text_; }
+
+ private:
+  MappedFile file_;
+  std::string_view text_;
+};
+
+/// A copy of a file's text. Throws as TextFile does.
 std::string read_text(const std::filesystem::path& path);
 
 }  // namespace zoo

@@ -1,5 +1,6 @@
 #include "data/tokens/token_dataset.h"
 
+#include <future>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/corpora/sha256.h"
+#include "data/tokens/encode_parts.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -16,7 +18,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kFormatVersion = 1;
-constexpr const char* kTrain = "train.bin";
+constexpr const char *kTrain = "train.bin", *kVal = "val.bin";
+
+void write_meta(const fs::path& directory, TokenWidth width, std::int64_t vocab_size,
+                const std::string& tokenizer, const TokenCounts& counts,
+                const std::string& sha256_of_source) {
+  write_json(directory / "meta.json", {{"format_version", kFormatVersion},
+                                       {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
+                                       {"vocab_size", vocab_size},
+                                       {"tokenizer", tokenizer},
+                                       {"train_tokens", counts.train},
+                                       {"val_tokens", counts.val},
+                                       {"source_sha256", sha256_of_source}});
+}
 
 // The byte at which the validation split begins.
 std::size_t split_position(std::string_view text) {
@@ -85,14 +99,49 @@ TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_k
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer) {
   require_utf8(text, "the text of the dataset");
   const std::size_t position = split_position(text);
-  TokenDataset dataset{.train = TokenFile(tokenizer.encode(text.substr(0, position)), "the training split"),
-                       .val = TokenFile(tokenizer.encode(text.substr(position)), "the validation split"),
-                       .vocab_size = tokenizer.vocab_size(),
-                       .tokenizer = std::string(tokenizer.kind()),
-                       .source_sha256 = sha256(text)};
-  dataset.train.require_ids_below(*dataset.vocab_size);
-  dataset.val.require_ids_below(*dataset.vocab_size);
-  return dataset;
+  const auto encoded = [&](std::string_view split, const char* name) {
+    TokenIds ids;
+    encode_in_parts(split, tokenizer, 0, [&](std::span<const TokenId> more, std::size_t) {
+      ids.insert(ids.end(), more.begin(), more.end());
+    });
+    TokenFile tokens(std::move(ids), name);
+    tokens.require_ids_below(tokenizer.vocab_size());
+    return tokens;
+  };
+  return {.train = encoded(text.substr(0, position), "the training split"),
+          .val = encoded(text.substr(position), "the validation split"),
+          .vocab_size = tokenizer.vocab_size(),
+          .tokenizer = std::string(tokenizer.kind()),
+          .source_sha256 = sha256(text)};
+}
+
+TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view text, const Tokenizer& tokenizer,
+                                 std::size_t threads, const std::function<void(std::size_t)>& progress) {
+  require_utf8(text, "the text of the dataset");
+  const std::size_t position = split_position(text);
+  const std::int64_t vocab_size = tokenizer.vocab_size();
+  const TokenWidth width = token_width(vocab_size);
+  std::future<std::string> hash = std::async(std::launch::async, [&] { return sha256(text); });
+  make_directories(directory);
+  remove_token_dataset(directory);
+  TokenCounts counts;
+  AtomicFile train(directory / kTrain), val(directory / kVal);
+  const auto encode = [&](std::size_t begin, std::size_t end, const char* name, AtomicFile& file,
+                          std::size_t& count) {
+    encode_in_parts(text.substr(begin, end - begin), tokenizer, threads,
+                    [&](std::span<const TokenId> ids, std::size_t bytes) {
+                      require_ids_below(ids, vocab_size, name, count);
+                      write_ids(ids, width, file);
+                      count += ids.size();
+                      progress(begin + bytes);
+                    });
+  };
+  encode(0, position, "the training split", train, counts.train);
+  encode(position, text.size(), "the validation split", val, counts.val);
+  write_meta(directory, width, vocab_size, std::string(tokenizer.kind()), counts, hash.get());
+  val.commit();
+  train.commit();  // last: it says that all are there
+  return counts;
 }
 
 void write_token_dataset(const fs::path& directory, const TokenDataset& dataset) {
@@ -100,14 +149,9 @@ void write_token_dataset(const fs::path& directory, const TokenDataset& dataset)
   const TokenWidth width = token_width(*dataset.vocab_size);
   make_directories(directory);
   remove_token_dataset(directory);
-  write_json(directory / "meta.json", {{"format_version", kFormatVersion},
-                                       {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
-                                       {"vocab_size", *dataset.vocab_size},
-                                       {"tokenizer", dataset.tokenizer},
-                                       {"train_tokens", dataset.train.size()},
-                                       {"val_tokens", dataset.val.size()},
-                                       {"source_sha256", dataset.source_sha256}});
-  dataset.val.write(directory / "val.bin", width);
+  write_meta(directory, width, *dataset.vocab_size, dataset.tokenizer,
+             {dataset.train.size(), dataset.val.size()}, dataset.source_sha256);
+  dataset.val.write(directory / kVal, width);
   dataset.train.write(directory / kTrain, width);  // last: it says that all are there
 }
 
@@ -122,7 +166,7 @@ bool is_token_dataset(const fs::path& directory) {
 }
 
 TokenDataset load_token_dataset(const fs::path& directory) {
-  const fs::path train = directory / kTrain, val = directory / "val.bin";
+  const fs::path train = directory / kTrain, val = directory / kVal;
   std::error_code error;
   if (!fs::exists(directory / "meta.json", error)) {
     return {.train = TokenFile(train, TokenWidth::kUint16), .val = TokenFile(val, TokenWidth::kUint16)};

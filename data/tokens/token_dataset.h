@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,17 @@ struct TokenDataset {
 /// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws Error if the tokenizer
 /// does.
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
+
+struct TokenCounts {
+  std::size_t train = 0, val = 0;
+};
+
+/// The same into files, as write_token_dataset() writes them, while the text is encoded on this many threads
+/// (0: one per processor): the text may be mapped, and few ids are in memory at a time. progress(bytes) hears
+/// how much of the text has been encoded. Throws as both do; the directory then holds no dataset.
+TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
+                                 const Tokenizer& tokenizer, std::size_t threads,
+                                 const std::function<void(std::size_t bytes)>& progress);
 
 /// Writes meta.json, val.bin and finally train.bin into `directory`, each file atomically; creates the
 /// directory and first removes an older dataset, so that it never holds parts of both. Needs

@@ -1,6 +1,7 @@
 #include "data/tokens/token_file.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <utility>
@@ -16,7 +17,8 @@ static_assert(std::endian::native == std::endian::little,
               "token files are little-endian and mapped as they are");
 
 template <class T>
-void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::string& name) {
+void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::string& name,
+                   std::size_t before) {
   if (ids.empty()) return;
   // Computes the maximum first: the compiler vectorises a loop without an early exit.
   T largest = 0;
@@ -24,7 +26,8 @@ void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::s
   if (static_cast<std::int64_t>(largest) < vocab_size) return;
   const auto first =
       std::find_if(ids.begin(), ids.end(), [=](T id) { return static_cast<std::int64_t>(id) >= vocab_size; });
-  throw Error(name, ": the id ", *first, " at position ", first - ids.begin(), " is not below vocab_size ",
+  throw Error(name, ": the id ", *first, " at position ",
+              before + static_cast<std::size_t>(first - ids.begin()), " is not below vocab_size ",
               vocab_size);
 }
 
@@ -32,6 +35,24 @@ void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::s
 
 TokenWidth token_width(std::int64_t vocab_size) {
   return vocab_size <= 65536 ? TokenWidth::kUint16 : TokenWidth::kUint32;
+}
+
+void write_ids(std::span<const TokenId> ids, TokenWidth width, AtomicFile& file) {
+  if (width == TokenWidth::kUint32) return file.write(ids.data(), ids.size_bytes());
+  std::array<std::uint16_t, 4096> narrow;
+  while (!ids.empty()) {
+    const std::size_t count = std::min(ids.size(), narrow.size());
+    std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), narrow.begin(),
+                   [](TokenId id) { return static_cast<std::uint16_t>(id); });
+    file.write(narrow.data(), count * sizeof narrow[0]);
+    ids = ids.subspan(count);
+  }
+}
+
+void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, const std::string& name,
+                       std::size_t first) {
+  require_below(std::span(reinterpret_cast<const std::uint32_t*>(ids.data()), ids.size()), vocab_size, name,
+                first);
 }
 
 TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width) : name_(path.string()) {
@@ -68,9 +89,9 @@ void TokenFile::copy(std::size_t begin, std::span<std::int64_t> out) const {
 
 void TokenFile::require_ids_below(std::int64_t vocab_size) const {
   if (narrow_ != nullptr) {
-    require_below(std::span(narrow_, size_), vocab_size, name_);
+    require_below(std::span(narrow_, size_), vocab_size, name_, 0);
   } else {
-    require_below(std::span(wide_, size_), vocab_size, name_);
+    require_below(std::span(wide_, size_), vocab_size, name_, 0);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/base/atomic_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -17,6 +18,14 @@ enum class TokenWidth : std::size_t { kUint16 = 2, kUint32 = 4 };
 
 /// uint16 if every id fits (vocab_size <= 65536), else uint32.
 TokenWidth token_width(std::int64_t vocab_size);
+
+/// Appends ids, each of which must fit the width, to a file.
+void write_ids(std::span<const TokenId> ids, TokenWidth width, AtomicFile& file);
+
+/// Throws Error naming `name` and the position, counted from `first`, of the first id that is not below
+/// vocab_size.
+void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, const std::string& name,
+                       std::size_t first = 0);
 
 /// A sequence of token ids: a mapped file (nanoGPT's train.bin) or ids in memory. Copies share the ids;
 /// concurrent reads are safe.

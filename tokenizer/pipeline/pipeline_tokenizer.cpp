@@ -146,10 +146,31 @@ Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) c
   return encoding;
 }
 
+// True if words are split by BERT's rules or by a known pattern, and nothing else changes the text.
+bool PipelineTokenizer::streams() const {
+  return (bert_words_ != nullptr || pipeline_.only_splits) && normalized_tokens_.empty();
+}
+
+// Between a letter and a space with a letter behind it every known pattern begins a word, whatever the rest
+// is; all three are of ASCII, so that no mark changes them. An added token that reaches across could begin or
+// end there, or have a space inside.
+std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from) const {
+  const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
+  const auto reaches_across = [&](const AddedToken& token) {
+    const std::string& content = token.content;
+    return content.empty() || is_letter(content.front()) || is_letter(content.back()) ||
+           content.find(' ') != std::string::npos;
+  };
+  if (!streams() || std::any_of(pipeline_.added_tokens.begin(), pipeline_.added_tokens.end(), reaches_across))
+    return text.size();
+  for (std::size_t i = std::max<std::size_t>(from, 1); i + 1 < text.size(); ++i)
+    if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;
+  return text.size();
+}
+
 // Encodes word by word without copying the text, if the parts allow it.
 bool PipelineTokenizer::encode_streaming(std::string_view text, TokenIds& ids) const {
-  if (bert_words_ == nullptr && !pipeline_.only_splits) return false;
-  if (!normalized_tokens_.empty()) return false;
+  if (!streams()) return false;
   if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
   SplitText parts{AlignedText(text, 0, false), {{0, static_cast<std::uint32_t>(text.size())}}};
   raw_tokens_.split(parts);

@@ -22,6 +22,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
   TokenIds encode(std::string_view text) const override;
+  std::size_t division(std::string_view text, std::size_t from) const override;
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
     return decode(ids, false);
@@ -44,6 +45,7 @@ class PipelineTokenizer final : public Tokenizer {
                    Encoding& encoding) const;
   std::string_view token_at(const SplitText& text, const Word& word, ByteRange range, TokenId id) const;
   ByteRange trimmed(std::string_view text, std::string_view token, ByteRange range, bool is_first) const;
+  bool streams() const;
   bool encode_streaming(std::string_view text, TokenIds& ids) const;
   bool encode_part(std::string_view part, TokenIds& ids) const;
   void fill_texts();

@@ -5,6 +5,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/command/progress.h"
 #include "apps/command/terminal.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/verbs/verbs.h"
@@ -118,6 +119,7 @@ int make(const Arguments& arguments) {
 int prepare(const Arguments& arguments) {
   std::string dataset, choice = "char";
   std::int64_t vocab_size = 2000;
+  std::optional<std::int64_t> threads;
   fs::path out_dir;
   bool overwrite = false;
   Flags flags(arguments.command,
@@ -131,6 +133,10 @@ int prepare(const Arguments& arguments) {
       .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
       .suggest(tokenizer_kinds());
   flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece").at_least(8);
+  flags
+      .add("threads", threads,
+           "threads that encode, each with some megabytes of the text; default: one per core")
+      .between(1, 1024);
   flags.add("out_dir", out_dir, "directory for the files").placeholder("DIR").required();
   flags.add("overwrite", overwrite, "replace a tokenizer or token files that out_dir already holds");
   flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
@@ -140,18 +146,22 @@ int prepare(const Arguments& arguments) {
                 " already holds a tokenizer or token files; choose another directory, or ",
                 "replace them with --overwrite");
   }
-  const std::string text = read_text(resolve_dataset(dataset));
-  const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, text, vocab_size);
-  const TokenDataset tokens = tokenize_dataset(text, *tokenizer);
+  const TextFile file(resolve_dataset(dataset));
+  const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, file.text(), vocab_size);
   make_directories(out_dir);
   remove_token_dataset(out_dir.string());  // before the tokenizer that its ids are of is replaced
   tokenizer->save(out_dir);
-  write_token_dataset(out_dir, tokens);
+  constexpr std::size_t kMegabyte = 1'000'000;
+  Progress progress(static_cast<std::int64_t>(file.text().size() / kMegabyte), "MB");
+  const TokenCounts tokens = write_text_as_tokens(
+      out_dir, file.text(), *tokenizer, static_cast<std::size_t>(threads.value_or(0)),
+      [&](std::size_t bytes) { progress.update(static_cast<std::int64_t>(bytes / kMegabyte)); });
+  progress.clear();
   Table table({{""}, number(""), {""}});
   const auto count = [](std::size_t value) { return with_separators(static_cast<std::int64_t>(value)); };
   table.row({"vocabulary", with_separators(tokenizer->vocab_size()), std::string(tokenizer->kind())});
-  table.row({"train.bin", count(tokens.train.size()), "tokens"});
-  table.row({"val.bin", count(tokens.val.size()), "tokens"});
+  table.row({"train.bin", count(tokens.train), "tokens"});
+  table.row({"val.bin", count(tokens.val), "tokens"});
   table.print(std::cout);
   return 0;
 }

@@ -123,7 +123,7 @@ void append(std::vector<std::string>& tokens, const std::vector<std::string>& mo
   tokens.insert(tokens.end(), more.begin(), more.end());
 }
 
-Learnt learn_byte_bpe(const std::string& text, const TrainOptions& options) {
+Learnt learn_byte_bpe(std::string_view text, const TrainOptions& options) {
   BpeTrainerOptions learning{.vocab_size = options.vocab_size,
                              .min_frequency = options.min_frequency,
                              .pattern = *split_pattern_named(options.pattern),
@@ -135,7 +135,7 @@ Learnt learn_byte_bpe(const std::string& text, const TrainOptions& options) {
           [=](const fs::path& directory) { save_bpe(learnt, learning, directory); }};
 }
 
-Learnt learn_wordpiece(const std::string& text, const TrainOptions& options) {
+Learnt learn_wordpiece(std::string_view text, const TrainOptions& options) {
   WordPieceTrainerOptions learning{.vocab_size = options.vocab_size,
                                    .min_frequency = options.min_frequency,
                                    .limit_alphabet = options.limit_alphabet,
@@ -148,7 +148,7 @@ Learnt learn_wordpiece(const std::string& text, const TrainOptions& options) {
           [=](const fs::path& directory) { save_wordpiece(tokens, learning, directory); }};
 }
 
-Learnt learn_sentencepiece(const std::string& text, const TrainOptions& options) {
+Learnt learn_sentencepiece(std::string_view text, const TrainOptions& options) {
   SentencePieceOptions learning;
   learning.vocab_size = options.vocab_size;
   learning.model =
@@ -158,7 +158,8 @@ Learnt learn_sentencepiece(const std::string& text, const TrainOptions& options)
 
 Learnt learn(const TrainOptions& options) {
   if (options.kind == "byte") return of(std::make_shared<ByteTokenizer>());
-  const std::string text = read_text(resolve_dataset(options.input));
+  const TextFile file(resolve_dataset(options.input));
+  const std::string_view text = file.text();
   if (options.kind == "char") return of(std::make_shared<CharTokenizer>(CharTokenizer::train(text)));
   if (options.kind == "byte_bpe") return learn_byte_bpe(text, options);
   if (options.kind == "wordpiece") return learn_wordpiece(text, options);

@@ -1,0 +1,104 @@
+#include "data/tokens/encode_parts.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace zoo {
+namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+
+// Parts of a text that threads encode ahead of the one that takes them.
+class Parts {
+ public:
+  Parts(std::string_view text, const Tokenizer& tokenizer, std::size_t ahead)
+      : text_(text), tokenizer_(tokenizer), slots_(ahead) {}
+
+  // Encodes parts until there are none, or stop().
+  void work() {
+    while (const std::optional<Part> part = next()) {
+      Slot slot{.end = part->end};
+      try {
+        slot.ids = tokenizer_.encode(text_.substr(part->begin, part->end - part->begin));
+      } catch (...) {
+        slot.error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex_);
+      slots_[part->number % slots_.size()] = std::move(slot);
+      changed_.notify_all();
+    }
+  }
+
+  void take_all(const TakeIds& take) {
+    for (std::size_t end = 0; end < text_.size();) {
+      Slot slot;
+      {
+        std::unique_lock lock(mutex_);
+        std::optional<Slot>& next = slots_[taken_ % slots_.size()];
+        changed_.wait(lock, [&] { return next.has_value(); });
+        slot = *std::exchange(next, std::nullopt);
+        ++taken_;
+        changed_.notify_all();
+      }
+      if (slot.error) std::rethrow_exception(slot.error);
+      take(slot.ids, end = slot.end);
+    }
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    begin_ = text_.size();
+    changed_.notify_all();
+  }
+
+ private:
+  struct Part {
+    std::size_t number, begin, end;
+  };
+  struct Slot {
+    TokenIds ids;
+    std::size_t end = 0;
+    std::exception_ptr error;
+  };
+
+  std::optional<Part> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return begin_ == text_.size() || number_ < taken_ + slots_.size(); });
+    if (begin_ == text_.size()) return std::nullopt;
+    const std::size_t begin = begin_, least = std::min(begin + kPartBytes, text_.size());
+    begin_ = tokenizer_.division(text_, least);
+    return Part{number_++, begin, begin_};
+  }
+
+  const std::string_view text_;
+  const Tokenizer& tokenizer_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::optional<Slot>> slots_;  // by a part's number
+  std::size_t number_ = 0, begin_ = 0;      // of the next part
+  std::size_t taken_ = 0;                   // parts
+};
+
+}  // namespace
+
+void encode_in_parts(std::string_view text, const Tokenizer& tokenizer, std::size_t threads,
+                     const TakeIds& take) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  threads = std::min(threads, text.size() / kPartBytes + 1);
+  Parts parts(text, tokenizer, 2 * threads);
+  std::vector<std::jthread> workers;
+  for (std::size_t i = 0; i < threads; ++i) workers.emplace_back([&] { parts.work(); });
+  try {
+    parts.take_all(take);
+  } catch (...) {
+    parts.stop();
+    throw;
+  }
+}
+
+}  // namespace zoo

@@ -256,10 +256,11 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
+  NamedTensors optimizer = updater_.optimizer().state();  // on all ranks, which may each have a part
   if (!writes()) return;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
     (options_.save_step ? options_.save_step : save_model_)(directory);
-    updater_.save(directory);
+    updater_.save(directory, std::move(optimizer));
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,
                                     .micro_steps = updater_.micro_steps(),

@@ -39,7 +39,8 @@ Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ran
     : objective_(objective),
       options_(options),
       ranks_(ranks),
-      optimizer_(make_optimizer(objective.module(), options.optimizer)) {
+      optimizer_(make_optimizer(objective.module(), options.optimizer,
+                                options.optimizer_shares > 1 ? ranks : nullptr)) {
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
 }
@@ -150,8 +151,7 @@ std::string Updater::largest_gradient() const {
   return found;
 }
 
-void Updater::save(const std::filesystem::path& directory) const {
-  NamedTensors state = optimizer_->state();
+void Updater::save(const std::filesystem::path& directory, NamedTensors state) const {
   if (scaler_) {
     for (auto& entry : scaler_->state()) state.push_back(std::move(entry));
   }

@@ -18,7 +18,8 @@ struct UpdaterOptions {
   c10::Device device = c10::kCPU;
   OptimizerOptions optimizer;
   GradScaler::Options scaler;
-  double ema_decay = 0;  // of the WeightAverage; 0: none
+  double ema_decay = 0;               // of the WeightAverage; 0: none
+  std::int64_t optimizer_shares = 1;  // ranks that the optimizer's state is divided among: 1, or all
 };
 
 /// Seconds per part of an update; on a GPU, the time to launch the work.
@@ -55,8 +56,9 @@ class Updater {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   const GradScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 
-  /// Writes optimizer.safetensors and, if present, average.safetensors and gradients.safetensors.
-  void save(const std::filesystem::path& directory) const;
+  /// Writes optimizer.safetensors, with Optimizer::state(), and, if present, average.safetensors and
+  /// gradients.safetensors.
+  void save(const std::filesystem::path& directory, NamedTensors optimizer_state) const;
   /// `micro_steps` of the update were finished when it was saved. Throws Error naming the file.
   void load(const std::filesystem::path& directory, std::int64_t micro_steps);
 

@@ -56,6 +56,33 @@ class ParallelTest(unittest.TestCase):
         whole, half = ((self.folder / name / "final/model.safetensors").read_bytes() for name in ("whole", "half"))
         self.assertEqual(whole, half)
 
+    def test_a_divided_optimizer_writes_the_same_bytes(self):
+        # Each optimizer; Adafactor's state has other shapes than the weights.
+        for optimizer in ("adamw", "adafactor"):
+            flags = dict(batch_size=4, optimizer=optimizer, ema_decay=0.9)
+            self.assertEqual(self.train(f"{optimizer}-whole", 2, **flags).returncode, 0)
+            done = self.train(f"{optimizer}-divided", 2, **flags, shard_optimizer="true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            whole, divided = (self.folder / f"{optimizer}-{name}" for name in ("whole", "divided"))
+            names = sorted(path.relative_to(whole) for path in whole.rglob("*.safetensors"))
+            self.assertTrue(any(path.name == "optimizer.safetensors" for path in names))
+            for name in names:
+                self.assertEqual((whole / name).read_bytes(), (divided / name).read_bytes(), name)
+
+    def test_a_run_goes_on_with_a_divided_optimizer(self):
+        self.assertEqual(self.train("whole", 2, batch_size=4).returncode, 0)
+        self.assertEqual(self.train("half", 2, batch_size=4, max_iters=6, lr_decay_iters=12, shard_optimizer="true").returncode, 0)
+        done = self.train("half", 2, batch_size=4, lr_decay_iters=12, init_from="resume", shard_optimizer="true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        whole, half = ((self.folder / name / "final/model.safetensors").read_bytes() for name in ("whole", "half"))
+        self.assertEqual(whole, half)
+
+    def test_one_process_has_no_ranks_to_divide_among(self):
+        done = self.train("alone", 1, batch_size=4, shard_optimizer="true")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--shard_optimizer", done.stderr)
+        self.assertFalse((self.folder / "alone").exists())
+
     def test_a_rank_that_fails_ends_all(self):
         self.assertEqual(self.train("run", 2, batch_size=4).returncode, 0)
         done = self.train("run", 2, batch_size=4)  # there is a run already

@@ -18,8 +18,8 @@ double root_mean_square(const at::Tensor& x) {
 
 }  // namespace
 
-Adafactor::Adafactor(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip),
+Adafactor::Adafactor(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+    : Optimizer(module, options.grad_clip, ranks),
       options_(options),
       row_means_(&add_state("row_mean")),
       column_means_(&add_state("column_mean")),

@@ -17,7 +17,7 @@ class Adafactor final : public Optimizer {
     double grad_clip = 1.0;
   };
 
-  Adafactor(const torch::nn::Module& module, const Options& options);
+  Adafactor(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;

@@ -18,8 +18,8 @@ at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) 
 
 }  // namespace
 
-AdamW::AdamW(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip),
+AdamW::AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+    : Optimizer(module, options.grad_clip, ranks),
       options_(options),
       exp_avgs_(add_state("exp_avg")),
       exp_avg_sqs_(add_state("exp_avg_sq")) {}

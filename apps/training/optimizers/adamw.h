@@ -15,7 +15,7 @@ class AdamW final : public Optimizer {
     double grad_clip = 1.0;
   };
 
-  AdamW(const torch::nn::Module& module, const Options& options);
+  AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;

@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-Lion::Lion(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip), options_(options), exp_avgs_(add_state("exp_avg")) {}
+Lion::Lion(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+    : Optimizer(module, options.grad_clip, ranks), options_(options), exp_avgs_(add_state("exp_avg")) {}
 
 void Lion::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;

@@ -14,7 +14,7 @@ class Lion final : public Optimizer {
     double grad_clip = 1.0;
   };
 
-  Lion(const torch::nn::Module& module, const Options& options);
+  Lion(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
@@ -36,19 +37,39 @@ at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
 
 }  // namespace
 
-Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip) : grad_clip_(grad_clip) {
+Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* ranks)
+    : grad_clip_(grad_clip), ranks_(ranks) {
   for (const auto& entry : module.named_parameters()) {
     if (entry.value().requires_grad()) parameters_.emplace_back(entry.key(), entry.value());
   }
   TORCH_CHECK(!parameters_.empty(), "the model has nothing to train");
+  if (ranks_ != nullptr) divide_parameters();
   step_ = at::zeros({}, parameters_[0].second.options().dtype(at::kFloat).requires_grad(false));
 }
 
 Optimizer::State& Optimizer::add_state(const std::string& name) {
   states_.push_back(std::make_unique<State>(State{name, {}}));
-  for (const auto& entry : parameters_)
-    states_.back()->tensors.push_back(at::zeros_like(entry.second.detach()));
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor like = parameter(i).detach();
+    states_.back()->tensors.push_back(
+        at::zeros_like(like, like.options().device(owns(i) ? like.device() : c10::Device(at::kMeta))));
+  }
   return *states_.back();
+}
+
+// The largest first, each to the rank that has least.
+void Optimizer::divide_parameters() {
+  owners_.resize(parameters_.size());
+  std::vector<std::size_t> by_size(parameters_.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](std::size_t a, std::size_t b) { return parameter(a).numel() > parameter(b).numel(); });
+  std::vector<std::int64_t> shares(static_cast<std::size_t>(ranks_->size()));
+  for (const std::size_t i : by_size) {
+    const auto least = std::min_element(shares.begin(), shares.end());
+    *least += parameter(i).numel();
+    owners_[i] = least - shares.begin();
+  }
 }
 
 std::vector<at::Tensor> Optimizer::gradients() const {
@@ -71,7 +92,11 @@ void Optimizer::step(double learning_rate) {
   if (grad_clip_ > 0) now.divisor = ((norm_ + 1e-6) / grad_clip_).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
   step_.add_(1 - now.found_inf);
-  update(now);
+  const std::vector<std::size_t> all = now.active;
+  std::erase_if(now.active, [&](std::size_t i) { return !owns(i); });
+  if (!now.active.empty()) update(now);
+  if (ranks_ == nullptr) return;
+  for (const std::size_t i : all) ranks_->broadcast({parameter(i)}, owners_[i]);
 }
 
 at::Tensor Optimizer::gradient(std::size_t i, const Update& update) const {
@@ -86,8 +111,14 @@ NamedTensors Optimizer::state() const {
   NamedTensors tensors;
   for (const auto& state : states_) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (state->tensors[i].defined())
-        tensors.emplace_back(state->name + "." + parameters_[i].first, state->tensors[i]);
+      at::Tensor tensor = state->tensors[i];
+      if (!tensor.defined()) continue;
+      if (ranks_ != nullptr) {
+        if (!owns(i)) tensor = at::empty_like(tensor, tensor.options().device(at::kCPU));
+        ranks_->broadcast({tensor}, owners_[i]);
+        if (ranks_->rank() != 0) continue;
+      }
+      tensors.emplace_back(state->name + "." + parameters_[i].first, tensor);
     }
   }
   tensors.emplace_back("step", step_);
@@ -96,13 +127,18 @@ NamedTensors Optimizer::state() const {
 
 void Optimizer::load_state(const SafetensorsFile& file) {
   const at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : state()) {
+  const auto load = [&](const std::string& name, const at::Tensor& tensor) {
     const auto& entry = file.entry(name);
     if (tensor.sizes() != at::IntArrayRef(entry.shape) || tensor.scalar_type() != entry.dtype) {
       throw Error(file.path(), ": tensor '", name, "' has another shape or type than the model's parameter");
     }
-    tensor.copy_(file.tensor(name));
+    if (!tensor.is_meta()) tensor.copy_(file.tensor(name));
+  };
+  for (const auto& state : states_) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (state->tensors[i].defined()) load(state->name + "." + parameters_[i].first, state->tensors[i]);
   }
+  load("step", step_);
 }
 
 const std::vector<std::string>& optimizer_names() {
@@ -110,26 +146,31 @@ const std::vector<std::string>& optimizer_names() {
   return names;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o) {
+std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o,
+                                          Ranks* ranks) {
   switch (o.kind) {
     case OptimizerKind::kAdafactor:
       return std::make_unique<Adafactor>(
-          module, Adafactor::Options{.weight_decay = o.weight_decay, .grad_clip = o.grad_clip});
+          module, Adafactor::Options{.weight_decay = o.weight_decay, .grad_clip = o.grad_clip}, ranks);
     case OptimizerKind::kSgd:
       return std::make_unique<Sgd>(
           module,
-          Sgd::Options{.momentum = o.momentum, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip});
+          Sgd::Options{.momentum = o.momentum, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
+          ranks);
     case OptimizerKind::kLion:
       return std::make_unique<Lion>(
           module,
           Lion::Options{
-              .beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip});
+              .beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
+          ranks);
     default:
-      return std::make_unique<AdamW>(module, AdamW::Options{.beta1 = o.beta1,
-                                                            .beta2 = o.beta2,
-                                                            .eps = o.eps,
-                                                            .weight_decay = o.weight_decay,
-                                                            .grad_clip = o.grad_clip});
+      return std::make_unique<AdamW>(module,
+                                     AdamW::Options{.beta1 = o.beta1,
+                                                    .beta2 = o.beta2,
+                                                    .eps = o.eps,
+                                                    .weight_decay = o.weight_decay,
+                                                    .grad_clip = o.grad_clip},
+                                     ranks);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "apps/training/parallel/ranks.h"
 #include "models/formats/safetensors.h"
 
 namespace zoo {
@@ -28,7 +29,8 @@ class Optimizer {
   /// Global gradient norm before clipping, a tensor so that nothing waits for it; undefined before step().
   const at::Tensor& gradient_norm() const { return norm_; }
 
-  /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step").
+  /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step"). All ranks call it; where
+  /// the state is divided, rank 0 receives the whole.
   NamedTensors state() const;
 
   /// Throws Error naming the file and a tensor that is missing or has another shape.
@@ -42,8 +44,8 @@ class Optimizer {
 
  protected:
   /// Updates the module's parameters that require a gradient. grad_clip: maximum global gradient norm; 0: no
-  /// clipping.
-  Optimizer(const torch::nn::Module& module, double grad_clip);
+  /// clipping. ranks: that the state is divided among; may be null.
+  Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* ranks);
 
   /// Inputs of an update.
   struct Update {
@@ -54,7 +56,7 @@ class Optimizer {
   };
   virtual void update(const Update& update) = 0;
 
-  /// One tensor per parameter, part of the state.
+  /// One tensor per parameter, part of the state; on the meta device where another rank has it.
   struct State {
     std::string name;
     std::vector<at::Tensor> tensors;
@@ -62,6 +64,8 @@ class Optimizer {
   /// Adds a state of zeros with the parameters' shapes.
   State& add_state(const std::string& name);
 
+  /// Whether this rank has the parameter's state.
+  bool owns(std::size_t i) const { return ranks_ == nullptr || owners_[i] == ranks_->rank(); }
   bool decays(std::size_t i) const { return parameters_[i].second.dim() >= 2; }
   const at::Tensor& parameter(std::size_t i) const { return parameters_[i].second; }
   /// The clipped gradient; a new tensor if clipping is on.
@@ -72,8 +76,12 @@ class Optimizer {
   at::Tensor step_;  // [], float32
 
  private:
+  void divide_parameters();
+
   double grad_clip_;
   at::Tensor norm_;
+  Ranks* ranks_;
+  std::vector<std::int64_t> owners_;  // by parameter, a rank
 };
 
 enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion };
@@ -89,6 +97,9 @@ struct OptimizerOptions {
   double grad_clip = 1.0;
 };
 
-std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options);
+/// With `ranks` the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's belongs to
+/// one rank, which updates the weight and sends it to the others. The weights are the same as without.
+std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
+                                          Ranks* ranks = nullptr);
 
 }  // namespace zoo

@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-Sgd::Sgd(const torch::nn::Module& module, const Options& options)
-    : Optimizer(module, options.grad_clip), options_(options), velocities_(add_state("momentum")) {}
+Sgd::Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+    : Optimizer(module, options.grad_clip, ranks), options_(options), velocities_(add_state("momentum")) {}
 
 void Sgd::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;

@@ -14,7 +14,7 @@ class Sgd final : public Optimizer {
     double grad_clip = 1.0;
   };
 
-  Sgd(const torch::nn::Module& module, const Options& options);
+  Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;

@@ -52,6 +52,15 @@ class MpiRanks final : public Ranks {
     return value;
   }
 
+  void broadcast(std::vector<at::Tensor> tensors, std::int64_t from) override {
+    c10d::BroadcastOptions options;
+    options.rootRank = from;
+    for (at::Tensor& tensor : tensors) {
+      std::vector<at::Tensor> one{tensor};
+      group_->broadcast(one, options)->wait();
+    }
+  }
+
   void prepare_backward(const at::Tensor& loss, bool last) override {
     if (!last) return;
     NoAdvice handler;

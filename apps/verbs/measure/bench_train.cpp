@@ -154,12 +154,12 @@ struct Figures {
   double loss = 0;
 };
 
-Figures measure(Objective& objective, const TrainFlags& flags, std::int64_t rounds, Ranks* ranks) {
-  Updater updater(objective, trainer_options(flags).updater, ranks);
+Figures measure(Objective& objective, const TrainerOptions& options, std::int64_t rounds, Ranks* ranks) {
+  Updater updater(objective, options.updater, ranks);
   Figures figures;
   std::int64_t next = 0;
   const auto update = [&] {
-    updater.run(next++, flags.trainer.schedule.peak, [] { return false; });
+    updater.run(next++, options.schedule.peak, [] { return false; });
     figures.loss = updater.loss().item<double>();  // synchronizes with a GPU
   };
   figures.update_bytes = cost_of([&] {
@@ -219,6 +219,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   apply_threads(flags.compute);
   keep_freed_memory();
   const ParallelSession session;
+  const TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = device_of(flags.compute);
   std::optional<CheckpointConfig> checkpoint;
   if (flags.init_from != "scratch") checkpoint = read_checkpoint_config(flags.init_from);
@@ -236,7 +237,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   adapt(flags, checkpoint, loaded);
   const auto objective = make_objective(flags, loaded, data, *batches);
   const auto ranks = session.ranks_for(*loaded.model);
-  const Figures figures = measure(*objective, flags, parsed->rounds, ranks.get());
+  const Figures figures = measure(*objective, options, parsed->rounds, ranks.get());
   if (session.rank() > 0) return std::nullopt;
   ordered_json json = describe(*parsed, loaded, session);
   add(figures, session.size(), json);

@@ -37,7 +37,7 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
     needs.trained += parameter.numel();
     needs.gradients += bytes_of(parameter);
   }
-  needs.optimizer = needs.gradients * memories(options.optimizer.kind);
+  needs.optimizer = needs.gradients * memories(options.optimizer.kind) / options.optimizer_shares;
   if (options.ema_decay > 0) needs.average = needs.gradients;
   return needs;
 }

@@ -219,7 +219,7 @@ int run_train(const Arguments& arguments) {
   const ParallelSession session;
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
-  TrainerOptions options = trainer_options(flags);
+  TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   if (session.size() > 1 && !device.is_cpu())
     throw Error("--device: several processes can train on the CPU only");

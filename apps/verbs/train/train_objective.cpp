@@ -5,11 +5,14 @@
 
 namespace zoo {
 
-TrainerOptions trainer_options(const TrainFlags& flags) {
+TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session) {
+  if (flags.shard_optimizer && session.size() == 1)
+    throw UsageError("--shard_optimizer divides among several ranks: mpirun -np N tzoo train ...");
   TrainerOptions options = flags.trainer;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);
   options.updater.device = device_of(flags.compute);
   options.updater.dtype = dtype_of(flags.compute);
+  if (flags.shard_optimizer) options.updater.optimizer_shares = session.size();
   return options;
 }
 

@@ -10,8 +10,9 @@
 
 namespace zoo {
 
-/// The flags' options with the seed, the device and the number format.
-TrainerOptions trainer_options(const TrainFlags& flags);
+/// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if
+/// shard_optimizer has no ranks.
+TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session);
 
 /// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);

@@ -120,6 +120,9 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");
+  flags.add(
+      "shard_optimizer", v.shard_optimizer,
+      "with mpirun: divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
   flags
       .add("ema_decay", updater.ema_decay,
            "decay of an exponential moving average of the weights, which is evaluated and saved in their "

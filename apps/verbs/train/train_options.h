@@ -57,6 +57,7 @@ struct TrainFlags {
   Disagreement disagreement = Disagreement::kNone;
   double disagreement_weight = 0.1;
   bool activation_checkpointing = false;
+  bool shard_optimizer = false;
   std::int64_t keep_checkpoints = 3;
   ComputeOptions compute;
 };

@@ -34,24 +34,27 @@ bool is_full(int descriptor) {
   return first != 0 && ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && ++writes >= first;
 }
 
-// An inode's number is used again after it is deleted; with its time of birth it is unique.
+// An inode's number is used again after it is deleted; with its time of birth it is unique. Empty for what is
+// not there.
 std::string identity(int directory, const char* name, int flags) {
   struct statx status = {};
-  if (::statx(directory, name, flags | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0)
-    std::abort();
+  if (::statx(directory, name, flags | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0) return "";
   return std::to_string(status.stx_ino) + "-" + std::to_string(status.stx_btime.tv_sec) + "-" +
          std::to_string(status.stx_btime.tv_nsec);
 }
 
-// Kinds, names and identities, a line each; a symbolic link has its target.
+// Kinds, names and identities, a line each; a symbolic link has its target. In a directory that others write
+// to (/tmp), an entry may be gone before it is looked at.
 void keep_names(const fs::path& directory, std::ofstream& kept) {
   for (const auto& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_symlink())
-      kept << "link\t" << name << '\t' << fs::read_symlink(entry.path()).string() << '\n';
-    else
-      kept << (entry.is_directory() ? "directory\t" : "file\t") << name << '\t'
-           << identity(AT_FDCWD, entry.path().c_str(), 0) << '\n';
+    std::error_code gone;
+    if (entry.is_symlink(gone)) {
+      const fs::path target = fs::read_symlink(entry.path(), gone);
+      if (!gone) kept << "link\t" << name << '\t' << target.string() << '\n';
+    } else if (const std::string inode = identity(AT_FDCWD, entry.path().c_str(), 0); !inode.empty()) {
+      kept << (entry.is_directory(gone) ? "directory\t" : "file\t") << name << '\t' << inode << '\n';
+    }
   }
 }
 

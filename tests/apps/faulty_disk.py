@@ -86,7 +86,7 @@ def cut_everywhere(prepare, words, check, every):
             done = disk.run(words, cut=number)
             if done.returncode == 0:
                 return cuts
-            assert done.returncode == 9, done.stderr
+            assert done.returncode == 9, f"cut at fsync {number}: ended with {done.returncode}: {done.stderr}"
             for build in (lambda target: disk.synced_names(target, identity(disk.folder)), disk.all_names):
                 target = pathlib.Path(place) / "after"
                 build(target)
@@ -108,7 +108,8 @@ def fill_everywhere(prepare, words, check, every):
                 return times
             when = f"full at write {number}"
             errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-            assert done.returncode == 1 and len(errors) == 1 and "No space left on device" in errors[0], f"{when}: {done.stderr}"
+            assert done.returncode == 1 and len(errors) == 1, f"{when}: ended with {done.returncode}: {done.stderr}"
+            assert "No space left on device" in errors[0], f"{when}: {done.stderr}"
             assert not (left := list(disk.folder.rglob("*.tmp-*"))), f"{when}: {left} are left"
             check(disk.folder, disk.folder, when)
             times += 1

@@ -20,9 +20,13 @@ std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeO
                                        const PackedWeights& choice) {
   if (!device_of(compute).is_cpu()) return std::nullopt;
   const auto packed = loaded.stored ? loaded.stored->packed() : nullptr;
+  const bool has_blocks = loaded.stored && loaded.stored->has_blocks();
   const std::string& name = packed                     ? packed->weights()
-                            : choice.weights == "auto" ? compute.dtype
-                                                       : choice.weights;
+                            : choice.weights != "auto" ? choice.weights
+                            : has_blocks               ? "gguf"
+                                                       : compute.dtype;
+  if (choice.weights == "gguf" && loaded.model && !has_blocks)
+    throw Error("--weights gguf: the model is no GGUF file with quantized weights; use --weights auto");
   const std::optional<WeightType> weights = weight_type_named(name);
   if (!weights) return std::nullopt;
   const bool exact = *weights == WeightType::kFloat32;
@@ -56,9 +60,11 @@ void check_modules_fit(const PackedWeights& choice, const std::string& where) {
 }  // namespace
 
 void PackedWeights::add_to(Flags& flags) {
-  flags.choice("weights", weights, {"auto", "float32", "bfloat16", "int8", "int4", "modules"},
-               "number format of the weights; int8 and int4 are quantization: faster and less exact; auto: "
-               "that of --dtype; modules: computed by LibTorch in --dtype");
+  flags.choice(
+      "weights", weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"},
+      "number format of the weights; int8 and int4 are quantization: faster and less exact; gguf: as "
+      "a quantized GGUF file has them; auto: gguf for such a file, else that of --dtype; modules: "
+      "computed by LibTorch in --dtype");
 }
 
 void PackedWeights::add_cache_to(Flags& flags) {
@@ -67,7 +73,8 @@ void PackedWeights::add_cache_to(Flags& flags) {
 }
 
 std::optional<WeightType> weight_type_named(const std::string& name) {
-  for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4})
+  for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4,
+                          WeightType::kBlocks})
     if (name == name_of(type)) return type;
   return std::nullopt;
 }

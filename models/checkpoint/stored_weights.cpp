@@ -64,6 +64,25 @@ at::Tensor WeightRows::rows(std::int64_t begin, std::int64_t end) const {
   return (parts.size() == 1 ? parts[0] : at::cat(parts, 0)).to(stored_.dtype);
 }
 
+std::set<std::string> WeightRows::block_types(std::int64_t begin, std::int64_t end) const {
+  std::set<std::string> types;
+  if (tensor_.defined()) return types;
+  bool all = true;
+  each_run(begin, end, [&](const Run& run) {
+    all = all && stored_.files->has_blocks(run.name, transposed());
+    if (all) types.insert(stored_.files->entry(run.name).quantized);
+  });
+  return all ? types : std::set<std::string>();
+}
+
+BlockRows WeightRows::blocks(std::int64_t begin, std::int64_t end) const {
+  BlockRows rows;
+  each_run(begin, end, [&](const Run& run) {
+    stored_.files->append_blocks(run.name, transposed(), run.begin, run.end, rows);
+  });
+  return rows;
+}
+
 void WeightRows::give_back(std::int64_t begin, std::int64_t end) const {
   const bool all = begin == 0 && end == size(0);
   if (tensor_.defined()) {
@@ -83,6 +102,15 @@ void StoredWeights::add(const at::Tensor& parameter, StoredWeight stored) {
 
 bool StoredWeights::contains(const at::Tensor& parameter) const {
   return entries_.contains(parameter.unsafeGetTensorImpl());
+}
+
+bool StoredWeights::has_blocks() const {
+  return std::ranges::any_of(entries_, [](const auto& entry) {
+    const StoredWeight& stored = entry.second.stored;
+    return std::ranges::any_of(stored.name.theirs, [&](const std::string& name) {
+      return stored.files->entry(name).quantized != nullptr;
+    });
+  });
 }
 
 WeightRows StoredWeights::rows_of(const at::Tensor& parameter) const {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -38,6 +40,11 @@ class WeightRows {
   at::Tensor rows(std::int64_t begin, std::int64_t end) const;
   at::Tensor all() const { return rows(0, size(0)); }
 
+  /// The file's own types of these rows (GGUF: "Q4_K"); empty unless all are quantized blocks.
+  std::set<std::string> block_types(std::int64_t begin, std::int64_t end) const;
+  /// Rows that have block_types(). May be called from several threads.
+  BlockRows blocks(std::int64_t begin, std::int64_t end) const;
+
   /// Releases the memory of these rows if they belong to a mapped file.
   void give_back(std::int64_t begin, std::int64_t end) const;
 
@@ -69,6 +76,9 @@ class StoredWeights {
   void add(const at::Tensor& parameter, StoredWeight stored);
 
   bool contains(const at::Tensor& parameter) const;
+
+  /// True if a matrix is quantized in its file.
+  bool has_blocks() const;
 
   /// A module's parameter, wherever its numbers are.
   WeightRows rows_of(const at::Tensor& parameter) const;

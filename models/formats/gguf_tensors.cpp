@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
 
@@ -92,8 +93,7 @@ at::Tensor GgufTensors::tensor(const std::string& name) const {
 
 at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
   const GgufFile::Tensor& tensor = *source.tensor;
-  std::byte* data =
-      file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row_bytes(source);
+  std::byte* data = row_data(source, begin);
   std::vector<std::int64_t> shape = source.shape;
   shape.front() = end - begin;
   if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
@@ -117,14 +117,34 @@ at::Tensor GgufTensors::columns(const std::string& name, std::int64_t begin, std
   return TensorFile::columns(name, begin, end);
 }
 
+bool GgufTensors::has_blocks(const std::string& name, bool columns) const {
+  const Source& source = this->source(name);
+  return source.entry.quantized != nullptr && columns == (source.layout == GgufLayout::kTransposed) &&
+         source.layout != GgufLayout::kPlusOne && source.shape.size() == 2;
+}
+
+void GgufTensors::append_blocks(const std::string& name, bool, std::int64_t begin, std::int64_t end,
+                                BlockRows& rows) const {
+  const Source& source = this->source(name);
+  const GgufType& type = *source.tensor->type;
+  const auto append = [&](std::int64_t row, std::int64_t count) {
+    zoo::append_blocks(type, row_data(source, row),
+                       static_cast<std::size_t>(count) * row_bytes(source) / type.bytes, rows);
+  };
+  if (!is_by_head(source.layout)) return append(begin, end - begin);
+  const at::Tensor order =
+      from_gguf_layout(at::arange(source.shape.front()).unsqueeze(1), source.layout, heads_of(source))
+          .contiguous();
+  for (std::int64_t row = begin; row < end; ++row) append(order.const_data_ptr<std::int64_t>()[row], 1);
+}
+
 void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
   const Source& source = this->source(name);
   const GgufFile::Tensor& tensor = *source.tensor;
   if (source.layout == GgufLayout::kTransposed)
     return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
   const std::size_t row = row_bytes(source);
-  MappedFile::give_back(file_.data(tensor) + static_cast<std::size_t>(source.first_row + begin) * row,
-                        static_cast<std::size_t>(end - begin) * row);
+  MappedFile::give_back(row_data(source, begin), static_cast<std::size_t>(end - begin) * row);
 }
 
 }  // namespace zoo

@@ -21,6 +21,9 @@ class GgufTensors : public TensorFile {
   at::Tensor tensor(const std::string& name) const override;
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override;
+  bool has_blocks(const std::string& name, bool columns) const override;
+  void append_blocks(const std::string& name, bool columns, std::int64_t begin, std::int64_t end,
+                     BlockRows& rows) const override;
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   const std::filesystem::path& path() const override { return file_.path(); }
 
@@ -39,6 +42,9 @@ class GgufTensors : public TensorFile {
   /// Heads that share the rows of a tensor.
   std::int64_t heads_of(const Source& source) const {
     return source.layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_;
+  }
+  std::byte* row_data(const Source& source, std::int64_t row) const {
+    return file_.data(*source.tensor) + static_cast<std::size_t>(source.first_row + row) * row_bytes(source);
   }
   /// Rows as the file has them.
   at::Tensor stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const;

@@ -16,6 +16,14 @@ struct TensorEntry {
   const char* quantized = nullptr;  // the file's own type, if it is none of PyTorch's
 };
 
+/// Rows of a quantized matrix, taken apart: element k of row i is scale q - minimum, with q from numbers
+/// [rows, columns], scale and minimum from planes [rows, columns / kRun] at k / kRun.
+struct BlockRows {
+  static constexpr std::size_t kRun = 16;
+  std::vector<std::uint8_t> numbers;
+  std::vector<float> scales, minimums;
+};
+
 /// A file of named tensors, checked when it is opened, so that reading one cannot fail later.
 class TensorFile {
  public:
@@ -32,6 +40,11 @@ class TensorFile {
   virtual at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
     return tensor(name).t().slice(0, begin, end);
   }
+  /// True if the rows of a matrix, or its columns as rows, are quantized blocks.
+  virtual bool has_blocks(const std::string&, bool /*columns*/) const { return false; }
+  /// Appends rows (or columns) [begin, end) that has_blocks(). May be called from several threads.
+  virtual void append_blocks(const std::string&, bool /*columns*/, std::int64_t /*begin*/,
+                             std::int64_t /*end*/, BlockRows&) const {}
   /// Releases the memory of these rows' pages, which the next access reads from the file again.
   virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;

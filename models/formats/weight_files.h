@@ -31,6 +31,13 @@ class WeightFiles {
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
     return where_.at(name)->columns(name, begin, end);
   }
+  bool has_blocks(const std::string& name, bool columns) const {
+    return where_.at(name)->has_blocks(name, columns);
+  }
+  void append_blocks(const std::string& name, bool columns, std::int64_t begin, std::int64_t end,
+                     BlockRows& rows) const {
+    where_.at(name)->append_blocks(name, columns, begin, end, rows);
+  }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
     where_.at(name)->give_back(name, begin, end);
   }

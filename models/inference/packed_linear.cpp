@@ -1,11 +1,15 @@
 #include "models/inference/packed_linear.h"
 
 #include <algorithm>
+#include <atomic>
+#include <initializer_list>
+#include <set>
 #include <utility>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "data/base/error.h"
 #include "models/checkpoint/packed_parts.h"
 #include "models/kernels/cpu.h"
 
@@ -14,6 +18,20 @@ namespace {
 
 // Rows of a weight that are packed before their pages are given back.
 constexpr std::int64_t kOutputsAtOnce = 1024;
+constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
+
+// That of a panel whose rows have blocks of these types of GGUF.
+kernels::BlockFormat format_of(const std::set<std::string>& types) {
+  using kernels::BlockFormat;
+  const auto only = [&](std::initializer_list<const char*> some) {
+    return std::ranges::all_of(
+        types, [&](const std::string& type) { return std::ranges::find(some, type) != some.end(); });
+  };
+  if (only({"Q4_0"})) return BlockFormat::kNibbles;
+  if (only({"Q4_0", "Q4_1", "Q4_K"})) return BlockFormat::kNibblesMinimum;
+  if (only({"Q6_K"})) return BlockFormat::kSixBits;
+  return only({"Q8_0", "Q5_0"}) ? BlockFormat::kBytes : BlockFormat::kRuns;
+}
 
 void pack_with_feedback(const at::Tensor& rows, const ErrorFeedback& errors, std::byte* panel) {
   const at::Tensor weights =
@@ -59,6 +77,8 @@ std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels:
       return {at::kByte, {panels, bytes / (4 * kOutputs), kOutputs, 4}};
     case WeightType::kInt4:
       return {at::kByte, {panels, bytes / kGroup, kGroup}};
+    case WeightType::kBlocks:
+      TORCH_CHECK(false, "no file holds packed blocks");
   }
   return {};
 }
@@ -83,16 +103,21 @@ void PackedLinear::make(PackedPart part, const WeightRows& rows, std::int64_t fi
   weight_ = {.type = options.weights,
              .outputs = static_cast<std::size_t>(last - first),
              .inputs = static_cast<std::size_t>(rows.size(1))};
+  if (weight_.type == WeightType::kBlocks && rows.block_types(first, last).empty())
+    weight_.type = WeightType::kFloat32;
   const bool quantized = weight_.type == WeightType::kInt8;
   scales_.resize(quantized ? kernels::panel_count(weight_.outputs) * kernels::kPanelOutputs : 0);
   if (options.stored && options.stored->packed()) {
     map(part, *options.stored->packed());
+  } else if (weight_.type == WeightType::kBlocks) {
+    pack_blocks(rows, first, last);
   } else {
     std::optional<ErrorFeedback> errors;
     if (options.feedback && weight_.type == WeightType::kInt4) errors = options.feedback(part.parameter);
     pack(rows, first, last, errors);
-    if (last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   }
+  const bool mapped = options.stored && options.stored->packed();
+  if (!mapped && last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   if (quantized) weight_.scales = scales_.data();
   if (options.made == nullptr) return;
   part.weight = weight_;
@@ -113,7 +138,6 @@ void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::i
   const WeightType type = weight_.type;
   const std::int64_t outputs = last_row - first_row, inputs = weight.size(1);
   const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
-  constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
   kernels::instruction_set();  // throws here, not in a thread
@@ -130,13 +154,52 @@ void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::i
     float* scales = scales_.empty() ? nullptr : scales_.data() + begin;
     kernels::pack_panel(type, source, packed, scales);
   };
+  pack_panels(weight, first_row, last_row, pack_panel);
+}
+
+void PackedLinear::pack_panels(const WeightRows& rows, std::int64_t first_row, std::int64_t last_row,
+                               c10::function_ref<void(std::int64_t panel)> pack_panel) const {
+  const std::int64_t outputs = last_row - first_row;
   for (std::int64_t begin = 0; begin < outputs; begin += kOutputsAtOnce) {
     const std::int64_t end = std::min(begin + kOutputsAtOnce, outputs);
     parallel_for(begin / kPanel, (end + kPanel - 1) / kPanel, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t panel = first; panel < last; ++panel) pack_panel(panel);
     });
-    weight.give_back(first_row + begin, first_row + end);
+    rows.give_back(first_row + begin, first_row + end);
   }
+}
+
+void PackedLinear::pack_blocks(const WeightRows& rows, std::int64_t first_row, std::int64_t last_row) {
+  const std::int64_t outputs = last_row - first_row;
+  std::vector<std::size_t> places;
+  std::size_t bytes = 0;
+  for (std::int64_t begin = 0; begin < outputs; begin += kPanel) {
+    const std::int64_t end = std::min(begin + kPanel, outputs);
+    places.push_back(bytes);
+    blocks_.push_back({format_of(rows.block_types(first_row + begin, first_row + end)), nullptr});
+    bytes += kernels::panel_bytes(blocks_.back().format, weight_.inputs);
+  }
+  memory_ = Memory(bytes, Memory::Pages::kHuge);
+  for (std::size_t i = 0; i < places.size(); ++i) blocks_[i].data = memory_.data() + places[i];
+  weight_.blocks = blocks_.data();
+  std::atomic<bool> holds = true;
+  pack_panels(rows, first_row, last_row, [&](std::int64_t panel) {
+    const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
+    const BlockRows blocks = rows.blocks(first_row + begin, first_row + end);
+    const auto index = static_cast<std::size_t>(panel);
+    if (!kernels::pack_block_panel(blocks_[index].format,
+                                   {.numbers = blocks.numbers.data(),
+                                    .scales = blocks.scales.data(),
+                                    .minimums = blocks.minimums.data(),
+                                    .count = static_cast<std::size_t>(end - begin),
+                                    .inputs = weight_.inputs},
+                                   memory_.data() + places[index]))
+      holds = false;
+  });
+  if (!holds)
+    throw Error(
+        "a quantized weight of the file has a scale that is no number or is above 65,504, which float16 ",
+        "does not hold; use --weights float32");
 }
 
 PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)
@@ -145,7 +208,7 @@ PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)
 }
 
 std::size_t PackedLinear::bytes() const {
-  return kernels::panel_count(weight_.outputs) * kernels::panel_bytes(weight_.type, weight_.inputs) +
+  return kernels::panels_of(weight_, 0, kernels::panel_count(weight_.outputs)).size() +
          (scales_.size() + bias_.size()) * sizeof(float);
 }
 
@@ -158,9 +221,7 @@ std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, s
   if (linear == nullptr || rows > 2) return {};
   const kernels::PackedWeight& weight = linear->weight();
   const Team::Part part = outputs_of(team, weight);
-  const std::size_t bytes = kernels::panel_bytes(weight.type, weight.inputs);
-  const std::size_t first = part.first / kernels::kPanelOutputs;
-  return {weight.panels + first * bytes, (kernels::panel_count(part.last) - first) * bytes};
+  return kernels::panels_of(weight, part.first / kernels::kPanelOutputs, kernels::panel_count(part.last));
 }
 
 }  // namespace zoo::inference

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 #include "models/checkpoint/stored_weights.h"
 #include "models/inference/memory.h"
@@ -34,8 +35,8 @@ struct ErrorFeedback {
 };
 
 struct PackOptions {
-  WeightType weights = WeightType::kFloat32;
-  WeightType cache = WeightType::kFloat32;  // of keys and values: kFloat32, kBfloat16 or kInt8
+  WeightType weights = WeightType::kFloat32;  // kBlocks: float32 where a file has no blocks
+  WeightType cache = WeightType::kFloat32;    // of keys and values: kFloat32, kBfloat16 or kInt8
   bool release = false;  // remove packed weights from the modules, which makes them unusable
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
@@ -82,11 +83,16 @@ class PackedLinear {
             const PackOptions& options);
   void pack(const WeightRows& rows, std::int64_t first, std::int64_t last,
             const std::optional<ErrorFeedback>& errors);
+  void pack_blocks(const WeightRows& rows, std::int64_t first, std::int64_t last);
+  // Calls pack_panel(panel) on all threads and gives back the pages of the rows that are read.
+  void pack_panels(const WeightRows& rows, std::int64_t first, std::int64_t last,
+                   c10::function_ref<void(std::int64_t panel)> pack_panel) const;
   void map(const PackedPart& part, const PackedParts& parts);
 
   Memory memory_;
   at::Tensor mapped_;  // instead of memory_
   std::vector<float> scales_, bias_;
+  std::vector<kernels::BlockPanel> blocks_;
   kernels::PackedWeight weight_;
 };
 

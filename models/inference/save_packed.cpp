@@ -67,7 +67,7 @@ nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
 }  // namespace
 
 const char* name_of(kernels::WeightType type) {
-  constexpr const char* kNames[] = {"float32", "bfloat16", "int8", "int4"};
+  constexpr const char* kNames[] = {"float32", "bfloat16", "int8", "int4", "gguf"};
   return kNames[static_cast<int>(type)];
 }
 

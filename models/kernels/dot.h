@@ -96,6 +96,7 @@ struct ByteDot {
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Words& columns) {
     return add(sums, kernels::load<int>(row), columns);
   }
+  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
 
  private:
   template <class Half>
@@ -180,6 +181,31 @@ struct NibbleDot {
     return sums;
   }
 #endif
+};
+
+/// Four words of a row; each column has six bits of 16 inputs: two words as in NibbleDot, and one that has
+/// the high two bits of the first word's input in its bytes' lowest bits, and so on.
+struct SixBitDot {
+  static constexpr std::size_t kTallest = kLowTile;
+  using Sums = IntegerLanes;
+  static constexpr std::size_t kBytes = sizeof(Words);
+  static constexpr std::size_t kPlane = 4 * sizeof(Words);  // between the words of a column
+  struct Columns {
+    Words of[4];
+  };
+  static ZOO_INLINE Columns load(const std::byte* columns) {
+    const auto first = kernels::load<Words>(columns), second = kernels::load<Words>(columns + kPlane),
+               high = kernels::load<Words>(columns + 2 * kPlane);
+    return {{(first & 0x0F0F0F0FU) | (high << 4 & 0x30303030U),
+             (first >> 4 & 0x0F0F0F0FU) | (high << 2 & 0x30303030U),
+             (second & 0x0F0F0F0FU) | (high & 0x30303030U),
+             (second >> 4 & 0x0F0F0F0FU) | (high >> 2 & 0x30303030U)}};
+  }
+  static ZOO_INLINE Sums add(Sums sums, const std::byte* row, const Columns& columns) {
+    for (std::size_t i = 0; i < 4; ++i) sums = ByteDot::add(sums, row + 4 * i, columns.of[i]);
+    return sums;
+  }
+  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
 };
 
 /// One float32 of a row, one signed byte of each column.

@@ -142,6 +142,9 @@ class LoadMemory(CommandTest):
             file = self.folder / (weights + ".gguf")
             self.succeed("export", "--model", large, "--format", "gguf", "--weights", weights, "--output", file)
             self.check("decode", file, tiny, kinds=("int8", "int4"))
+            if weights != "f16":  # the blocks stay as they are
+                self.check("decode", file, tiny, kinds=("auto",))
+                self.assertLess(self.peak("decode", file, "auto")[1] * 1e6, 1.02 * file.stat().st_size)
 
     def test_packed_once(self):
         large, tiny = self.models(write_llama, 1024, 9, 16000)

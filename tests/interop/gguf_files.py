@@ -76,7 +76,8 @@ def random_blocks(shape, kind, random):
     block, size = gguf.GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (int(np.prod(shape)) // block, size), dtype=np.uint8)
     for offset in SCALES[kind]:
-        scale = (random.random(len(blocks)) * 0.002 - 0.001).astype(np.float16)
+        largest = 0.0002 if kind == TYPES.Q6_K else 0.001
+        scale = ((random.random(len(blocks)) * 2 - 1) * largest).astype(np.float16)
         blocks[:, offset:offset + 2] = scale.view(np.uint8).reshape(-1, 2)
     return blocks.reshape(*shape[:-1], -1)
 
@@ -131,7 +132,7 @@ def add_sizes(writer, config):
 
 
 def write(path, model, kind=TYPES.F32, random=None, add=None, extra=()):
-    """Writes the model with matrices of the type. Sets its weights to the numbers in the file. add(writer) adds keys;
+    """Writes the model with matrices of the type, or of kind(name of the tensor). Sets its weights to the numbers in the file. add(writer) adds keys;
     `extra`: names and data of more tensors."""
     writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[ARCHITECTURES[model.config.model_type]])
     add_sizes(writer, model.config)
@@ -140,7 +141,7 @@ def write(path, model, kind=TYPES.F32, random=None, add=None, extra=()):
     numbers = {}
     for name, weight in tensors(model).items():
         plain = name.startswith(("position_embd", "token_types")) or "attn_rel_b" in name or "ffn_gate_inp" in name
-        data, used, numbers[name] = data_of(weight, TYPES.F32 if plain else kind, random)
+        data, used, numbers[name] = data_of(weight, TYPES.F32 if plain else kind(name) if callable(kind) else kind, random)
         writer.add_tensor(name, data, raw_dtype=used if used not in (TYPES.F32, TYPES.F16) else None)
     for name, data in extra:
         writer.add_tensor(name, data)

@@ -2,6 +2,7 @@
 compare_llama_cpp.py, run by hand, compares with llama.cpp itself."""
 
 import copy
+import itertools
 import json
 import os
 import pathlib
@@ -93,7 +94,7 @@ class ReadTest(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.path = os.path.join(self.folder, "model.gguf")
 
-    def outputs(self, model):
+    def outputs(self, model, *flags):
         ids = torch.randint(1, 96, (1, 12), generator=torch.Generator().manual_seed(5))
         words = ["--input_ids", json.dumps(ids.tolist())]
         more = {}
@@ -104,7 +105,7 @@ class ReadTest(unittest.TestCase):
             expected = model(input_ids=ids, **more)[0]
             exact = copy.deepcopy(model).double()(input_ids=ids, **more)[0]
         target = os.path.join(self.folder, "out.safetensors")
-        done = tzoo("forward", "--model", self.path, *words, "--output", target)
+        done = tzoo("forward", "--model", self.path, *words, "--output", target, *flags)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = load_file(target)
         return found.get("logits", found.get("last_hidden_state")), expected, exact
@@ -138,6 +139,30 @@ class ReadTest(unittest.TestCase):
             for kind in QUANTIZED:
                 with self.subTest(model=name, type=kind.name):
                     self.check(name, kind)
+
+    def test_blocks_are_multiplied_as_they_are(self):
+        """Activations alone are rounded, to 8 bits, which such models make worse; a wrong weight would leave nothing in common.
+        A file of several types has panels of several formats."""
+        for name in ("llama", "qwen2", "gpt2", "phi3", "mixtral", "qwen2_moe", "bert"):
+            for kind in (*QUANTIZED, None) if name == "llama" else (None,):
+                with self.subTest(model=name, type=kind.name if kind else "all"):
+                    cls, config = MODELS[name]
+                    model = hf.random_model(cls, config(), 3)
+                    with torch.no_grad():
+                        for weight in model.parameters():
+                            weight.mul_(0.5 if weight.ndim > 1 else 1)
+                    kinds = itertools.cycle(QUANTIZED)
+                    numbers = write(self.path, model, kind or (lambda name: next(kinds)), np.random.default_rng(3))
+                    set_numbers(model, numbers)
+                    found, _, exact = self.outputs(model, "--weights", "gguf")
+                    self.assertLess(((found - exact).pow(2).mean() / exact.pow(2).mean()).sqrt().item(), 0.25)
+
+    def test_a_file_without_blocks_is_refused(self):
+        cls, config = MODELS["llama"]
+        write(self.path, hf.random_model(cls, config(), 3), TYPES.F16, np.random.default_rng(3))
+        done = tzoo("generate", "--model", self.path, "--input_ids", "[[5]]", "--weights", "gguf")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--weights gguf: the model is no GGUF file with quantized weights", done.stderr)
 
     def test_blocks_are_decoded_bit_for_bit(self):
         """Every block of random bytes, but with scales that are numbers."""

@@ -59,7 +59,7 @@ std::size_t prepared_row_bytes(WeightType type, std::size_t inputs) {
 
 std::size_t scales_in_row(WeightType type, std::size_t inputs) {
   if (type == WeightType::kInt8) return 1;
-  return type == WeightType::kInt4 ? (inputs + kGroup - 1) / kGroup : 0;
+  return type == WeightType::kInt4 || type == WeightType::kBlocks ? (inputs + kGroup - 1) / kGroup : 0;
 }
 
 std::size_t value_columns(std::size_t head_dim) {

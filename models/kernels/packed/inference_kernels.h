@@ -12,8 +12,8 @@
 namespace zoo::kernels {
 
 /// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16; or int8 with
-/// scales and sums, one per row (kInt8) or per group of a row (kInt4). Rows are zero-padded to a multiple of
-/// kGroup inputs, except in float32.
+/// scales and sums, one per row (kInt8) or per group of a row (kInt4, kBlocks). Rows are zero-padded to a
+/// multiple of kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
   std::byte* data = nullptr;

@@ -231,6 +231,8 @@ void pack(WeightType type, const PanelSource& source, std::byte* panel, float* s
       return pack_int8(source, panel, scales);
     case WeightType::kInt4:
       return pack_int4(source, panel);
+    case WeightType::kBlocks:
+      break;  // pack_block_panel
   }
 }
 

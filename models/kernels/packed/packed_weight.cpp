@@ -35,8 +35,21 @@ std::size_t panel_bytes(WeightType type, std::size_t inputs) {
       return words(inputs, 4) * 4 * kPanelOutputs;
     case WeightType::kInt4:
       return words(inputs, kGroup) * kGroupBytes;
+    case WeightType::kBlocks:
+      break;  // depends on the panel
   }
   return 0;
+}
+
+std::span<const std::byte> panels_of(const PackedWeight& weight, std::size_t first, std::size_t last) {
+  if (first >= last) return {};
+  if (weight.type == WeightType::kBlocks) {
+    const BlockPanel& end = weight.blocks[last - 1];
+    const std::byte* begin = weight.blocks[first].data;
+    return {begin, end.data + panel_bytes(end.format, weight.inputs)};
+  }
+  const std::size_t bytes = panel_bytes(weight.type, weight.inputs);
+  return {weight.panels + first * bytes, (last - first) * bytes};
 }
 
 std::size_t panel_count(std::size_t outputs) {
@@ -59,8 +72,11 @@ void pack_int4_panel(const FeedbackSource& source, std::byte* panel) {
   portable::pack_int4(source, panel);
 }
 
+// blocks.cpp
+float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
+
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {
-  const std::byte* panel = weight.panels + output / kPanelOutputs * panel_bytes(weight.type, weight.inputs);
+  const std::byte* panel = panels_of(weight, output / kPanelOutputs, output / kPanelOutputs + 1).data();
   const std::size_t j = output % kPanelOutputs;
   const auto read = [&](auto value, std::size_t at) {
     std::memcpy(&value, panel + at * sizeof value, sizeof value);
@@ -86,6 +102,8 @@ float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input
       std::memcpy(&scale, &bits, sizeof scale);
       return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * scale;
     }
+    case WeightType::kBlocks:
+      return unpacked(weight.blocks[output / kPanelOutputs], j, input);
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace zoo::kernels {
 
@@ -26,13 +27,31 @@ __attribute__((always_inline)) inline float from_bfloat16(std::uint16_t half) {
 ///   kInt8                 a scale for each output: w = scale (q - 128), q in [1, 255]
 ///   kInt4                 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
 ///                         and zero in [0, 15]; 4.5 bits a weight
-enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4 };
+///   kBlocks               as a quantized file has them: each panel in a format of its own (BlockFormat)
+enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
+
+/// Formats of a panel of kBlocks, which hold the types of GGUF. Scales and minimums are float16.
+///   kNibbles         w = scale (q - 8), q in [0, 15], a scale for kGroup inputs: Q4_0; 4.5 bits a weight
+///   kNibblesMinimum  w = scale q - minimum, q in [0, 15], both for kGroup inputs: Q4_1, Q4_K; 5 bits
+///   kBytes           w = scale (q - 128), q in [0, 255], a scale for kGroup inputs: Q8_0, Q5_0; 8.5 bits
+///   kRuns            w = scale q - minimum, q in [0, 255], both for kRun inputs: each type; 10 bits
+///   kSixBits         w = scale (q - 32), q in [0, 63], a scale for kRun inputs: Q6_K; 7 bits
+enum class BlockFormat : std::uint8_t { kNibbles, kNibblesMinimum, kBytes, kRuns, kSixBits };
 
 /// Outputs of a panel, inputs of a group.
-constexpr std::size_t kPanelOutputs = 64, kGroup = 32;
+constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16;
 
 /// Bytes of a group of an int4 panel: numbers, then steps.
 constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));
+
+/// A panel of kBlocks: a row of groups, each of which has numbers as in int4 or int8, then kPanelOutputs
+/// scales, then, if the format has them, as many minimums. A group of kSixBits has two words of their low
+/// four bits for each output, as int4 has them, then a word whose byte j has in bits 2 i and 2 i + 1 the high
+/// bits of input 4 i + j.
+struct BlockPanel {
+  BlockFormat format;
+  const std::byte* data;
+};
 
 /// A weight [outputs, inputs] in the order in which a product reads it: consecutive panels of kPanelOutputs
 /// outputs. For each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), a panel holds the words of its
@@ -44,10 +63,16 @@ struct PackedWeight {
   WeightType type = WeightType::kFloat32;
   std::size_t outputs = 0, inputs = 0;
   const std::byte* panels = nullptr;
-  const float* scales = nullptr;  // int8 only, one per output of all panels
+  const float* scales = nullptr;       // int8 only, one per output of all panels
+  const BlockPanel* blocks = nullptr;  // of each panel, which lie one after another; kBlocks only
 };
 
+/// Not of kBlocks.
 std::size_t panel_bytes(WeightType type, std::size_t inputs);
+std::size_t panel_bytes(BlockFormat format, std::size_t inputs);
+
+/// The bytes of panels [first, last).
+std::span<const std::byte> panels_of(const PackedWeight& weight, std::size_t first, std::size_t last);
 
 /// Number of panels for `outputs` outputs.
 std::size_t panel_count(std::size_t outputs);
@@ -71,6 +96,17 @@ struct FeedbackSource {
   const float* importance;  // [inputs]: factors of squared errors, by which the scales are chosen
 };
 void pack_int4_panel(const FeedbackSource& source, std::byte* panel);
+
+/// Rows of blocks, `count` of at most kPanelOutputs: w = scale q - minimum, with numbers q [count, inputs],
+/// scales and minimums [count, inputs / kRun]. `inputs` is a multiple of kGroup.
+struct BlockSource {
+  const std::uint8_t* numbers;
+  const float *scales, *minimums;
+  std::size_t count, inputs;
+};
+/// Keeps the numbers. Scales and minimums are rounded to float16, which those of Q4_K, Q5_K and Q6_K need:
+/// by 2^-12 of their value at most. False if float16 cannot hold one.
+bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel);
 
 /// Element (output, input) as a product sees it.
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);

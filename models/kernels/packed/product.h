@@ -91,7 +91,7 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
                      std::size_t first, std::size_t last) {
   // This much of a panel stays in the L2 cache while the rows pass, or of a narrow tile's columns in the L1
   // cache.
-  constexpr std::size_t kWords = kWidestTile<Dot::kTallest> == 4 ? 1024 : 1024;
+  constexpr std::size_t kWords = 1024;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
   for (std::size_t word = 0; word < words; word += kWords) {
@@ -125,56 +125,145 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
       });
 }
 
-constexpr std::size_t kGroupWords = kGroup / 8;
-constexpr std::size_t kStepsAt = kGroupWords * kPanelOutputs * 4;
+// The steps of vector v of a panel's outputs, in 16 bits each from `steps` on. add() gives the part of a
+// group in the results: `total` is the sum of the products of its numbers and a row's, `sum` that of the
+// row's numbers, each of which stands for so many `units`.
 
-// Vector v of a group's scales and zero points.
-struct GroupSteps {
+// kInt4: a scale and a zero point.
+struct ZeroSteps {
+  static constexpr std::size_t kBytes = 2;
   Lanes scales, zeros;
+
+  ZOO_INLINE ZeroSteps(const std::byte* steps, std::size_t v) {
+    const Words both = widened(load<Halves>(steps + v * sizeof(Halves)));
+    scales = bits<Lanes>((both & 0xFFF0U) << 15);
+    zeros = converted<Lanes>(bits<IntegerLanes>(both & 15U));
+  }
+  ZOO_INLINE Lanes add(const IntegerLanes& total, std::int32_t sum, float units) const {
+    return (converted<Lanes>(total) - zeros * static_cast<float>(sum)) * (scales * units);
+  }
 };
 
-ZOO_INLINE GroupSteps steps_of(const std::byte* group, std::size_t v) {
-  const Words both = widened(load<Halves>(group + kStepsAt + v * sizeof(Halves)));
-  return {bits<Lanes>((both & 0xFFF0U) << 15), converted<Lanes>(bits<IntegerLanes>(both & 15U))};
+// Of float16, by moving its exponent into a float's. The numbers are finite.
+ZOO_INLINE Lanes load_float16(const std::byte* from) {
+  const Words halves = widened(load<Halves>(from));
+  const Lanes positive = bits<Lanes>((halves & 0x7FFFU) << 13) * 0x1p112F;
+  return bits<Lanes>(bits<Words>(positive) | (halves & 0x8000U) << 16);
 }
 
-template <std::size_t R, std::size_t V>
-ZOO_INLINE void tile_int4(const PackedProduct& p, const std::byte* panel, std::size_t v, std::size_t row,
-                          std::size_t column) {
-  const std::size_t groups = (p.weight->inputs + kGroup - 1) / kGroup;
+// Blocks whose zero point is the same everywhere.
+template <int Zero>
+struct ScaleSteps {
+  static constexpr std::size_t kBytes = 2;
+  Lanes scales;
+
+  ZOO_INLINE ScaleSteps(const std::byte* steps, std::size_t v)
+      : scales(load_float16(steps + v * sizeof(Halves))) {}
+  ZOO_INLINE Lanes add(const IntegerLanes& total, std::int32_t sum, float units) const {
+    return converted<Lanes>(total - Zero * sum) * (scales * units);
+  }
+};
+
+// Blocks with a minimum; `Taken` was subtracted from each number.
+template <int Taken>
+struct MinimumSteps {
+  static constexpr std::size_t kBytes = 4;
+  Lanes scales, minimums;
+
+  ZOO_INLINE MinimumSteps(const std::byte* steps, std::size_t v)
+      : scales(load_float16(steps + v * sizeof(Halves))),
+        minimums(load_float16(steps + (kPanelVectors + v) * sizeof(Halves))) {}
+  ZOO_INLINE Lanes add(const IntegerLanes& total, std::int32_t sum, float units) const {
+    return converted<Lanes>(total + Taken * sum) * (scales * units) -
+           minimums * (static_cast<float>(sum) * units);
+  }
+};
+
+// Groups of `Inputs` inputs with numbers of `Bits` bits. A step of `Dot` takes `Word` of them.
+template <class UsedDot, class UsedSteps, std::size_t Inputs, std::size_t Word, std::size_t Bits>
+struct Groups {
+  using Dot = UsedDot;
+  using Steps = UsedSteps;
+  static constexpr std::size_t kInputs = Inputs, kWord = Word, kWords = Inputs / Word;
+  static constexpr std::size_t kStepsAt = Inputs * kPanelOutputs * Bits / 8;
+  static constexpr std::size_t kBytes = kStepsAt + kPanelOutputs * Steps::kBytes;
+
+  // Sum of a row's numbers that a group multiplies.
+  static ZOO_INLINE std::int32_t sum(const PackedProduct& p, std::size_t row, std::size_t first,
+                                     std::size_t scale) {
+    if constexpr (Inputs == kGroup) return p.rows.sums[scale];
+    const auto* numbers = reinterpret_cast<const signed char*>(p.rows.data) + row * p.rows.row_bytes + first;
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < Inputs; ++i) sum += numbers[i];
+    return sum;
+  }
+};
+
+template <class Steps>
+using NibbleGroups = Groups<NibbleDot, Steps, kGroup, 8, 4>;
+template <class Steps, std::size_t Inputs>
+using ByteGroups = Groups<ByteDot, Steps, Inputs, 4, 8>;
+using SixBitGroups = Groups<SixBitDot, ScaleSteps<32>, kRun, kRun, 6>;
+static_assert(SixBitDot::kPlane == kPanelVectors * sizeof(Words));
+
+template <class Group, std::size_t R, std::size_t V>
+ZOO_INLINE void tile_groups(const PackedProduct& p, const std::byte* panel, std::size_t v, std::size_t row,
+                            std::size_t column) {
+  using Dot = typename Group::Dot;
+  const std::size_t inputs = p.weight->inputs, row_scales = (inputs + kGroup - 1) / kGroup;
   Lanes results[R][V];
   first_sums(p, row, column, results);
-  for (std::size_t g = 0; g < groups; ++g, panel += kGroupBytes) {
-    NibbleDot::Sums sums[R][V] = {};
-    add_products<NibbleDot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + g * kGroup,
-                                           .row = p.rows.row_bytes,
-                                           .word = 8,
-                                           .columns = panel + v * sizeof(Words),
-                                           .depth = kPanelVectors * sizeof(Words),
-                                           .words = kGroupWords},
-                                          sums);
+  for (std::size_t first = 0; first < inputs; first += Group::kInputs, panel += Group::kBytes) {
+    typename Dot::Sums sums[R][V] = {};
+    add_products<Dot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + first,
+                                     .row = p.rows.row_bytes,
+                                     .word = Group::kWord,
+                                     .columns = panel + v * sizeof(Words),
+                                     .depth = kPanelVectors * sizeof(Words),
+                                     .words = Group::kWords},
+                                    sums);
+    std::int32_t row_sums[R];
+    float units[R];
+    for (std::size_t r = 0; r < R; ++r) {
+      const std::size_t scale = (row + r) * row_scales + first / kGroup;
+      row_sums[r] = Group::sum(p, row + r, first, scale);
+      units[r] = p.rows.scales[scale];
+    }
     for (std::size_t i = 0; i < V; ++i) {
-      const GroupSteps steps = steps_of(panel, v + i);
-      for (std::size_t r = 0; r < R; ++r) {
-        const std::size_t group = (row + r) * groups + g;
-        const Lanes shifted = converted<Lanes>(NibbleDot::total(sums[r][i])) -
-                              steps.zeros * static_cast<float>(p.rows.sums[group]);
-        results[r][i] += shifted * (steps.scales * p.rows.scales[group]);
-      }
+      const typename Group::Steps steps(panel + Group::kStepsAt, v + i);
+      for (std::size_t r = 0; r < R; ++r)
+        results[r][i] += steps.add(Dot::total(sums[r][i]), row_sums[r], units[r]);
     }
   }
   write_tile(p, row, column, results);
 }
 
-void multiply_int4(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
-                   std::size_t first, std::size_t last) {
-  for_rows<NibbleDot::kTallest>(0, p.row_count, [&](auto tall, std::size_t row) {
+template <class Group>
+void multiply_groups(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
+                     std::size_t first, std::size_t last) {
+  for_rows<Group::Dot::kTallest>(0, p.row_count, [&](auto tall, std::size_t row) {
     // Beside the sums of a group there are those of all groups.
-    constexpr std::size_t R = decltype(tall)::value, kWidest = kWidestTile < R == 1 ? 1 : 2 * R > ;
+    constexpr std::size_t R = decltype(tall)::value, kWidest = kWidestTile<(R == 1 ? 1 : 2 * R)>;
     for_vectors<kWidest>(first, last, [&](auto vectors, std::size_t v) {
-      tile_int4<R, decltype(vectors)::value>(p, panel, v, row, panel_column + v * kLanes);
+      tile_groups<Group, R, decltype(vectors)::value>(p, panel, v, row, panel_column + v * kLanes);
     });
   });
+}
+
+void multiply_blocks(const PackedProduct& p, const BlockPanel& panel, std::size_t panel_column,
+                     std::size_t first, std::size_t last) {
+  constexpr int kTaken = ByteDot::kTaken;
+  if (panel.format == BlockFormat::kNibbles) {
+    multiply_groups<NibbleGroups<ScaleSteps<8>>>(p, panel.data, panel_column, first, last);
+  } else if (panel.format == BlockFormat::kNibblesMinimum) {
+    multiply_groups<NibbleGroups<MinimumSteps<0>>>(p, panel.data, panel_column, first, last);
+  } else if (panel.format == BlockFormat::kBytes) {
+    multiply_groups<ByteGroups<ScaleSteps<128 - kTaken>, kGroup>>(p, panel.data, panel_column, first, last);
+  } else if (panel.format == BlockFormat::kSixBits) {
+    multiply_groups<SixBitGroups>(p, panel.data, panel_column, first, last);
+  } else {
+    multiply_groups<ByteGroups<MinimumSteps<kTaken>, kRun>>(p, panel.data, panel_column, first, last);
+  }
 }
 
 void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
@@ -185,14 +274,16 @@ void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
     const std::size_t end = last < panel_column + kPanelOutputs ? last : panel_column + kPanelOutputs;
     const std::size_t v = (first - panel_column) / kLanes, v_end = (end - panel_column + kLanes - 1) / kLanes;
     const std::byte* data = weight.panels + panel * bytes;
-    if (weight.type == WeightType::kFloat32) {
+    if (weight.type == WeightType::kBlocks) {
+      multiply_blocks(p, weight.blocks[panel], panel_column, v, v_end);
+    } else if (weight.type == WeightType::kFloat32) {
       multiply_floats<FloatDot>(p, data, panel_column, v, v_end);
     } else if (weight.type == WeightType::kBfloat16) {
       multiply_floats<PairDot>(p, data, panel_column, v, v_end);
     } else if (weight.type == WeightType::kInt8) {
       multiply_int8(p, data, panel_column, v, v_end);
     } else {
-      multiply_int4(p, data, panel_column, v, v_end);
+      multiply_groups<NibbleGroups<ZeroSteps>>(p, data, panel_column, v, v_end);
     }
     first = end;
   }

@@ -79,6 +79,36 @@ TEST_CASE("Weights of GGUF files are packed from their blocks as from modules") 
   }
 }
 
+TEST_CASE("Blocks of GGUF files stay as they are, whatever the order of their rows") {
+  const std::string type = GENERATE("Q8_0", "Q4_0");
+  for (const char* name : {"llama", "gpt2", "qwen2"}) {
+    const Family& family = find_family(name);
+    const test::TemporaryDirectory directory;
+    const fs::path path = directory / "model.gguf";
+    save_gguf(*model_of_blocks(family), family, Head::kCausalLm, path, type, {});
+    const LoadedModel loaded = load_model(path), stored = load_model(path, {.stored = true});
+    REQUIRE(stored.stored->has_blocks());
+    const auto expected = loaded.model->named_parameters();
+    std::size_t packed = 0;
+    for (const auto& parameter : stored.model->named_parameters()) {
+      const WeightRows rows = stored.stored->rows_of(parameter.value());
+      if (parameter.value().dim() != 2 || rows.block_types(0, rows.size(0)).empty()) continue;
+      CAPTURE(name, type, parameter.key());
+      const inference::PackedLinear linear(parameter.value(), rows, {}, {.weights = WeightType::kBlocks});
+      CHECK(linear.weight().type == WeightType::kBlocks);
+      const at::Tensor wanted = expected[parameter.key()];
+      at::Tensor found = at::empty_like(wanted);
+      for (std::int64_t i = 0; i < found.size(0); ++i)
+        for (std::int64_t k = 0; k < found.size(1); ++k)
+          found.data_ptr<float>()[i * found.size(1) + k] =
+              kernels::unpacked(linear.weight(), static_cast<std::size_t>(i), static_cast<std::size_t>(k));
+      CHECK(found.equal(wanted));
+      ++packed;
+    }
+    CHECK(packed >= 9);  // the token embedding and four matrices of each of two layers
+  }
+}
+
 TEST_CASE("Weights that stay in their files take no memory in the modules, and load_all() reads them") {
   const test::Checkpoint checkpoint;
   const LoadedModel whole = load_model(checkpoint.path()),

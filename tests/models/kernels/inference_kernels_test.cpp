@@ -57,7 +57,7 @@ struct Prepared {
     if (rows.type == WeightType::kBfloat16)
       return from_bfloat16(reinterpret_cast<const std::uint16_t*>(at)[k]);
     const std::size_t in_row = scales_in_row(rows.type, inputs);
-    const float scale = scales[row * in_row + (rows.type == WeightType::kInt4 ? k / kGroup : 0)];
+    const float scale = scales[row * in_row + (rows.type == WeightType::kInt8 ? 0 : k / kGroup)];
     return static_cast<float>(reinterpret_cast<const signed char*>(at)[k]) * scale;
   }
 };
@@ -76,15 +76,15 @@ Prepared prepare(const InferenceKernels& kernels, WeightType type, const Prepara
 }
 
 // The largest difference from sums in double of what the weight and the rows stand for.
-double product_error(const InferenceKernels& kernels, WeightType type, std::size_t rows, std::size_t outputs,
-                     std::size_t inputs, bool adds) {
-  const Packed packed = pack(type, random_floats(outputs * inputs, 1), outputs, inputs);
+double product_error(const InferenceKernels& kernels, const PackedWeight& weight, std::size_t rows,
+                     bool adds) {
+  const std::size_t outputs = weight.outputs, inputs = weight.inputs;
   const Floats x = random_floats(rows * inputs, 2), bias = random_floats(outputs, 3);
   const Floats before = random_floats(rows * outputs, 4);
   Floats result = before;
   const Prepared prepared =
-      prepare(kernels, type, {.input = x.data(), .input_row = inputs, .width = inputs}, rows);
-  const PackedProduct product{.weight = &packed.weight,
+      prepare(kernels, weight.type, {.input = x.data(), .input_row = inputs, .width = inputs}, rows);
+  const PackedProduct product{.weight = &weight,
                               .rows = prepared.rows,
                               .row_count = rows,
                               .result = result.data(),
@@ -99,13 +99,86 @@ double product_error(const InferenceKernels& kernels, WeightType type, std::size
     for (std::size_t j = 0; j < outputs; ++j) {
       double sum = bias[j] + (adds ? before[r * outputs + j] : 0.0F);
       for (std::size_t k = 0; k < inputs; ++k) {
-        sum += static_cast<double>(prepared.value(r, k)) * unpacked(packed.weight, j, k);
+        sum += static_cast<double>(prepared.value(r, k)) * unpacked(weight, j, k);
       }
       worst =
           std::max(worst, std::fabs(sum - result[r * outputs + j]) / std::sqrt(static_cast<double>(inputs)));
     }
   }
   return worst;
+}
+
+double product_error(const InferenceKernels& kernels, WeightType type, std::size_t rows, std::size_t outputs,
+                     std::size_t inputs, bool adds) {
+  return product_error(kernels, pack(type, random_floats(outputs * inputs, 1), outputs, inputs).weight, rows,
+                       adds);
+}
+
+// A weight of random blocks, a panel of each format.
+struct Blocks {
+  std::vector<std::uint8_t> numbers;
+  Floats scales, minimums;  // that float16 holds
+  std::vector<std::byte> panels;
+  std::vector<BlockPanel> places;
+  PackedWeight weight;
+
+  float value(std::size_t j, std::size_t k) const {
+    const std::size_t i = j * weight.inputs + k;
+    return scales[i / kRun] * numbers[i] - minimums[i / kRun];
+  }
+};
+
+constexpr BlockFormat kFormats[] = {BlockFormat::kRuns, BlockFormat::kNibbles, BlockFormat::kBytes,
+                                    BlockFormat::kNibblesMinimum, BlockFormat::kSixBits};
+
+// Writes rows of one format into the blocks.
+void draw_rows(BlockFormat format, std::size_t first, std::size_t last, std::mt19937& generator,
+               Blocks& blocks) {
+  const std::size_t inputs = blocks.weight.inputs;
+  const bool runs = format == BlockFormat::kRuns || format == BlockFormat::kSixBits;
+  const float zero = format == BlockFormat::kNibbles   ? 8.0F
+                     : format == BlockFormat::kBytes   ? 128.0F
+                     : format == BlockFormat::kSixBits ? 32.0F
+                                                       : 0.0F;  // any minimum
+  const unsigned numbers = runs || format == BlockFormat::kBytes ? zero == 32 ? 64 : 256 : 16;
+  // 11 bits times a power of two: float16's, of which some are denormal.
+  const auto drawn = [&] {
+    const int sign = generator() % 2 == 0 ? 1 : -1;
+    return std::ldexp(static_cast<float>(sign * static_cast<int>(generator() % 2048)),
+                      -24 + static_cast<int>(generator() % 8));
+  };
+  for (std::size_t i = first * inputs; i < last * inputs; ++i) {
+    blocks.numbers[i] = static_cast<std::uint8_t>(generator() % numbers);
+    if (i % kRun != 0) continue;
+    float &scale = blocks.scales[i / kRun], &minimum = blocks.minimums[i / kRun];
+    const bool begins = runs || i % kGroup == 0;
+    scale = begins ? drawn() : (&scale)[-1];
+    minimum = zero > 0 ? zero * scale : begins ? drawn() : (&minimum)[-1];
+  }
+}
+
+Blocks random_blocks(std::size_t outputs, std::size_t inputs) {
+  Blocks blocks;
+  blocks.numbers.resize(outputs * inputs);
+  blocks.scales.resize(outputs * inputs / kRun);
+  blocks.minimums.resize(outputs * inputs / kRun);
+  blocks.panels.resize(panel_count(outputs) * panel_bytes(BlockFormat::kRuns, inputs) + 64);
+  blocks.weight = {.type = WeightType::kBlocks, .outputs = outputs, .inputs = inputs};
+  std::mt19937 generator(11);
+  std::byte* panel = blocks.panels.data();
+  for (std::size_t first = 0; first < outputs; first += kPanelOutputs) {
+    const BlockFormat format = kFormats[first / kPanelOutputs];
+    const std::size_t last = std::min(first + kPanelOutputs, outputs);
+    draw_rows(format, first, last, generator, blocks);
+    const BlockSource source{blocks.numbers.data() + first * inputs,
+                             blocks.scales.data() + first * inputs / kRun,
+                             blocks.minimums.data() + first * inputs / kRun, last - first, inputs};
+    CHECK(pack_block_panel(format, source, panel));
+    blocks.places.push_back({format, panel});
+    panel += panel_bytes(format, inputs);
+  }
+  blocks.weight.blocks = blocks.places.data();
+  return blocks;
 }
 
 // A test for each instruction set, named after it, so that one that does not run is listed by itself.
@@ -141,6 +214,51 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies packed weights of ev
     CHECK(product_error(*kernels, type, 7, 64, 2100, true) < 5e-6);  // deeper than a part of a panel
     CHECK(product_error(*kernels, type, 20, 80, 2100, false) < 5e-6);
   }
+}
+
+FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of every format") {
+  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
+  const Blocks few = random_blocks(5 * kPanelOutputs - 23, 96), deep = random_blocks(5 * kPanelOutputs, 2048);
+  for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
+    CAPTURE(rows);
+    CHECK(product_error(*kernels, few.weight, rows, rows % 2 == 0) < 2e-6);
+  }
+  CHECK(product_error(*kernels, deep.weight, 1, true) < 5e-6);
+  CHECK(product_error(*kernels, deep.weight, 7, false) < 5e-6);
+}
+
+TEST_CASE("Blocks of every format are kept as they are") {
+  const Blocks blocks = random_blocks(5 * kPanelOutputs - 23, 96);
+  std::size_t different = 0;
+  for (std::size_t j = 0; j < blocks.weight.outputs; ++j)
+    for (std::size_t k = 0; k < blocks.weight.inputs; ++k)
+      different += unpacked(blocks.weight, j, k) != blocks.value(j, k);
+  CHECK(different == 0);
+}
+
+TEST_CASE("Scales of blocks are rounded to float16 with their zero points, and refused if they do not fit") {
+  // 1 + 2^-12 is between two numbers of float16, and so is 3.3 of its smallest, whose 32-fold is nearer to
+  // 106.
+  const float scale = GENERATE(1.00024414F, 3.3F * 0x1p-24F);
+  std::vector<std::uint8_t> numbers(kGroup, 35);
+  numbers[7] = 32;
+  const Floats scales(2, scale), zeros(2, 32 * scale), large(2, 65520.0F), nan(2, NAN);
+  std::vector<std::byte> panel(panel_bytes(BlockFormat::kRuns, kGroup));
+  const auto packed = [&](const Floats& minimums, const Floats& steps) {
+    return pack_block_panel(BlockFormat::kRuns, {numbers.data(), steps.data(), minimums.data(), 1, kGroup},
+                            panel.data());
+  };
+  const BlockPanel place{BlockFormat::kRuns, panel.data()};
+  const PackedWeight weight{.type = WeightType::kBlocks, .outputs = 1, .inputs = kGroup, .blocks = &place};
+  REQUIRE(packed(zeros, scales));
+  CHECK(std::fabs(unpacked(weight, 0, 5) / 3 - scale) <= std::max(scale * 0x1p-11F, 0x1p-25F));
+  CHECK(unpacked(weight, 0, 7) == 0);
+  CHECK_FALSE(packed(large, scales));
+  CHECK_FALSE(packed(zeros, large));
+  CHECK_FALSE(packed(nan, scales));
+  CHECK(packed(zeros, Floats(2, 65504.0F)));
 }
 
 FOR_EVERY_INSTRUCTION_SET("A product activates its results") {

@@ -1,0 +1,147 @@
+#include <bit>
+
+#include "models/kernels/packed/packed_weight.h"
+
+// Panels of a quantized file's blocks. Numbers are moved, not computed: one code for all instruction sets.
+namespace zoo::kernels {
+namespace {
+
+// A group of a panel: its inputs, the bits of a number, the zero point of formats that have scales alone.
+struct Layout {
+  std::size_t inputs, bits;
+  bool has_minimums = false;
+  float zero = 0;
+
+  std::size_t number_bytes() const { return kPanelOutputs * inputs * bits / 8; }
+  std::size_t bytes() const { return number_bytes() + kPanelOutputs * (has_minimums ? 4 : 2); }
+};
+
+Layout layout_of(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::kNibbles:
+      return {.inputs = kGroup, .bits = 4, .zero = 8};
+    case BlockFormat::kNibblesMinimum:
+      return {.inputs = kGroup, .bits = 4, .has_minimums = true};
+    case BlockFormat::kBytes:
+      return {.inputs = kGroup, .bits = 8, .zero = 128};
+    case BlockFormat::kRuns:
+      return {.inputs = kRun, .bits = 8, .has_minimums = true};
+    case BlockFormat::kSixBits:
+      return {.inputs = kRun, .bits = 6, .zero = 32};
+  }
+  return {};
+}
+
+constexpr std::size_t kPlane = 4 * kPanelOutputs;  // bytes between an output's words
+
+template <class T>
+T read(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+void put_word(std::uint32_t word, std::byte* to) {
+  std::memcpy(to, &word, sizeof word);
+}
+
+// Writes an output's words of a group, which lie side by side with those of the others.
+void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {
+  const std::size_t low_words = layout.inputs * (layout.bits == 8 ? 2 : 1) / 8;
+  std::uint32_t highs = 0;
+  for (std::size_t w = 0; w < low_words; ++w, words += kPlane) {
+    if (layout.bits == 8) {
+      put_word(read<std::uint32_t>(numbers + 4 * w), words);
+      continue;
+    }
+    const auto first = read<std::uint32_t>(numbers + 8 * w),
+               second = read<std::uint32_t>(numbers + 8 * w + 4);
+    put_word((first & 0x0F0F0F0FU) | (second & 0x0F0F0F0FU) << 4, words);
+    highs |= (first >> 4 & 0x03030303U) << 4 * w | (second >> 4 & 0x03030303U) << (4 * w + 2);
+  }
+  if (layout.bits == 6) put_word(highs, words);
+}
+
+unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) {
+  const auto byte = [&](std::size_t word) { return std::to_integer<unsigned>(words[word * kPlane + i % 4]); };
+  if (layout.bits == 8) return byte(i / 4);
+  const unsigned low = byte(i / 8) >> (i / 4 % 2 * 4) & 15U;
+  return layout.bits == 4 ? low : low | (byte(2) >> (i / 4 * 2) & 3U) << 4;
+}
+
+// The nearest float16, ties to even.
+std::uint16_t to_float16(float value) {
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000U;
+  bits &= 0x7FFFFFFFU;
+  if (bits < 0x38800000U) {  // below 2^-14, a multiple of 2^-24, which is the last bit of numbers from 0.5 on
+    bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 0.5F);
+    return static_cast<std::uint16_t>(sign | (bits - 0x3F000000U));
+  }
+  bits += 0xFFFU + (bits >> 13 & 1U);
+  return static_cast<std::uint16_t>(bits >= 0x47800000U ? sign | 0x7C00U : sign | (bits - 0x38000000U) >> 13);
+}
+
+float from_float16(std::uint16_t half) {
+  const auto value = std::bit_cast<float>((half & 0x7FFFU) << 13);
+  return (half & 0x8000U ? -1.0F : 1.0F) * value * 0x1p112F;
+}
+
+bool is_number(std::uint16_t half) {
+  return (half & 0x7C00U) != 0x7C00U;
+}
+
+void put(std::uint16_t half, std::byte* to, std::size_t index) {
+  std::memcpy(to + index * sizeof half, &half, sizeof half);
+}
+
+float at(const std::byte* from, std::size_t index) {
+  return from_float16(read<std::uint16_t>(from + index * sizeof(std::uint16_t)));
+}
+
+// A minimum that is a whole number of scales stays one after the scale is rounded.
+float fitting_minimum(float minimum, float scale, float rounded) {
+  const float zero = scale == 0 ? 0 : minimum / scale;
+  return zero >= 1 && zero <= 255 && zero == __builtin_rintf(zero) ? zero * rounded : minimum;
+}
+
+}  // namespace
+
+std::size_t panel_bytes(BlockFormat format, std::size_t inputs) {
+  const Layout layout = layout_of(format);
+  return inputs / layout.inputs * layout.bytes();
+}
+
+bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel) {
+  const Layout layout = layout_of(format);
+  bool holds = true;
+  std::memset(panel, 0, panel_bytes(format, source.inputs));
+  for (std::size_t first = 0; first < source.inputs; first += layout.inputs, panel += layout.bytes()) {
+    std::byte *scales = panel + layout.number_bytes(), *minimums = scales + 2 * kPanelOutputs;
+    for (std::size_t j = 0; j < source.count; ++j) {
+      write_numbers(layout, source.numbers + j * source.inputs + first, panel + 4 * j);
+      const std::size_t run = (j * source.inputs + first) / kRun;
+      const std::uint16_t scale = to_float16(source.scales[run]);
+      put(scale, scales, j);
+      holds = holds && is_number(scale);
+      if (!layout.has_minimums) continue;
+      const std::uint16_t minimum =
+          to_float16(fitting_minimum(source.minimums[run], source.scales[run], from_float16(scale)));
+      put(minimum, minimums, j);
+      holds = holds && is_number(minimum);
+    }
+  }
+  return holds;
+}
+
+float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input) {
+  const Layout layout = layout_of(panel.format);
+  const std::byte* group = panel.data + input / layout.inputs * layout.bytes();
+  const unsigned q = number_at(layout, group + 4 * output, input % layout.inputs);
+  const std::byte* steps = group + layout.number_bytes();
+  const float scale = at(steps, output);
+  const float minimum = layout.has_minimums ? at(steps, kPanelOutputs + output) : scale * layout.zero;
+  return scale * static_cast<float>(q) - minimum;
+}
+
+}  // namespace zoo::kernels

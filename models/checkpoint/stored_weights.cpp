@@ -75,6 +75,11 @@ std::set<std::string> WeightRows::block_types(std::int64_t begin, std::int64_t e
   return all ? types : std::set<std::string>();
 }
 
+std::string WeightRows::source() const {
+  const std::string& name = stored_.name.theirs.front();
+  return stored_.files->path(name).string() + ": tensor '" + name + "'";
+}
+
 BlockRows WeightRows::blocks(std::int64_t begin, std::int64_t end) const {
   BlockRows rows;
   each_run(begin, end, [&](const Run& run) {

@@ -42,6 +42,8 @@ class WeightRows {
 
   /// The file's own types of these rows (GGUF: "Q4_K"); empty unless all are quantized blocks.
   std::set<std::string> block_types(std::int64_t begin, std::int64_t end) const;
+  /// Their file and tensor, for messages.
+  std::string source() const;
   /// Rows that have block_types(). May be called from several threads.
   BlockRows blocks(std::int64_t begin, std::int64_t end) const;
 

@@ -31,6 +31,7 @@ class WeightFiles {
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
     return where_.at(name)->columns(name, begin, end);
   }
+  const std::filesystem::path& path(const std::string& name) const { return where_.at(name)->path(); }
   bool has_blocks(const std::string& name, bool columns) const {
     return where_.at(name)->has_blocks(name, columns);
   }

@@ -48,7 +48,7 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
   const std::size_t groups = kernels::scales_in_row(type, width);
   prepared_.grow_to(rows * row_bytes);
   scales_.grow_to(rows * groups * sizeof(float));
-  sums_.grow_to(rows * groups * sizeof(std::int32_t));
+  sums_.grow_to(rows * kernels::sums_in_row(type, width) * sizeof(std::int32_t));
   const kernels::PreparedRows prepared{type, prepared_.data(), row_bytes, scales_.as<float>(),
                                        sums_.as<std::int32_t>()};
   const kernels::PackedProduct product{.weight = &head_.weight(),

@@ -40,7 +40,7 @@ void PackedStack::reserve_experts(std::size_t rows, Workspace& workspace) const 
       std::max({size(config_.expert_width()), size(config_.shared_expert_size), width});
   workspace.prepared.grow_to(chosen * (widest + kernels::kGroup) * sizeof(float));
   workspace.scales.grow_to(chosen * (widest / kernels::kGroup + 1) * sizeof(float));
-  workspace.sums.grow_to(chosen * (widest / kernels::kGroup + 1) * sizeof(std::int32_t));
+  workspace.sums.grow_to(chosen * (widest / kernels::kGroup + 1) * 2 * sizeof(std::int32_t));
   workspace.normed.grow_to(rows * width * sizeof(float));
   workspace.probabilities.grow_to(rows * size(config_.num_experts) * sizeof(float));
   workspace.choices.grow_to(chosen * sizeof(Choice));
@@ -137,10 +137,9 @@ namespace {
 
 // Rows from `first` on.
 kernels::PreparedRows rows_from(kernels::PreparedRows rows, std::size_t first, std::size_t inputs) {
-  const std::size_t scales = kernels::scales_in_row(rows.type, inputs);
   rows.data += first * rows.row_bytes;
-  if (rows.scales != nullptr) rows.scales += first * scales;
-  if (rows.sums != nullptr) rows.sums += first * scales;
+  if (rows.scales != nullptr) rows.scales += first * kernels::scales_in_row(rows.type, inputs);
+  if (rows.sums != nullptr) rows.sums += first * kernels::sums_in_row(rows.type, inputs);
   return rows;
 }
 

@@ -197,9 +197,9 @@ void PackedLinear::pack_blocks(const WeightRows& rows, std::int64_t first_row, s
       holds = false;
   });
   if (!holds)
-    throw Error(
-        "a quantized weight of the file has a scale that is no number or is above 65,504, which float16 ",
-        "does not hold; use --weights float32");
+    throw Error(rows.source(),
+                " has a scale that is no number or is above 65,504, which float16 does not hold; ",
+                "use --weights float32");
 }
 
 PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)

@@ -45,9 +45,10 @@ double product_rate(kernels::WeightType type) {
   const at::Tensor weight = at::randn({kWidth, kWidth});
   const inference::PackedLinear linear(weight, WeightRows(weight), {}, {.weights = type});
   const std::size_t row_bytes = kernels::prepared_row_bytes(type, kWidth);
-  const std::size_t scales = kRows * kernels::scales_in_row(type, kWidth);
+  const std::size_t scales = kRows * kernels::scales_in_row(type, kWidth),
+                    sums = kRows * kernels::sums_in_row(type, kWidth);
   const inference::Memory input(kRows * kWidth * sizeof(float)), result(kRows * kWidth * sizeof(float)),
-      rows(kRows * row_bytes), row_scales(scales * sizeof(float)), row_sums(scales * sizeof(std::int32_t));
+      rows(kRows * row_bytes), row_scales(scales * sizeof(float)), row_sums(sums * sizeof(std::int32_t));
   const kernels::PreparedRows prepared{.type = type,
                                        .data = rows.data(),
                                        .row_bytes = row_bytes,

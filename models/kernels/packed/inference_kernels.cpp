@@ -62,6 +62,10 @@ std::size_t scales_in_row(WeightType type, std::size_t inputs) {
   return type == WeightType::kInt4 || type == WeightType::kBlocks ? (inputs + kGroup - 1) / kGroup : 0;
 }
 
+std::size_t sums_in_row(WeightType type, std::size_t inputs) {
+  return scales_in_row(type, inputs) * (type == WeightType::kInt8 ? 1 : kGroup / kRun);
+}
+
 std::size_t value_columns(std::size_t head_dim) {
   return up_to_multiple(head_dim, 16);
 }

@@ -12,8 +12,8 @@
 namespace zoo::kernels {
 
 /// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16; or int8 with
-/// scales and sums, one per row (kInt8) or per group of a row (kInt4, kBlocks). Rows are zero-padded to a
-/// multiple of kGroup inputs, except in float32.
+/// scales and sums, one of each per row (kInt8), or a scale per group and a sum per kRun inputs (kInt4,
+/// kBlocks). Rows are zero-padded to a multiple of kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
   std::byte* data = nullptr;
@@ -24,8 +24,9 @@ struct PreparedRows {
 
 std::size_t prepared_row_bytes(WeightType type, std::size_t inputs);
 
-/// Number of scales, and of sums, of a row.
+/// Numbers of scales and of sums of a row.
 std::size_t scales_in_row(WeightType type, std::size_t inputs);
+std::size_t sums_in_row(WeightType type, std::size_t inputs);
 
 enum class Normalization { kNone, kLayer, kRms };
 

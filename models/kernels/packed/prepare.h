@@ -95,11 +95,15 @@ void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
     for (std::size_t k = 0; k < padded; k += kLanes)
       store_bfloats(data + k * 2, k < row.width ? row.at(k) : Lanes{});
   } else {
-    const std::size_t part = to.type == WeightType::kInt8 ? padded : kGroup;
-    for (std::size_t first = 0, i = index * (padded / part); first < padded; first += part, ++i) {
-      const float most = largest(row, first, first + part);
-      to.scales[i] = most / 127.0F;
-      to.sums[i] = store_quantized(row, first, first + part, most > 0 ? 127.0F / most : 0.0F, data);
+    const bool whole = to.type == WeightType::kInt8;
+    const std::size_t part = whole ? padded : kGroup, summed = whole ? padded : kRun;
+    float* scale = to.scales + index * (padded / part);
+    std::int32_t* sum = to.sums + index * (padded / summed);
+    for (std::size_t first = 0; first < padded; first += part) {
+      const float most = largest(row, first, first + part), inverse = most > 0 ? 127.0F / most : 0.0F;
+      *scale++ = most / 127.0F;
+      for (std::size_t k = first; k < first + part; k += summed)
+        *sum++ = store_quantized(row, k, k + summed, inverse, data);
     }
   }
 }

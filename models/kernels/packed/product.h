@@ -188,14 +188,9 @@ struct Groups {
   static constexpr std::size_t kStepsAt = Inputs * kPanelOutputs * Bits / 8;
   static constexpr std::size_t kBytes = kStepsAt + kPanelOutputs * Steps::kBytes;
 
-  // Sum of a row's numbers that a group multiplies.
-  static ZOO_INLINE std::int32_t sum(const PackedProduct& p, std::size_t row, std::size_t first,
-                                     std::size_t scale) {
-    if constexpr (Inputs == kGroup) return p.rows.sums[scale];
-    const auto* numbers = reinterpret_cast<const signed char*>(p.rows.data) + row * p.rows.row_bytes + first;
-    std::int32_t sum = 0;
-    for (std::size_t i = 0; i < Inputs; ++i) sum += numbers[i];
-    return sum;
+  // Sum of a row's numbers that a group multiplies, from those of its runs.
+  static ZOO_INLINE std::int32_t sum(const std::int32_t* runs) {
+    return Inputs == kRun ? runs[0] : runs[0] + runs[1];
   }
 };
 
@@ -210,7 +205,7 @@ template <class Group, std::size_t R, std::size_t V>
 ZOO_INLINE void tile_groups(const PackedProduct& p, const std::byte* panel, std::size_t v, std::size_t row,
                             std::size_t column) {
   using Dot = typename Group::Dot;
-  const std::size_t inputs = p.weight->inputs, row_scales = (inputs + kGroup - 1) / kGroup;
+  const std::size_t inputs = p.weight->inputs, padded = (inputs + kGroup - 1) / kGroup * kGroup;
   Lanes results[R][V];
   first_sums(p, row, column, results);
   for (std::size_t first = 0; first < inputs; first += Group::kInputs, panel += Group::kBytes) {
@@ -225,9 +220,9 @@ ZOO_INLINE void tile_groups(const PackedProduct& p, const std::byte* panel, std:
     std::int32_t row_sums[R];
     float units[R];
     for (std::size_t r = 0; r < R; ++r) {
-      const std::size_t scale = (row + r) * row_scales + first / kGroup;
-      row_sums[r] = Group::sum(p, row + r, first, scale);
-      units[r] = p.rows.scales[scale];
+      const std::size_t before = (row + r) * padded + first;
+      row_sums[r] = Group::sum(p.rows.sums + before / kRun);
+      units[r] = p.rows.scales[before / kGroup];
     }
     for (std::size_t i = 0; i < V; ++i) {
       const typename Group::Steps steps(panel + Group::kStepsAt, v + i);

@@ -5,6 +5,7 @@
 #include "data/base/gguf_writer.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/save_gguf.h"
+#include "models/inference/packed_decoder.h"
 #include "models/registry.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
@@ -44,6 +45,11 @@ bool runs(const std::filesystem::path& path) {
     const LoadedModel loaded = load_model(path);
     const at::NoGradGuard no_grad;
     loaded.model->forward({.input_ids = at::tensor({1, 3, 5}, at::kLong).view({1, 3})});
+    const LoadedModel stored = load_model(path, {.stored = true});
+    if (can_pack(*stored.model))
+      pack(*stored.model, {.weights = kernels::WeightType::kBlocks, .stored = stored.stored})
+          ->begin(1, 4)
+          ->read({{1, 3, 5}}, DecodingSession::Logits::kAll);
     load_tokenizer(path)->encode("ab a", EncodeOptions{});
     return true;
   } catch (const Error& error) {

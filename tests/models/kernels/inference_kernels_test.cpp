@@ -69,7 +69,7 @@ Prepared prepare(const InferenceKernels& kernels, WeightType type, const Prepara
   const std::size_t bytes = prepared_row_bytes(type, what.width);
   prepared.data.resize(rows * bytes + 64);
   prepared.scales.resize(rows * scales_in_row(type, what.width) + 1);
-  prepared.sums.resize(prepared.scales.size());
+  prepared.sums.resize(rows * sums_in_row(type, what.width) + 1);
   prepared.rows = {type, prepared.data.data(), bytes, prepared.scales.data(), prepared.sums.data()};
   kernels.prepare(what, prepared.rows, 0, rows);
   return prepared;

@@ -61,10 +61,9 @@ void q4_0(Bytes block, const Runs& to) {
   for (int i = 0; i < 32; ++i) to.numbers[i] = nibble(block + 2, i);
 }
 
-// The zero point is that of a byte.
 void q5_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 128 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 2, i) + 128 - 16;
+  to.set_both(half_at(block), 16 * half_at(block));
+  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 2, i);
 }
 
 void q4_1(Bytes block, const Runs& to) {
@@ -128,7 +127,7 @@ struct Decoder {
 
 const Decoder& decoder_of(std::string_view type) {
   static constexpr Decoder kDecoders[] = {{"Q8_0", q8_0, 128}, {"Q4_0", q4_0, 8}, {"Q4_1", q4_1},
-                                          {"Q5_0", q5_0, 128}, {"Q5_1", q5_1},    {"Q4_K", q4_k},
+                                          {"Q5_0", q5_0, 16},  {"Q5_1", q5_1},    {"Q4_K", q4_k},
                                           {"Q5_K", q5_k},      {"Q6_K", q6_k, 32}};
   return *std::ranges::find(kDecoders, type, &Decoder::type);
 }

@@ -30,7 +30,8 @@ kernels::BlockFormat format_of(const std::set<std::string>& types) {
   if (only({"Q4_0"})) return BlockFormat::kNibbles;
   if (only({"Q4_0", "Q4_1", "Q4_K"})) return BlockFormat::kNibblesMinimum;
   if (only({"Q6_K"})) return BlockFormat::kSixBits;
-  return only({"Q8_0", "Q5_0"}) ? BlockFormat::kBytes : BlockFormat::kRuns;
+  if (only({"Q5_0", "Q5_1", "Q5_K"})) return BlockFormat::kFiveBits;
+  return only({"Q8_0"}) ? BlockFormat::kBytes : BlockFormat::kRuns;
 }
 
 void pack_with_feedback(const at::Tensor& rows, const ErrorFeedback& errors, std::byte* panel) {

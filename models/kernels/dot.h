@@ -183,29 +183,39 @@ struct NibbleDot {
 #endif
 };
 
-/// Four words of a row; each column has six bits of 16 inputs: two words as in NibbleDot, and one that has
-/// the high two bits of the first word's input in its bytes' lowest bits, and so on.
-struct SixBitDot {
+/// A group of a row's inputs; each column has their low four bits in words as in NibbleDot, then a word whose
+/// byte j has the high bits of inputs j, 4 + j, 8 + j and so on, from its lowest bits on.
+template <std::size_t Inputs, std::size_t HighBits>
+struct HighBitsDot {
   static constexpr std::size_t kTallest = kLowTile;
   using Sums = IntegerLanes;
   static constexpr std::size_t kBytes = sizeof(Words);
   static constexpr std::size_t kPlane = 4 * sizeof(Words);  // between the words of a column
   struct Columns {
-    Words of[4];
+    Words of[Inputs / 4];
   };
   static ZOO_INLINE Columns load(const std::byte* columns) {
-    const auto first = kernels::load<Words>(columns), second = kernels::load<Words>(columns + kPlane),
-               high = kernels::load<Words>(columns + 2 * kPlane);
-    return {{(first & 0x0F0F0F0FU) | (high << 4 & 0x30303030U),
-             (first >> 4 & 0x0F0F0F0FU) | (high << 2 & 0x30303030U),
-             (second & 0x0F0F0F0FU) | (high & 0x30303030U),
-             (second >> 4 & 0x0F0F0F0FU) | (high >> 2 & 0x30303030U)}};
+    constexpr std::uint32_t kHigh = (1U << HighBits) - 1, kMask = kHigh * 0x10101010U;
+    const auto high = kernels::load<Words>(columns + Inputs / 8 * kPlane);
+    Columns read;
+    for (std::size_t w = 0; w < Inputs / 8; ++w) {
+      const auto low = kernels::load<Words>(columns + w * kPlane);
+      const std::size_t first = 2 * w * HighBits, second = first + HighBits;  // bits, which go to bit 4
+      read.of[2 * w] = (low & 0x0F0F0F0FU) | (moved(high, first) & kMask);
+      read.of[2 * w + 1] = (low >> 4 & 0x0F0F0F0FU) | (moved(high, second) & kMask);
+    }
+    return read;
   }
   static ZOO_INLINE Sums add(Sums sums, const std::byte* row, const Columns& columns) {
-    for (std::size_t i = 0; i < 4; ++i) sums = ByteDot::add(sums, row + 4 * i, columns.of[i]);
+    for (std::size_t i = 0; i < Inputs / 4; ++i) sums = ByteDot::add(sums, row + 4 * i, columns.of[i]);
     return sums;
   }
   static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
+
+ private:
+  static ZOO_INLINE Words moved(const Words& words, std::size_t bit) {
+    return bit < 4 ? words << static_cast<int>(4 - bit) : words >> static_cast<int>(bit - 4);
+  }
 };
 
 /// One float32 of a row, one signed byte of each column.

@@ -22,12 +22,14 @@ Layout layout_of(BlockFormat format) {
       return {.inputs = kGroup, .bits = 4, .zero = 8};
     case BlockFormat::kNibblesMinimum:
       return {.inputs = kGroup, .bits = 4, .has_minimums = true};
+    case BlockFormat::kFiveBits:
+      return {.inputs = kGroup, .bits = 5, .has_minimums = true};
+    case BlockFormat::kSixBits:
+      return {.inputs = kRun, .bits = 6, .zero = 32};
     case BlockFormat::kBytes:
       return {.inputs = kGroup, .bits = 8, .zero = 128};
     case BlockFormat::kRuns:
       return {.inputs = kRun, .bits = 8, .has_minimums = true};
-    case BlockFormat::kSixBits:
-      return {.inputs = kRun, .bits = 6, .zero = 32};
   }
   return {};
 }
@@ -47,26 +49,33 @@ void put_word(std::uint32_t word, std::byte* to) {
 
 // Writes an output's words of a group, which lie side by side with those of the others.
 void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {
-  const std::size_t low_words = layout.inputs * (layout.bits == 8 ? 2 : 1) / 8;
-  std::uint32_t highs = 0;
-  for (std::size_t w = 0; w < low_words; ++w, words += kPlane) {
-    if (layout.bits == 8) {
-      put_word(read<std::uint32_t>(numbers + 4 * w), words);
-      continue;
-    }
-    const auto first = read<std::uint32_t>(numbers + 8 * w),
-               second = read<std::uint32_t>(numbers + 8 * w + 4);
-    put_word((first & 0x0F0F0F0FU) | (second & 0x0F0F0F0FU) << 4, words);
-    highs |= (first >> 4 & 0x03030303U) << 4 * w | (second >> 4 & 0x03030303U) << (4 * w + 2);
+  if (layout.bits == 8) {
+    for (std::size_t i = 0; i < layout.inputs; i += 4, words += kPlane)
+      put_word(read<std::uint32_t>(numbers + i), words);
+    return;
   }
-  if (layout.bits == 6) put_word(highs, words);
+  const std::size_t high_bits = layout.bits - 4;
+  const std::uint32_t mask = ((1U << high_bits) - 1) * 0x01010101U;
+  std::uint32_t low = 0, high = 0;
+  for (std::size_t i = 0; i < layout.inputs; i += 4) {
+    const auto four = read<std::uint32_t>(numbers + i);
+    high |= (four >> 4 & mask) << i / 4 * high_bits;
+    low |= (four & 0x0F0F0F0FU) << i % 8;
+    if (i % 8 == 0) continue;
+    put_word(low, words);
+    words += kPlane;
+    low = 0;
+  }
+  if (high_bits > 0) put_word(high, words);
 }
 
 unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) {
   const auto byte = [&](std::size_t word) { return std::to_integer<unsigned>(words[word * kPlane + i % 4]); };
   if (layout.bits == 8) return byte(i / 4);
-  const unsigned low = byte(i / 8) >> (i / 4 % 2 * 4) & 15U;
-  return layout.bits == 4 ? low : low | (byte(2) >> (i / 4 * 2) & 3U) << 4;
+  const unsigned low = byte(i / 8) >> i / 4 % 2 * 4 & 15U;
+  const std::size_t high_bits = layout.bits - 4;
+  if (high_bits == 0) return low;
+  return low | (byte(layout.inputs / 8) >> i / 4 * high_bits & ((1U << high_bits) - 1)) << 4;
 }
 
 // The nearest float16, ties to even.

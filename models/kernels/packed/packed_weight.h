@@ -33,10 +33,11 @@ enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
 /// Formats of a panel of kBlocks, which hold the types of GGUF. Scales and minimums are float16.
 ///   kNibbles         w = scale (q - 8), q in [0, 15], a scale for kGroup inputs: Q4_0; 4.5 bits a weight
 ///   kNibblesMinimum  w = scale q - minimum, q in [0, 15], both for kGroup inputs: Q4_1, Q4_K; 5 bits
-///   kBytes           w = scale (q - 128), q in [0, 255], a scale for kGroup inputs: Q8_0, Q5_0; 8.5 bits
-///   kRuns            w = scale q - minimum, q in [0, 255], both for kRun inputs: each type; 10 bits
+///   kFiveBits        w = scale q - minimum, q in [0, 31], both for kGroup inputs: Q5_0, Q5_1, Q5_K; 6 bits
 ///   kSixBits         w = scale (q - 32), q in [0, 63], a scale for kRun inputs: Q6_K; 7 bits
-enum class BlockFormat : std::uint8_t { kNibbles, kNibblesMinimum, kBytes, kRuns, kSixBits };
+///   kBytes           w = scale (q - 128), q in [0, 255], a scale for kGroup inputs: Q8_0; 8.5 bits
+///   kRuns            w = scale q - minimum, q in [0, 255], both for kRun inputs: each type; 10 bits
+enum class BlockFormat : std::uint8_t { kNibbles, kNibblesMinimum, kFiveBits, kSixBits, kBytes, kRuns };
 
 /// Outputs of a panel, inputs of a group.
 constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16;
@@ -45,9 +46,9 @@ constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16;
 constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));
 
 /// A panel of kBlocks: a row of groups, each of which has numbers as in int4 or int8, then kPanelOutputs
-/// scales, then, if the format has them, as many minimums. A group of kSixBits has two words of their low
-/// four bits for each output, as int4 has them, then a word whose byte j has in bits 2 i and 2 i + 1 the high
-/// bits of input 4 i + j.
+/// scales, then, if the format has them, as many minimums. Numbers of five and six bits have the low four as
+/// int4 does, then a word for each output whose byte j has the high bits of inputs j, 4 + j, 8 + j and so on,
+/// from its lowest on.
 struct BlockPanel {
   BlockFormat format;
   const std::byte* data;

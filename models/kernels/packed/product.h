@@ -198,8 +198,9 @@ template <class Steps>
 using NibbleGroups = Groups<NibbleDot, Steps, kGroup, 8, 4>;
 template <class Steps, std::size_t Inputs>
 using ByteGroups = Groups<ByteDot, Steps, Inputs, 4, 8>;
-using SixBitGroups = Groups<SixBitDot, ScaleSteps<32>, kRun, kRun, 6>;
-static_assert(SixBitDot::kPlane == kPanelVectors * sizeof(Words));
+using FiveBitGroups = Groups<HighBitsDot<kGroup, 1>, MinimumSteps<0>, kGroup, kGroup, 5>;
+using SixBitGroups = Groups<HighBitsDot<kRun, 2>, ScaleSteps<32>, kRun, kRun, 6>;
+static_assert(HighBitsDot<kRun, 2>::kPlane == kPanelVectors * sizeof(Words));
 
 template <class Group, std::size_t R, std::size_t V>
 ZOO_INLINE void tile_groups(const PackedProduct& p, const std::byte* panel, std::size_t v, std::size_t row,
@@ -254,6 +255,8 @@ void multiply_blocks(const PackedProduct& p, const BlockPanel& panel, std::size_
     multiply_groups<NibbleGroups<MinimumSteps<0>>>(p, panel.data, panel_column, first, last);
   } else if (panel.format == BlockFormat::kBytes) {
     multiply_groups<ByteGroups<ScaleSteps<128 - kTaken>, kGroup>>(p, panel.data, panel_column, first, last);
+  } else if (panel.format == BlockFormat::kFiveBits) {
+    multiply_groups<FiveBitGroups>(p, panel.data, panel_column, first, last);
   } else if (panel.format == BlockFormat::kSixBits) {
     multiply_groups<SixBitGroups>(p, panel.data, panel_column, first, last);
   } else {

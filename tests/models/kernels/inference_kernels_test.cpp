@@ -128,7 +128,8 @@ struct Blocks {
   }
 };
 
-constexpr BlockFormat kFormats[] = {BlockFormat::kRuns, BlockFormat::kNibbles, BlockFormat::kBytes,
+constexpr BlockFormat kFormats[] = {BlockFormat::kRuns,           BlockFormat::kNibbles,
+                                    BlockFormat::kBytes,          BlockFormat::kFiveBits,
                                     BlockFormat::kNibblesMinimum, BlockFormat::kSixBits};
 
 // Writes rows of one format into the blocks.
@@ -140,7 +141,10 @@ void draw_rows(BlockFormat format, std::size_t first, std::size_t last, std::mt1
                      : format == BlockFormat::kBytes   ? 128.0F
                      : format == BlockFormat::kSixBits ? 32.0F
                                                        : 0.0F;  // any minimum
-  const unsigned numbers = runs || format == BlockFormat::kBytes ? zero == 32 ? 64 : 256 : 16;
+  const unsigned numbers = format == BlockFormat::kSixBits                                 ? 64
+                           : format == BlockFormat::kFiveBits                              ? 32
+                           : format == BlockFormat::kRuns || format == BlockFormat::kBytes ? 256
+                                                                                           : 16;
   // 11 bits times a power of two: float16's, of which some are denormal.
   const auto drawn = [&] {
     const int sign = generator() % 2 == 0 ? 1 : -1;
@@ -220,7 +224,7 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of e
   ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
   const InferenceKernels* kernels = find_inference_kernels(Set);
   REQUIRE(kernels != nullptr);
-  const Blocks few = random_blocks(5 * kPanelOutputs - 23, 96), deep = random_blocks(5 * kPanelOutputs, 2048);
+  const Blocks few = random_blocks(6 * kPanelOutputs - 23, 96), deep = random_blocks(6 * kPanelOutputs, 2048);
   for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
     CAPTURE(rows);
     CHECK(product_error(*kernels, few.weight, rows, rows % 2 == 0) < 2e-6);
@@ -230,7 +234,7 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of e
 }
 
 TEST_CASE("Blocks of every format are kept as they are") {
-  const Blocks blocks = random_blocks(5 * kPanelOutputs - 23, 96);
+  const Blocks blocks = random_blocks(6 * kPanelOutputs - 23, 96);
   std::size_t different = 0;
   for (std::size_t j = 0; j < blocks.weight.outputs; ++j)
     for (std::size_t k = 0; k < blocks.weight.inputs; ++k)

@@ -16,8 +16,8 @@ namespace zoo {
 /// Storage formats of weights and KV cache for inference: the flag --weights and, for verbs that decode,
 /// --cache.
 struct PackedWeights {
-  /// "auto": the type in which the directory holds packed weights; else that of --dtype if our kernels
-  /// support the model, else "modules": LibTorch's operators.
+  /// "auto": the type in which the directory holds packed weights; "gguf" for a GGUF file with quantized
+  /// ones; else that of --dtype. Where our kernels do not support the model, "modules": LibTorch's operators.
   std::string weights = "auto";
   /// "auto": float32 with float32 weights, else bfloat16. Modules accept only "auto".
   std::string cache = "auto";

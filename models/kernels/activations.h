@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/kernels/pointwise.h"
-#include "models/kernels/vector.h"
+#include "models/kernels/elementary.h"
 
 namespace zoo::kernels {
 

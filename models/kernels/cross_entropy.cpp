@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/kernels/vector.h"
+#include "models/kernels/elementary.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/kernels/vector.h"
+#include "models/kernels/elementary.h"
 
 namespace zoo::kernels {
 

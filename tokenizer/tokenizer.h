@@ -37,8 +37,8 @@ class Tokenizer {
   /// has a character that the vocabulary cannot express.
   virtual TokenIds encode(std::string_view text) const = 0;
 
-  /// A place at `from` or later that divides a UTF-8 text: its two parts' ids, one after the other, are the
-  /// text's. The text's end if the tokenizer knows of none.
+  /// The first position from `from` on at which a UTF-8 text can be cut: the ids of the whole are those of
+  /// the first part, then those of the second. The text's end if the tokenizer knows of none.
   virtual std::size_t division(std::string_view text, [[maybe_unused]] std::size_t from) const {
     return text.size();
   }

@@ -18,6 +18,8 @@ namespace {
 // four bits, of the first half of a run in the low half of each byte.
 using Bytes = const std::uint8_t*;
 
+constexpr std::size_t kRun = BlockRows::kRun, kLargestBlock = 256;
+
 float half_at(Bytes at) {
   c10::Half value;
   std::memcpy(&value, at, sizeof value);
@@ -40,7 +42,7 @@ struct Runs {
   std::uint8_t* numbers;
   float *scales, *minimums;
 
-  Runs after(std::size_t runs) const { return {numbers + 16 * runs, scales + runs, minimums + runs}; }
+  Runs after(std::size_t runs) const { return {numbers + kRun * runs, scales + runs, minimums + runs}; }
   void set(std::size_t run, float scale, float minimum) const {
     scales[run] = scale;
     minimums[run] = minimum;
@@ -156,7 +158,6 @@ void to_q4_0(const float* from, char* block) {
 }
 
 constexpr std::int64_t kGrain = 1 << 12;  // numbers worth a thread
-constexpr std::size_t kRun = BlockRows::kRun, kLargestBlock = 256;
 
 }  // namespace
 

@@ -104,10 +104,17 @@ at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, st
 at::Tensor GgufTensors::rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
   const Source& source = this->source(name);
   if (source.layout == GgufLayout::kTransposed) return tensor(name).slice(0, begin, end);
+  return in_order(source, begin, end,
+                  [&](std::int64_t first, std::int64_t last) { return stored_rows(source, first, last); });
+}
+
+at::Tensor GgufTensors::in_order(
+    const Source& source, std::int64_t begin, std::int64_t end,
+    c10::function_ref<at::Tensor(std::int64_t first, std::int64_t last)> stored) const {
   // A head's rows change places among themselves: whole heads are read.
   const std::int64_t unit = is_by_head(source.layout) ? source.tensor->shape.front() / heads_of(source) : 1;
   const std::int64_t first = begin / unit * unit, last = (end + unit - 1) / unit * unit;
-  return from_gguf_layout(stored_rows(source, first, last), source.layout, (last - first) / unit)
+  return from_gguf_layout(stored(first, last), source.layout, (last - first) / unit)
       .slice(0, begin - first, end - first);
 }
 
@@ -132,10 +139,10 @@ void GgufTensors::append_blocks(const std::string& name, bool, std::int64_t begi
                        static_cast<std::size_t>(count) * row_bytes(source) / type.bytes, rows);
   };
   if (!is_by_head(source.layout)) return append(begin, end - begin);
-  const at::Tensor order =
-      from_gguf_layout(at::arange(source.shape.front()).unsqueeze(1), source.layout, heads_of(source))
-          .contiguous();
-  for (std::int64_t row = begin; row < end; ++row) append(order.const_data_ptr<std::int64_t>()[row], 1);
+  const at::Tensor places = in_order(source, begin, end, [](std::int64_t first, std::int64_t last) {
+    return at::arange(first, last).unsqueeze(1);
+  });
+  for (std::int64_t i = 0; i < end - begin; ++i) append(places[i].item<std::int64_t>(), 1);
 }
 
 void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/util/FunctionRef.h>
+
 #include "models/formats/gguf_architecture.h"
 #include "models/formats/tensor_file.h"
 
@@ -46,6 +48,9 @@ class GgufTensors : public TensorFile {
   std::byte* row_data(const Source& source, std::int64_t row) const {
     return file_.data(*source.tensor) + static_cast<std::size_t>(source.first_row + row) * row_bytes(source);
   }
+  /// Rows [begin, end) in Hugging Face's order from those that stored() gives in the file's.
+  at::Tensor in_order(const Source& source, std::int64_t begin, std::int64_t end,
+                      c10::function_ref<at::Tensor(std::int64_t first, std::int64_t last)> stored) const;
   /// Rows as the file has them.
   at::Tensor stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const;
 

@@ -43,8 +43,10 @@ class TensorFile {
   /// True if the rows of a matrix, or its columns as rows, are quantized blocks.
   virtual bool has_blocks(const std::string&, bool /*columns*/) const { return false; }
   /// Appends rows (or columns) [begin, end) that has_blocks(). May be called from several threads.
-  virtual void append_blocks(const std::string&, bool /*columns*/, std::int64_t /*begin*/,
-                             std::int64_t /*end*/, BlockRows&) const {}
+  virtual void append_blocks(const std::string& name, bool /*columns*/, std::int64_t /*begin*/,
+                             std::int64_t /*end*/, BlockRows&) const {
+    TORCH_CHECK(false, name, " has no blocks");
+  }
   /// Releases the memory of these rows' pages, which the next access reads from the file again.
   virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;

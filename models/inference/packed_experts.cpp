@@ -40,7 +40,7 @@ void PackedStack::reserve_experts(std::size_t rows, Workspace& workspace) const 
       std::max({size(config_.expert_width()), size(config_.shared_expert_size), width});
   workspace.prepared.grow_to(chosen * (widest + kernels::kGroup) * sizeof(float));
   workspace.scales.grow_to(chosen * (widest / kernels::kGroup + 1) * sizeof(float));
-  workspace.sums.grow_to(chosen * (widest / kernels::kGroup + 1) * 2 * sizeof(std::int32_t));
+  workspace.sums.grow_to(chosen * (widest / kernels::kRun + 2) * sizeof(std::int32_t));
   workspace.normed.grow_to(rows * width * sizeof(float));
   workspace.probabilities.grow_to(rows * size(config_.num_experts) * sizeof(float));
   workspace.choices.grow_to(chosen * sizeof(Choice));

@@ -110,15 +110,16 @@ void PackedLinear::make(PackedPart part, const WeightRows& rows, std::int64_t fi
   scales_.resize(quantized ? kernels::panel_count(weight_.outputs) * kernels::kPanelOutputs : 0);
   if (options.stored && options.stored->packed()) {
     map(part, *options.stored->packed());
-  } else if (weight_.type == WeightType::kBlocks) {
-    pack_blocks(rows, first, last);
   } else {
     std::optional<ErrorFeedback> errors;
     if (options.feedback && weight_.type == WeightType::kInt4) errors = options.feedback(part.parameter);
-    pack(rows, first, last, errors);
+    if (weight_.type == WeightType::kBlocks) {
+      pack_blocks(rows, first, last);
+    } else {
+      pack(rows, first, last, errors);
+    }
+    if (last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   }
-  const bool mapped = options.stored && options.stored->packed();
-  if (!mapped && last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
   if (quantized) weight_.scales = scales_.data();
   if (options.made == nullptr) return;
   part.weight = weight_;
@@ -137,64 +138,58 @@ void PackedLinear::map(const PackedPart& part, const PackedParts& parts) {
 void PackedLinear::pack(const WeightRows& weight, std::int64_t first_row, std::int64_t last_row,
                         const std::optional<ErrorFeedback>& errors) {
   const WeightType type = weight_.type;
-  const std::int64_t outputs = last_row - first_row, inputs = weight.size(1);
-  const std::size_t bytes = kernels::panel_bytes(type, static_cast<std::size_t>(inputs));
+  const std::size_t bytes = kernels::panel_bytes(type, weight_.inputs);
   memory_ = Memory(kernels::panel_count(weight_.outputs) * bytes, Memory::Pages::kHuge);
   weight_.panels = memory_.data();
   kernels::instruction_set();  // throws here, not in a thread
-  const auto pack_panel = [&](std::int64_t panel) {
-    const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
-    const at::Tensor floats = weight.rows(first_row + begin, first_row + end).to(at::kCPU, at::kFloat);
-    std::byte* packed = memory_.data() + static_cast<std::size_t>(panel) * bytes;
+  pack_panels(weight, first_row, last_row, [&](std::size_t panel, std::int64_t begin, std::int64_t end) {
+    const at::Tensor floats = weight.rows(begin, end).to(at::kCPU, at::kFloat);
+    std::byte* packed = memory_.data() + panel * bytes;
     if (errors) return pack_with_feedback(floats, *errors, packed);
     const kernels::PanelSource source{.rows = floats.const_data_ptr<float>(),
                                       .row = static_cast<std::size_t>(floats.stride(0)),
                                       .column = static_cast<std::size_t>(floats.stride(1)),
                                       .count = static_cast<std::size_t>(end - begin),
-                                      .inputs = static_cast<std::size_t>(inputs)};
-    float* scales = scales_.empty() ? nullptr : scales_.data() + begin;
+                                      .inputs = weight_.inputs};
+    float* scales = scales_.empty() ? nullptr : scales_.data() + panel * kernels::kPanelOutputs;
     kernels::pack_panel(type, source, packed, scales);
-  };
-  pack_panels(weight, first_row, last_row, pack_panel);
+  });
 }
 
 void PackedLinear::pack_panels(const WeightRows& rows, std::int64_t first_row, std::int64_t last_row,
-                               c10::function_ref<void(std::int64_t panel)> pack_panel) const {
+                               PackPanel pack_panel) const {
   const std::int64_t outputs = last_row - first_row;
   for (std::int64_t begin = 0; begin < outputs; begin += kOutputsAtOnce) {
     const std::int64_t end = std::min(begin + kOutputsAtOnce, outputs);
     parallel_for(begin / kPanel, (end + kPanel - 1) / kPanel, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t panel = first; panel < last; ++panel) pack_panel(panel);
+      for (std::int64_t panel = first; panel < last; ++panel)
+        pack_panel(static_cast<std::size_t>(panel), first_row + panel * kPanel,
+                   std::min(first_row + (panel + 1) * kPanel, last_row));
     });
     rows.give_back(first_row + begin, first_row + end);
   }
 }
 
 void PackedLinear::pack_blocks(const WeightRows& rows, std::int64_t first_row, std::int64_t last_row) {
-  const std::int64_t outputs = last_row - first_row;
   std::vector<std::size_t> places;
   std::size_t bytes = 0;
-  for (std::int64_t begin = 0; begin < outputs; begin += kPanel) {
-    const std::int64_t end = std::min(begin + kPanel, outputs);
+  for (std::int64_t begin = first_row; begin < last_row; begin += kPanel) {
     places.push_back(bytes);
-    blocks_.push_back({format_of(rows.block_types(first_row + begin, first_row + end)), nullptr});
+    blocks_.push_back({format_of(rows.block_types(begin, std::min(begin + kPanel, last_row))), nullptr});
     bytes += kernels::panel_bytes(blocks_.back().format, weight_.inputs);
   }
   memory_ = Memory(bytes, Memory::Pages::kHuge);
   for (std::size_t i = 0; i < places.size(); ++i) blocks_[i].data = memory_.data() + places[i];
   weight_.blocks = blocks_.data();
   std::atomic<bool> holds = true;
-  pack_panels(rows, first_row, last_row, [&](std::int64_t panel) {
-    const std::int64_t begin = panel * kPanel, end = std::min(begin + kPanel, outputs);
-    const BlockRows blocks = rows.blocks(first_row + begin, first_row + end);
-    const auto index = static_cast<std::size_t>(panel);
-    if (!kernels::pack_block_panel(blocks_[index].format,
-                                   {.numbers = blocks.numbers.data(),
-                                    .scales = blocks.scales.data(),
-                                    .minimums = blocks.minimums.data(),
-                                    .count = static_cast<std::size_t>(end - begin),
-                                    .inputs = weight_.inputs},
-                                   memory_.data() + places[index]))
+  pack_panels(rows, first_row, last_row, [&](std::size_t panel, std::int64_t begin, std::int64_t end) {
+    const BlockRows blocks = rows.blocks(begin, end);
+    const kernels::BlockSource source{.numbers = blocks.numbers.data(),
+                                      .scales = blocks.scales.data(),
+                                      .minimums = blocks.minimums.data(),
+                                      .count = static_cast<std::size_t>(end - begin),
+                                      .inputs = weight_.inputs};
+    if (!kernels::pack_block_panel(blocks_[panel].format, source, memory_.data() + places[panel]))
       holds = false;
   });
   if (!holds)

@@ -84,9 +84,10 @@ class PackedLinear {
   void pack(const WeightRows& rows, std::int64_t first, std::int64_t last,
             const std::optional<ErrorFeedback>& errors);
   void pack_blocks(const WeightRows& rows, std::int64_t first, std::int64_t last);
-  // Calls pack_panel(panel) on all threads and gives back the pages of the rows that are read.
-  void pack_panels(const WeightRows& rows, std::int64_t first, std::int64_t last,
-                   c10::function_ref<void(std::int64_t panel)> pack_panel) const;
+  // Calls pack_panel() for each panel and its rows [begin, end), on all threads, and gives back the rows'
+  // pages.
+  using PackPanel = c10::function_ref<void(std::size_t panel, std::int64_t begin, std::int64_t end)>;
+  void pack_panels(const WeightRows& rows, std::int64_t first, std::int64_t last, PackPanel pack_panel) const;
   void map(const PackedPart& part, const PackedParts& parts);
 
   Memory memory_;

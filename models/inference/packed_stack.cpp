@@ -174,10 +174,10 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   const std::size_t all_heads = heads + 2 * size(config_.kv_heads() * config_.head_size());
   const std::size_t inner = size(config_.feed_forward_size());
   const std::size_t widest = std::max({inner, heads, size(config_.hidden_size)});
-  // float32 is the widest type; there are at most a scale and two sums per group.
+  // float32 is the widest type; there are at most a scale for each group and a sum for each run.
   workspace.prepared.grow_to(pass.rows * (widest + kernels::kGroup) * sizeof(float));
   workspace.scales.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(float));
-  workspace.sums.grow_to(pass.rows * (widest / kernels::kGroup + 1) * 2 * sizeof(std::int32_t));
+  workspace.sums.grow_to(pass.rows * (widest / kernels::kRun + 2) * sizeof(std::int32_t));
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
   const Layer& layer = layers_.front();

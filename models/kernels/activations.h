@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/kernels/pointwise.h"
 #include "models/kernels/elementary.h"
+#include "models/kernels/pointwise.h"
 
 namespace zoo::kernels {
 

@@ -83,6 +83,17 @@ constexpr bool kSignedBytes = true;
 constexpr bool kSignedBytes = false;
 #endif
 
+#if defined(__AVX2__)
+/// Sums of the products of neighbours.
+ZOO_INLINE IntegerRegister pair_products(const ShortRegister& a, const ShortRegister& b) {
+#if defined(__AVX512BW__)
+  return IntegerRegister(_mm512_madd_epi16(__m512i(a), __m512i(b)));
+#else
+  return IntegerRegister(_mm256_madd_epi16(__m256i(a), __m256i(b)));
+#endif
+}
+#endif
+
 /// Four signed bytes of a row, four unsigned bytes of each column.
 struct ByteDot {
   static constexpr std::size_t kTallest = kByteTile;
@@ -107,22 +118,16 @@ struct ByteDot {
 #if defined(__AVX512VNNI__)
     return IntegerRegister(
         _mm512_dpbusd_epi32(__m512i(sums), bits<__m512i>(columns), _mm512_set1_epi32(row)));
-#elif defined(__AVX512BW__)
-    // Even and odd bytes separately, since the mixed-sign byte instruction saturates.
-    const __m512i w = bits<__m512i>(columns), a = _mm512_set1_epi32(row), low = _mm512_set1_epi16(0xFF);
-    const __m512i even =
-        _mm512_madd_epi16(_mm512_and_si512(w, low), _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8));
-    const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(w, 8), _mm512_srai_epi16(a, 8));
-    return sums + IntegerRegister(_mm512_add_epi32(even, odd));
 #elif defined(__AVXVNNI__)
     return IntegerRegister(
         _mm256_dpbusd_avx_epi32(__m256i(sums), bits<__m256i>(columns), _mm256_set1_epi32(row)));
 #elif defined(__AVX2__)
-    const __m256i w = bits<__m256i>(columns), a = _mm256_set1_epi32(row), low = _mm256_set1_epi16(0xFF);
-    const __m256i even =
-        _mm256_madd_epi16(_mm256_and_si256(w, low), _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8));
-    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(w, 8), _mm256_srai_epi16(a, 8));
-    return sums + IntegerRegister(_mm256_add_epi32(even, odd));
+    // Even and odd bytes separately, since the mixed-sign byte instruction saturates.
+    const auto factors = bits<ShortRegister>(WordRegister{} + static_cast<std::uint32_t>(row));
+    using Shorts = std::uint16_t __attribute__((vector_size(sizeof(WordRegister))));
+    const auto even = bits<ShortRegister>(columns & 0x00FF00FFU),
+               odd = bits<ShortRegister>(bits<Shorts>(columns) >> 8);
+    return sums + (pair_products(even, factors << 8 >> 8) + pair_products(odd, factors >> 8));
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
     return IntegerRegister(
         vusdotq_s32(int32x4_t(sums), bits<uint8x16_t>(columns), vreinterpretq_s8_s32(vdupq_n_s32(row))));
@@ -170,7 +175,7 @@ struct NibbleDot {
             sums.high + ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns.high), a))};
   }
   static ZOO_INLINE IntegerRegister total(const ShortRegister& sums) {
-    return IntegerRegister(_mm256_madd_epi16(__m256i(sums), _mm256_set1_epi16(1)));
+    return pair_products(sums, ShortRegister{} + 1);
   }
 #else
   using Sums = IntegerLanes;

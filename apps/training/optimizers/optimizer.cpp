@@ -96,7 +96,7 @@ void Optimizer::step(double learning_rate) {
   std::erase_if(now.active, [&](std::size_t i) { return !owns(i); });
   if (!now.active.empty()) update(now);
   if (ranks_ == nullptr) return;
-  for (const std::size_t i : all) ranks_->broadcast({parameter(i)}, owners_[i]);
+  for (const std::size_t i : all) ranks_->broadcast(parameter(i), owners_[i]);
 }
 
 at::Tensor Optimizer::gradient(std::size_t i, const Update& update) const {
@@ -115,7 +115,7 @@ NamedTensors Optimizer::state() const {
       if (!tensor.defined()) continue;
       if (ranks_ != nullptr) {
         if (!owns(i)) tensor = at::empty_like(tensor, tensor.options().device(at::kCPU));
-        ranks_->broadcast({tensor}, owners_[i]);
+        ranks_->broadcast(tensor, owners_[i]);
         if (ranks_->rank() != 0) continue;
       }
       tensors.emplace_back(state->name + "." + parameters_[i].first, tensor);

@@ -30,8 +30,7 @@ class MpiRanks final : public Ranks {
     group_->setDefaultBackend(c10d::ProcessGroup::CUSTOM);
     std::vector<at::Tensor> trained;
     for (at::Tensor& parameter : module.parameters()) {
-      std::vector<at::Tensor> one{parameter.detach()};
-      group_->broadcast(one)->wait();
+      broadcast(parameter.detach(), 0);
       if (parameter.requires_grad()) trained.push_back(parameter);
     }
     const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
@@ -52,13 +51,11 @@ class MpiRanks final : public Ranks {
     return value;
   }
 
-  void broadcast(std::vector<at::Tensor> tensors, std::int64_t from) override {
+  void broadcast(const at::Tensor& tensor, std::int64_t from) override {
     c10d::BroadcastOptions options;
     options.rootRank = from;
-    for (at::Tensor& tensor : tensors) {
-      std::vector<at::Tensor> one{tensor};
-      group_->broadcast(one, options)->wait();
-    }
+    std::vector<at::Tensor> one{tensor};
+    group_->broadcast(one, options)->wait();
   }
 
   void prepare_backward(const at::Tensor& loss, bool last) override {

@@ -19,8 +19,8 @@ class Ranks {
   /// The sum over all ranks.
   virtual double sum(double value) = 0;
 
-  /// Copies rank `from`'s tensors, contiguous ones in the CPU's memory, into those of all others.
-  virtual void broadcast(std::vector<at::Tensor> tensors, std::int64_t from) = 0;
+  /// Copies rank `from`'s tensor, a contiguous one in the CPU's memory, into those of all others.
+  virtual void broadcast(const at::Tensor& tensor, std::int64_t from) = 0;
 
   /// Call before the backward pass of `loss`. With `last` the gradients become the mean over the ranks during
   /// that pass; otherwise they stay local and accumulate.

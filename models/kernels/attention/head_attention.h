@@ -40,7 +40,7 @@ struct HeadAttention {
 
 const HeadAttention& float_attention();
 
-/// Products round their factors to bfloat16; sums and softmax are float32. Needs AVX-512 BF16.
+/// Products round their factors to bfloat16; sums and softmax are float32. Needs has_bfloat16_products().
 extern const HeadAttention mixed_attention;
 
 }  // namespace zoo::kernels

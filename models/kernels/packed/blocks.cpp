@@ -1,4 +1,6 @@
-#include <bit>
+#include <cmath>
+
+#include <c10/util/Half.h>
 
 #include "models/kernels/packed/packed_weight.h"
 
@@ -43,15 +45,16 @@ T read(const void* from) {
   return value;
 }
 
-void put_word(std::uint32_t word, std::byte* to) {
-  std::memcpy(to, &word, sizeof word);
+template <class T>
+void write(const T& value, void* to) {
+  std::memcpy(to, &value, sizeof value);
 }
 
 // Writes an output's words of a group, which lie side by side with those of the others.
 void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {
   if (layout.bits == 8) {
     for (std::size_t i = 0; i < layout.inputs; i += 4, words += kPlane)
-      put_word(read<std::uint32_t>(numbers + i), words);
+      write(read<std::uint32_t>(numbers + i), words);
     return;
   }
   const std::size_t high_bits = layout.bits - 4;
@@ -62,11 +65,11 @@ void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte*
     high |= (four >> 4 & mask) << i / 4 * high_bits;
     low |= (four & 0x0F0F0F0FU) << i % 8;
     if (i % 8 == 0) continue;
-    put_word(low, words);
+    write(low, words);
     words += kPlane;
     low = 0;
   }
-  if (high_bits > 0) put_word(high, words);
+  if (high_bits > 0) write(high, words);
 }
 
 unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) {
@@ -78,40 +81,10 @@ unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) 
   return low | (byte(layout.inputs / 8) >> i / 4 * high_bits & ((1U << high_bits) - 1)) << 4;
 }
 
-// The nearest float16, ties to even.
-std::uint16_t to_float16(float value) {
-  auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000U;
-  bits &= 0x7FFFFFFFU;
-  if (bits < 0x38800000U) {  // below 2^-14, a multiple of 2^-24, which is the last bit of numbers from 0.5 on
-    bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 0.5F);
-    return static_cast<std::uint16_t>(sign | (bits - 0x3F000000U));
-  }
-  bits += 0xFFFU + (bits >> 13 & 1U);
-  return static_cast<std::uint16_t>(bits >= 0x47800000U ? sign | 0x7C00U : sign | (bits - 0x38000000U) >> 13);
-}
-
-float from_float16(std::uint16_t half) {
-  const auto value = std::bit_cast<float>((half & 0x7FFFU) << 13);
-  return (half & 0x8000U ? -1.0F : 1.0F) * value * 0x1p112F;
-}
-
-bool is_number(std::uint16_t half) {
-  return (half & 0x7C00U) != 0x7C00U;
-}
-
-void put(std::uint16_t half, std::byte* to, std::size_t index) {
-  std::memcpy(to + index * sizeof half, &half, sizeof half);
-}
-
-float at(const std::byte* from, std::size_t index) {
-  return from_float16(read<std::uint16_t>(from + index * sizeof(std::uint16_t)));
-}
-
 // A minimum that is a whole number of scales stays one after the scale is rounded.
 float fitting_minimum(float minimum, float scale, float rounded) {
   const float zero = scale == 0 ? 0 : minimum / scale;
-  return zero >= 1 && zero <= 255 && zero == __builtin_rintf(zero) ? zero * rounded : minimum;
+  return zero >= 1 && zero <= 255 && zero == std::rint(zero) ? zero * rounded : minimum;
 }
 
 }  // namespace
@@ -130,14 +103,13 @@ bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* 
     for (std::size_t j = 0; j < source.count; ++j) {
       write_numbers(layout, source.numbers + j * source.inputs + first, panel + 4 * j);
       const std::size_t run = (j * source.inputs + first) / kRun;
-      const std::uint16_t scale = to_float16(source.scales[run]);
-      put(scale, scales, j);
-      holds = holds && is_number(scale);
+      const c10::Half scale = source.scales[run];
+      write(scale, scales + 2 * j);
+      holds = holds && std::isfinite(static_cast<float>(scale));
       if (!layout.has_minimums) continue;
-      const std::uint16_t minimum =
-          to_float16(fitting_minimum(source.minimums[run], source.scales[run], from_float16(scale)));
-      put(minimum, minimums, j);
-      holds = holds && is_number(minimum);
+      const c10::Half minimum = fitting_minimum(source.minimums[run], source.scales[run], scale);
+      write(minimum, minimums + 2 * j);
+      holds = holds && std::isfinite(static_cast<float>(minimum));
     }
   }
   return holds;
@@ -148,8 +120,9 @@ float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input) {
   const std::byte* group = panel.data + input / layout.inputs * layout.bytes();
   const unsigned q = number_at(layout, group + 4 * output, input % layout.inputs);
   const std::byte* steps = group + layout.number_bytes();
-  const float scale = at(steps, output);
-  const float minimum = layout.has_minimums ? at(steps, kPanelOutputs + output) : scale * layout.zero;
+  const auto step = [&](std::size_t i) -> float { return read<c10::Half>(steps + 2 * i); };
+  const float scale = step(output);
+  const float minimum = layout.has_minimums ? step(kPanelOutputs + output) : scale * layout.zero;
   return scale * static_cast<float>(q) - minimum;
 }
 

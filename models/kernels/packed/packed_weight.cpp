@@ -72,9 +72,6 @@ void pack_int4_panel(const FeedbackSource& source, std::byte* panel) {
   portable::pack_int4(source, panel);
 }
 
-// blocks.cpp
-float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
-
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {
   const std::byte* panel = panels_of(weight, output / kPanelOutputs, output / kPanelOutputs + 1).data();
   const std::size_t j = output % kPanelOutputs;

@@ -109,7 +109,8 @@ struct BlockSource {
 /// by 2^-12 of their value at most. False if float16 cannot hold one.
 bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel);
 
-/// Element (output, input) as a product sees it.
+/// Element (output, input) as a product sees it; of a panel, its output.
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);
+float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
 
 }  // namespace zoo::kernels

@@ -163,7 +163,7 @@ class ChatTest(unittest.TestCase):
             ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nested too deeply"),
             ("{{ 1" + "+1" * 5000 + " }}", "nested too deeply"), ("{{ " + "-" * 5000 + "1 }}", "nested too deeply"),
             ("{% if 1 %}" * 5000 + "{% endif %}" * 5000, "nested too deeply"), ("{{ 'a' * 10 ** 15 }}", "too"),
-            ("{{ 'a'|indent(10 ** 15) }}", "too much memory"), ("{% set n = namespace() %}{% set n.n = n %}", "namespace"),
+            ("{{ 'a'|indent(10 ** 15) }}", "too much memory"), ("{{ ('a' * 10 ** 7)|join|length }}", "too much memory"), ("{% set n = namespace() %}{% set n.n = n %}", "namespace"),
             ("{{ 9223372036854775807 + 1 }}", "too large"), ("{{ (-9223372036854775807 - 1) // -1 }}", "too large"),
         ]:
             self.assertIn(named, self.render(template), template[:80])

@@ -56,7 +56,7 @@ void Heap::spend(std::size_t units) {
 }
 
 Value Heap::text(std::string text) {
-  spend(text.size() + 1);
+  spend(kText + text.size());
   return std::make_shared<const std::string>(std::move(text));
 }
 
@@ -70,7 +70,7 @@ Value Heap::list(std::vector<Value> items, ListKind kind) {
 Value Heap::dict(std::vector<std::pair<std::string, Value>> entries) {
   int depth = 0;
   for (const auto& [key, value] : entries) {
-    spend(sizeof(Value) + key.size());
+    spend(sizeof(Value) + kText + key.size());
     depth = std::max(depth, depth_of(value));
   }
   return std::make_shared<const Dict>(Dict{std::move(entries), depth + 1});

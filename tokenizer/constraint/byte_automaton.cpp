@@ -1,7 +1,9 @@
 #include "tokenizer/constraint/byte_automaton.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <unordered_map>
 
 #include "data/base/error.h"
 #include "tokenizer/text/utf8.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
 constexpr std::size_t kMostVisits = 400'000'000;  // of nodes, in all closures: seconds
+constexpr std::size_t kMostMembers = 10'000'000;  // of the sets of all states
 
 [[noreturn]] void refuse_size() {
   throw Error("the constraint's automaton is too large: lower its counts or simplify it");
@@ -178,6 +181,14 @@ std::vector<bool> leading_to(const std::vector<Node>& nodes, std::int32_t end) {
 
 using NodeSet = std::vector<std::int32_t>;  // sorted, without repeats
 
+struct NodeSetHash {
+  std::size_t operator()(const NodeSet& set) const {
+    std::uint64_t hash = 14695981039346656037U;  // FNV-1a, of whole numbers
+    for (const std::int32_t node : set) hash = (hash ^ static_cast<std::uint32_t>(node)) * 1099511628211U;
+    return hash;
+  }
+};
+
 // Epsilon closure. Leaves out nodes that only join others and nodes that cannot reach the end.
 class Closure {
  public:
@@ -187,15 +198,16 @@ class Closure {
   NodeSet of(NodeSet open) {
     ++round_;
     NodeSet found;
+    spend(open.size());
     while (!open.empty()) {
       const std::int32_t number = open.back();
       const auto place = static_cast<std::size_t>(number);
       open.pop_back();
-      if (++visits_ > kMostVisits) refuse_size();
       if (seen_[place] == round_ || !leads_[place]) continue;
       seen_[place] = round_;
       const Node& node = nodes_[place];
       if (!node.edges.empty() || number == end_) found.push_back(number);
+      spend(node.free.size());
       open.insert(open.end(), node.free.begin(), node.free.end());
     }
     std::sort(found.begin(), found.end());
@@ -203,12 +215,34 @@ class Closure {
   }
 
  private:
+  void spend(std::size_t visits) {
+    visits_ += visits;
+    if (visits_ > kMostVisits) refuse_size();
+  }
+
   const std::vector<Node>& nodes_;
   std::int32_t end_;
   std::vector<bool> leads_;
   std::vector<std::int64_t> seen_;  // the round in which each node was seen
   std::int64_t round_ = 0;
   std::size_t visits_ = 0;
+};
+
+// Bytes that no edge tells apart are a class.
+struct ByteClasses {
+  std::array<std::size_t, 256> of{};
+  std::size_t count = 1;
+
+  ByteClasses(const std::vector<Node>& nodes, const NodeSet& set) {
+    std::array<bool, 257> begins{};
+    for (const std::int32_t node : set)
+      for (const auto& edge : nodes[static_cast<std::size_t>(node)].edges)
+        begins[edge.first] = begins[edge.last + std::size_t{1}] = true;
+    for (std::size_t byte = 0; byte < of.size(); ++byte) {
+      if (byte > 0 && begins[byte]) ++count;
+      of[byte] = count - 1;
+    }
+  }
 };
 
 }  // namespace
@@ -218,34 +252,39 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
   const std::int32_t begin = builder.add_node(), end = builder.add(*pattern, begin);
   const std::vector<Node>& nodes = builder.nodes;
   Closure closure(nodes, end);
-  std::map<NodeSet, State> known;
+  std::unordered_map<NodeSet, State, NodeSetHash> known;
   std::vector<const NodeSet*> sets;
+  std::size_t members = 0;
   const auto state_of = [&](const NodeSet& set) {
     if (set.empty()) return kDead;
     const auto [entry, is_new] = known.emplace(set, static_cast<State>(sets.size()));
-    if (is_new) sets.push_back(&entry->first);
-    if (sets.size() > kMostStates) refuse_size();
+    if (is_new) {
+      sets.push_back(&entry->first);
+      members += set.size();
+    }
+    if (sets.size() > kMostStates || members > kMostMembers) refuse_size();
     return entry->second;
   };
   if (state_of(closure.of({begin})) == kDead)
     throw Error("no text fits the constraint: its patterns and lengths exclude one another");
   for (std::size_t i = 0; i < sets.size(); ++i) {
     Row row;
-    row.next.fill(kDead);
     row.accepts = std::binary_search(sets[i]->begin(), sets[i]->end(), end);
-    std::array<NodeSet, 256> reached;
+    const ByteClasses classes(nodes, *sets[i]);
+    std::vector<NodeSet> reached(classes.count);
     for (const std::int32_t node : *sets[i]) {
       for (const auto& edge : nodes[static_cast<std::size_t>(node)].edges) {
-        for (int byte = edge.first; byte <= edge.last; ++byte)
-          reached[static_cast<std::size_t>(byte)].push_back(edge.to);
+        for (std::size_t of = classes.of[edge.first]; of <= classes.of[edge.last]; ++of)
+          reached[of].push_back(edge.to);
       }
     }
-    for (int byte = 0; byte < 256; ++byte) {
-      NodeSet& set = reached[static_cast<std::size_t>(byte)];
-      const bool as_before = byte > 0 && set == reached[static_cast<std::size_t>(byte - 1)];
-      const auto place = static_cast<std::size_t>(byte);
-      row.next[place] = as_before ? row.next[place - 1] : state_of(closure.of(set));
+    std::vector<State> states;
+    for (std::size_t of = 0; of < reached.size(); ++of) {
+      const auto alike = std::find(reached.begin(), reached.end(), reached[of]);
+      const auto first = static_cast<std::size_t>(alike - reached.begin());
+      states.push_back(first < of ? states[first] : state_of(closure.of(reached[of])));
     }
+    for (std::size_t byte = 0; byte < row.next.size(); ++byte) row.next[byte] = states[classes.of[byte]];
     states_.push_back(row);
   }
 }

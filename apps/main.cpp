@@ -19,6 +19,7 @@
 #include "apps/verbs/verbs.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -37,16 +38,22 @@ bool says_how_threads_wait() {
   return std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
 }
 
-// Prints exactly one line that starts with "error:", whatever the message contains.
+// Prints exactly one line that starts with "error:", whatever the message contains, and no line of a value
+// that is as long as a file.
 int fail(int code, std::string_view message) {
+  constexpr std::size_t kLongest = 2000;
+  message.remove_prefix(std::min(message.find_first_not_of('\n'), message.size()));
   std::string text;
-  for (const char letter : message.substr(std::min(message.find_first_not_of('\n'), message.size()))) {
+  while (true) {
+    const std::size_t end = message.find('\n');
+    text += excerpt(message.substr(0, end), kLongest);
+    if (end == message.npos) break;
+    text += "\n  ";
+    message.remove_prefix(end + 1);
+  }
+  for (char& letter : text) {
     const bool control = static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
-    if (letter == '\n') {
-      text += "\n  ";
-    } else {
-      text += control && letter != '\t' ? '?' : letter;
-    }
+    if (control && letter != '\t' && letter != '\n') letter = '?';
   }
   std::cerr << "error: " << text << std::endl;
   return code;

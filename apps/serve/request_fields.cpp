@@ -98,7 +98,7 @@ std::optional<std::int64_t> RequestFields::integer(const std::string& name, std:
   if (!value->is_number_integer() || huge || value->get<std::int64_t>() < least ||
       value->get<std::int64_t>() > most)
     refuse(name, "must be an integer from " + std::to_string(least) + " to " + std::to_string(most) +
-                     ", got " + value->dump().substr(0, 40));
+                     ", got " + excerpt(value->dump(), 40));
   return value->get<std::int64_t>();
 }
 
@@ -107,7 +107,7 @@ std::optional<double> RequestFields::number(const std::string& name, double leas
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !(value->get<double>() >= least) || !(value->get<double>() <= most))
     refuse(name, "must be a number from " + text_of(least) + " to " + text_of(most) + ", got " +
-                     value->dump().substr(0, 40));
+                     excerpt(value->dump(), 40));
   return value->get<double>();
 }
 

@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -30,7 +31,7 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
         !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
     if (!digits || std::stol(key) >= vocab_size)
       RequestFields::refuse("logit_bias",
-                            "has the key '" + key.substr(0, 40) + "', which is no id of the vocabulary");
+                            "has the key '" + excerpt(key, 40) + "', which is no id of the vocabulary");
     if (!value.is_number() || !(std::abs(value.get<double>()) <= 100))
       RequestFields::refuse("logit_bias", "must have numbers from -100 to 100");
     biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());

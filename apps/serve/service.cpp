@@ -12,6 +12,7 @@
 #include "apps/serve/page.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -82,7 +83,7 @@ ServedModel& ServerState::model_of(RequestFields& fields) {
   for (const auto& model : models)
     if (model->name == *name) return *model;
   throw ApiError(404,
-                 "there is no model '" + name->substr(0, 100) + "' here; /v1/models lists those there are",
+                 "there is no model '" + excerpt(*name, 100) + "' here; /v1/models lists those there are",
                  "model", "model_not_found");
 }
 

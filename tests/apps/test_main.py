@@ -76,6 +76,13 @@ class Mistakes(CommandTest):
         self.assert_one_error(result, 1, "no")
         self.assertNotIn("\x1b", result.err)
 
+    def test_a_message_does_not_repeat_a_value_as_long_as_a_file(self):
+        result = run("generate", "--model", "none", "--stop_at_é", "x")
+        self.assertIn("'--stop_at_é'", result.err)
+        result = run("demo", "é" * 30000)
+        self.assert_one_error(result, 2, "éééé", "…")
+        self.assertLess(len(result.err), 2100)
+
     def test_a_config_file_is_read_and_its_faults_are_named(self):
         with tempfile.TemporaryDirectory() as folder:
             config = os.path.join(folder, "c.json")

@@ -51,7 +51,7 @@ MergePairs read_merges_txt(const fs::path& path) {
     if (line.starts_with("#version")) return;
     const std::size_t space = line.find(' ');
     if (space == line.npos || line.find(' ', space + 1) != line.npos) {
-      throw Error(path, ": line ", number + 1, " is '", line.substr(0, 60), "': expected two tokens");
+      throw Error(path, ": line ", number + 1, " is '", excerpt(line, 60), "': expected two tokens");
     }
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   });

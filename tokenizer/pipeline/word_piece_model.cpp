@@ -18,7 +18,7 @@ void WordPieceModel::encode(std::string_view word, TokenIds& ids, std::vector<By
   if (fits && append_pieces(word, ids, ranges)) return;
   ids.resize(num_ids);
   if (!unk_id_) {
-    throw Error("the word '", word.substr(0, 100), "' cannot be built from the vocabulary, which has no ",
+    throw Error("the word '", excerpt(word, 100), "' cannot be built from the vocabulary, which has no ",
                 options_.unk_token);
   }
   ids.push_back(*unk_id_);

@@ -114,6 +114,12 @@ std::size_t incomplete_utf8_tail(std::string_view text) {
   return 0;
 }
 
+std::string excerpt(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  const std::string_view start = text.substr(0, bytes);
+  return std::string(start.substr(0, start.size() - incomplete_utf8_tail(start))) + "…";
+}
+
 std::string replace_invalid_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());

@@ -64,6 +64,9 @@ std::string describe_character(char32_t code_point);
 /// The number of bytes at the end of `text` (0 to 3) that begin an incomplete character.
 std::size_t incomplete_utf8_tail(std::string_view text);
 
+/// For messages: a text of at most `bytes`, or its first whole characters that fit and "…".
+std::string excerpt(std::string_view text, std::size_t bytes);
+
 /// U+FFFD
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 

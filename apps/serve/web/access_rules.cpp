@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 
+#include "tokenizer/text/utf8.h"
+
 namespace zoo {
 namespace {
 
@@ -93,11 +95,11 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
                               contains(allowed_hosts, *name));
   if (!known)
     return ApiError(
-        403, "the Host header '" + given.substr(0, 100) + "' is not this server's; --allow_host names more");
+        403, "the Host header '" + excerpt(given, 100) + "' is not this server's; --allow_host names more");
   const std::optional<std::string> origin = request.header("Origin");
   if (origin && *origin != "http://" + given && !allows_origin(*origin))
     return ApiError(
-        403, "a page of '" + origin->substr(0, 100) + "' may not use this server; --allow_origin permits it");
+        403, "a page of '" + excerpt(*origin, 100) + "' may not use this server; --allow_origin permits it");
   if (request.method == "OPTIONS" && origin) return std::nullopt;
   if (request.method != "GET" && request.method != "HEAD" && request.method != "POST")
     return ApiError(405, "the method " + request.method + " is not supported");

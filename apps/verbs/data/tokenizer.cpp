@@ -116,8 +116,7 @@ TokenIds parse_ids(const std::string& line) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
   };
   if (!values.is_array() || !std::all_of(values.begin(), values.end(), is_id)) {
-    throw Error("expected token ids, such as [3, 1, 2] or 3 1 2, got '", line.substr(0, 60),
-                line.size() > 60 ? "…'" : "'");
+    throw Error("expected token ids, such as [3, 1, 2] or 3 1 2, got '", excerpt(line, 60), "'");
   }
   return values.get<TokenIds>();
 }

@@ -68,6 +68,13 @@ TEST_CASE("The tail of a text is incomplete only while a character can still com
   CHECK(incomplete_utf8_tail("\x80\x80\x80\x80") == 0);
 }
 
+TEST_CASE("An excerpt has whole characters and says that it is not all") {
+  CHECK(excerpt("añb", 4) == "añb");
+  CHECK(excerpt("añb", 3) == "añ…");
+  CHECK(excerpt("añb", 2) == "a…");
+  CHECK(excerpt("", 0).empty());
+}
+
 TEST_CASE("Invalid sequences are replaced as in Python's errors=replace") {
   // The last example of section 3.9 of the Unicode standard (U+FFFD substitution of maximal subparts).
   CHECK(replace_invalid_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41") == "\uFFFD\uFFFD\uFFFD\uFFFD\x41");

@@ -153,9 +153,13 @@ std::string kind_words(const FlagData& flag) {
   }
 }
 
-// Other names of number formats, taken wherever a flag has the format.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormatAliases{
-    {{"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp16", "float16"}, {"half", "float16"}}};
+// Other names of formats, taken wherever a flag has the format.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kFormatAliases{
+    {{"fp32", "float32"},
+     {"bf16", "bfloat16"},
+     {"fp16", "float16"},
+     {"half", "float16"},
+     {"hf", "huggingface"}}};
 
 std::string assign(FlagData& flag, std::vector<std::string> texts) {
   for (const auto& [alias, format] : kFormatAliases) {

@@ -26,7 +26,7 @@ std::string name_in(std::string_view word) {
 }
 
 // Short forms and other tools' names, and ours; a verb has some of them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kAliases{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> kAliases{
     {{"m", "model"},
      {"p", "prompt"},
      {"n", "max_new_tokens"},
@@ -40,7 +40,25 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kAliases
      {"max_steps", "max_iters"},
      {"n", "count"},
      {"t", "threads"},
-     {"temp", "temperature"}}};
+     {"temp", "temperature"},
+     {"out_dir", "output"},
+     {"output_dir", "output"},
+     {"outfile", "output"},
+     {"output", "out_dir"},
+     {"steps", "max_iters"},
+     {"epochs", "max_iters"},
+     {"num_train_epochs", "max_iters"},
+     {"warmup_steps", "warmup_iters"},
+     {"context_length", "block_size"},
+     {"ctx_size", "context"},
+     {"c", "context"},
+     {"s", "seed"},
+     {"f", "file"},
+     {"data", "dataset"},
+     {"precision", "dtype"},
+     {"quantize", "weights"},
+     {"repeat_penalty", "repetition_penalty"},
+     {"input", "text"}}};
 
 // The flag that was probably meant: by an alias, by its beginning, or by its spelling; "" if none.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <optional>
@@ -89,6 +90,21 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   values.dtype_given = flags.given("dtype");
   check_together(values);
   return true;
+}
+
+// An export replaces a file that an earlier one wrote, and no other.
+void check_export_file(const ExportFlags& values) {
+  const bool script = values.format == "torchscript";
+  if ((!script && values.format != "gguf") || !fs::exists(values.output)) return;
+  if (fs::is_directory(values.output))
+    throw Error("--output: ", values.output, " is a directory; expected a file");
+  const std::string_view begin = script ? "PK\3\4" : "GGUF";
+  std::string found(begin.size(), '\0');
+  std::ifstream(values.output, std::ios::binary)
+      .read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (found != begin)
+    throw Error("--output: ", values.output, " exists and is no ", script ? "TorchScript" : "GGUF",
+                " file; expected a new file, or an earlier export");
 }
 
 std::string scientific(double value) {
@@ -212,6 +228,7 @@ int run_export(const Arguments& arguments) {
   ExportFlags values;
   if (!parse(arguments, values)) return 0;
   apply_threads(values.compute);
+  check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)
                         : values.format == "gguf"      ? export_gguf(values)
                         : values.format == "packed"    ? export_packed_directory(values)

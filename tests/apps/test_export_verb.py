@@ -73,12 +73,23 @@ class TorchScriptTest(ExportTest):
         self.assertEqual(weights(), 2 * weights("--dtype", "bfloat16"))
 
     def test_an_older_file_stays_when_the_model_cannot_be_read(self):
-        with open(self.path("model.pt"), "w") as file:
-            file.write("older")
+        with open(self.path("model.pt"), "wb") as file:
+            file.write(b"PK\3\4 older")
         os.remove(self.path("model", "model.safetensors"))
         self.assert_one_error(run(*self.export("torchscript", self.path("model.pt"))), 1, "model.safetensors")
-        with open(self.path("model.pt")) as file:
-            self.assertEqual(file.read(), "older")
+        with open(self.path("model.pt"), "rb") as file:
+            self.assertEqual(file.read(), b"PK\3\4 older")
+
+    def test_only_an_earlier_export_is_replaced(self):
+        for kind, fault in (("torchscript", "no TorchScript file"), ("gguf", "no GGUF file")):
+            with self.subTest(kind):
+                with open(self.path("notes.txt"), "w") as file:
+                    file.write("PG precious")
+                self.assert_one_error(run(*self.export(kind, self.path("notes.txt"))), 1, self.path("notes.txt"), fault)
+                with open(self.path("notes.txt")) as file:
+                    self.assertEqual(file.read(), "PG precious")
+        for words in ((), ("--dtype", "bfloat16")):
+            self.succeed(*self.export("torchscript", self.path("model.pt"), *words))
 
     def test_an_output_that_cannot_be_written_is_one_error(self):
         for output in (self.path("missing", "model.pt"), self.model, "/proc/model.pt"):
@@ -116,6 +127,10 @@ class HuggingFaceTest(ExportTest):
         self.assertNotIn("score.weight", read_safetensors(self.path("out", "model.safetensors")))
         said = json.loads(self.succeed(*self.export("huggingface", self.path("again"), "--verify", "--json")))
         self.assertEqual((said["left_out"], said["verified"]), (["score.weight"], {"equal_tensors": 28}))
+
+    def test_hf_is_another_name_of_the_format(self):
+        self.succeed(*self.export("hf", self.path("out")))
+        self.assertIn("model.safetensors", os.listdir(self.path("out")))
 
     def test_a_bare_model_stays_bare(self):
         def change(tensors):
@@ -185,6 +200,7 @@ class UsageTest(ExportTest):
         self.assert_one_error(run("export", "--model", self.model), 2, "--output")
         self.assert_one_error(run("export", "--output", self.path("m.pt")), 2, "--model")
         self.assert_one_error(run(*self.export("torchscipt", self.path("m.pt"))), 2, "torchscript")
+        self.assert_one_error(run("export", "--model", self.model, "--out_dir", self.path("m.pt")), 2, "did you mean '--output'?")
         self.assert_one_error(run(*self.export("torchscript", self.path("m.pt"), "--verfy")), 2, "--verify")
         self.assert_one_error(run(*self.export("torchscript", self.path("m.pt"), model=self.path("no"))), 1, self.path("no"))
         self.assert_only("model")

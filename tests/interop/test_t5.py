@@ -125,6 +125,24 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn("--prompt", done.stderr)
 
+    @torch.no_grad()
+    def test_packed_weights_read_what_padding_at_the_end_leaves(self):
+        model = self.generator(2)
+        torch.manual_seed(2)
+        inputs = {"input_ids": torch.randint(4, 61, (3, 9)), "attention_mask": torch.ones(3, 9, dtype=torch.long),
+                  "decoder_input_ids": torch.randint(4, 61, (3, 6))}
+        inputs["attention_mask"][1, 5:] = inputs["attention_mask"][2, 1:] = 0
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            logits = self.forward(folder, inputs, "--weights", "float32")["logits"]
+            exact = hf.exact_tensors(model, "seq2seq-lm", inputs)["logits"]
+            self.assertLess(((logits - exact).abs().max() / exact.abs().max()).item(), 2e-6)
+            for row in ([0, 1, 1], [1, 0, 1], [0, 0, 0]):
+                done = tzoo("forward", "--model", folder, "--input_ids", "[[5, 6, 7]]", "--decoder_input_ids", "[[3]]",
+                            "--attention_mask", json.dumps([row]), "--weights", "float32", "--output", os.path.join(folder, "o"))
+                self.assertEqual(done.returncode, 1, row)
+                self.assertIn("--attention_mask: with packed weights", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

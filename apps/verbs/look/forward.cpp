@@ -96,18 +96,38 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
   return true;
 }
 
+// What an encoder reads: each row up to its padding.
+std::vector<TokenIds> sources_of(const ModelInputs& inputs) {
+  std::vector<TokenIds> sources = rows_of(inputs.input_ids);
+  if (!inputs.attention_mask.defined()) return sources;
+  const std::vector<TokenIds> masks = rows_of(inputs.attention_mask.to(at::kLong));
+  for (std::size_t row = 0; row < sources.size(); ++row) {
+    const auto end = std::ranges::find(masks[row], 0);
+    if (end == masks[row].begin() || std::find(end, masks[row].end(), 1) != masks[row].end())
+      throw Error(
+          "--attention_mask: with packed weights an encoder-decoder reads rows with padding at their end "
+          "alone, row ",
+          row, " has it elsewhere");
+    sources[row].resize(static_cast<std::size_t>(end - masks[row].begin()));
+  }
+  return sources;
+}
+
 // The answer of packed weights, which have no hidden states or attention weights to show and give zeros for
 // what the mask of an encoder hides.
 ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, ModelInputs inputs) {
   inputs.output_hidden_states = inputs.output_attentions = false;
-  if (loaded.head != Head::kCausalLm)
+  const bool translates = loaded.head == Head::kSeq2SeqLm;
+  if (loaded.head != Head::kCausalLm && !translates)
     return with_packed_encoder(loaded, flags.compute, flags.weights)->forward(inputs);
-  if (flags.texts.attention_mask)
+  if (flags.texts.attention_mask && !translates)
     throw Error("--attention_mask: a decoder with packed weights reads rows without padding");
   const auto model = decoding_model(loaded, flags.compute, flags.weights);
-  const auto session = model->begin(inputs.input_ids.size(0), inputs.input_ids.size(1));
+  const at::Tensor& read = translates ? inputs.decoder_input_ids : inputs.input_ids;
+  const auto session =
+      translates ? model->begin(sources_of(inputs), read.size(1)) : model->begin(read.size(0), read.size(1));
   ModelOutput output;
-  output.logits = session->read(rows_of(inputs.input_ids), DecodingSession::Logits::kAll);
+  output.logits = session->read(rows_of(read), DecodingSession::Logits::kAll);
   return output;
 }
 

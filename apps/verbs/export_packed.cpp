@@ -22,6 +22,13 @@ std::string source_name(const fs::path& source) {
 
 }  // namespace
 
+void check_packed_weights(const CheckpointConfig& checkpoint) {
+  if (checkpoint.config.shape == Shape::kEncoder)
+    with_packed_encoder(load_model(checkpoint, {.stored = true}), {}, {});
+  else
+    load_decoding_model(checkpoint, {}, {});
+}
+
 PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights,
                            const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
@@ -39,13 +46,7 @@ PackedExport export_packed(const fs::path& source, const fs::path& target, const
   copy_beside_weights(source, directory.path());
   save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path(), text);
   progress.reset();
-  // Loading checks that the file fits config.json.
-  PackedWeights stored;
-  const CheckpointConfig written = read_checkpoint_config(directory.path());
-  if (checkpoint.config.shape == Shape::kEncoder)
-    with_packed_encoder(load_model(written, {.stored = true}), {}, stored);
-  else
-    load_decoding_model(written, {}, stored);
+  check_packed_weights(read_checkpoint_config(directory.path()));
   const SafetensorsFile file(directory.path() / PackedParts::kFile);
   directory.commit();
   PackedExport made{.tensors = static_cast<std::int64_t>(file.names().size()),

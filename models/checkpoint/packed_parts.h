@@ -38,6 +38,11 @@ class PackedParts {
   /// Type of the packed weights: "float32", "bfloat16", "int8" or "int4".
   const std::string& weights() const { return weights_; }
 
+  /// The checkpoint that they were packed from, as it was named then.
+  const std::string& source() const { return source_; }
+
+  const WeightFiles& files() const { return *files_; }
+
   /// Sets the weights of `checkpoint`'s model that are not packed and adds matrices among them to `stored`,
   /// converted to `dtype`. Throws Error naming all that do not fit.
   LoadReport load(Model& model, const CheckpointConfig& checkpoint, StoredWeights& stored,

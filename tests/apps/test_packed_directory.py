@@ -79,10 +79,24 @@ class PackedDirectory(CommandTest):
                       ("forward", "--model", self.packed, "--input_ids", "[[1]]", "--output", out),
                       ("export", "--model", self.packed, "--format", "torchscript", "--output", out),
                       ("export", "--model", self.packed, "--format", "packed", "--weights", "int8", "--output", out),
-                      ("inspect", "--model", self.packed),
                       ("generate", "--model", self.packed, "--prompt", "a", "--weights", "modules")):
             with self.subTest(words[0]):
                 self.assert_one_error(run(*words), 1, "packed for inference", f"exported from, {self.model}")
+
+    def test_inspect_says_what_it_holds_and_whether_it_fits(self):
+        self.export("int4")
+        said = json.loads(self.succeed("inspect", self.packed, "--json", "--tensors"))
+        self.assertEqual(said["packed"], {"weights": "int4", "source": str(self.model)})
+        source = json.loads(self.succeed("inspect", self.model, "--json"))
+        for key in ("architecture", "config", "parameters", "tokenizer"):
+            self.assertEqual(said[key], source[key], key)
+        header, _ = self.parts(self.packed)
+        names = {name: header[name]["shape"] for name in header if name != "__metadata__"}
+        self.assertEqual({tensor["name"]: tensor["shape"] for tensor in said["tensors"]}, names)
+        self.assertIn(f"int4, from {self.model}", self.succeed("inspect", self.packed))
+        config = json.loads((self.packed / "config.json").read_text())
+        write_json(self.packed, "config.json", {**config, "n_layer": config["n_layer"] + 1})
+        self.assert_one_error(run("inspect", self.packed), 1, "missing")
 
     def test_an_older_layout_names_the_command_that_renews_it(self):
         self.export("int8")

@@ -9,6 +9,7 @@
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
+#include "apps/verbs/export_packed.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
@@ -59,12 +60,15 @@ const RunEntry& newest(const std::vector<RunEntry>& entries) {
 struct Findings {
   fs::path directory;
   CheckpointConfig checkpoint;
+  std::shared_ptr<PackedParts> packed;  // null: weights of modules
   LoadReport report;
   std::int64_t parameters;
   std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
   std::string tokenizer_kind, tokenizer_fault;              // both empty: no tokenizer
   std::int64_t tokenizer_size = 0;
+
+  const WeightFiles& files() const { return packed ? packed->files() : checkpoint.files(); }
 };
 
 void find_tokenizer(Findings& findings) {
@@ -86,10 +90,15 @@ const char* type_name(const TensorEntry& entry) {
 Findings examine(const fs::path& directory) {
   const CheckpointConfig checkpoint = read_checkpoint_config(directory);
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
-  Findings findings{directory, checkpoint, inspect_weights(checkpoint), model->parameter_count()};
-  for (const std::string& name : checkpoint.files().names()) {
-    ++findings.dtypes[type_name(checkpoint.files().entry(name))];
+  Findings findings{directory, checkpoint, checkpoint.packed_parts(), {}, model->parameter_count()};
+  if (findings.packed) {
+    check_packed_weights(checkpoint);
+    findings.report.loaded = findings.files().names();
+  } else {
+    findings.report = inspect_weights(checkpoint);
   }
+  for (const std::string& name : findings.files().names())
+    ++findings.dtypes[type_name(findings.files().entry(name))];
   const auto add = [&](const fs::path& file) {
     if (!fs::is_regular_file(file)) return;
     findings.sizes.emplace_back(file.filename().string(), static_cast<std::int64_t>(fs::file_size(file)));
@@ -126,6 +135,8 @@ nlohmann::json to_json(const Findings& findings) {
                       {"ignored", report.ignored},
                       {"unused", report.unused},
                       {"tokenizer", nullptr}};
+  if (findings.packed)
+    json["packed"] = {{"weights", findings.packed->weights()}, {"source", findings.packed->source()}};
   for (const auto& [name, bytes] : findings.sizes) json["files"][name] = bytes;
   if (!findings.tokenizer_kind.empty()) {
     json["tokenizer"] = {{"kind", findings.tokenizer_kind}, {"vocabulary", findings.tokenizer_size}};
@@ -166,6 +177,8 @@ void print_model(const Findings& findings) {
       table.row({"  " + key, value.is_string() ? value.get<std::string>() : value.dump()});
   }
   table.row({"parameters", with_separators(findings.parameters)});
+  if (findings.packed)
+    table.row({"packed", findings.packed->weights() + ", from " + findings.packed->source()});
   std::string dtypes;
   for (const auto& [name, count] : findings.dtypes) {
     dtypes += (dtypes.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
@@ -246,12 +259,12 @@ int run_inspect(const Arguments& arguments) {
   if (as_json) {
     nlohmann::json json = to_json(findings);
     if (!run.empty()) json["checkpoints"] = run_json(run);
-    if (tensors) json["tensors"] = tensors_json(findings.checkpoint.files());
+    if (tensors) json["tensors"] = tensors_json(findings.files());
     std::cout << json_text(json) << "\n";
   } else {
     print_model(findings);
     print_report(findings.report);
-    if (tensors) print_tensors(findings.checkpoint.files());
+    if (tensors) print_tensors(findings.files());
   }
   if (!findings.report.good()) {
     std::cout.flush();  // prints the findings before the error

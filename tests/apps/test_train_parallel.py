@@ -34,14 +34,14 @@ class ParallelTest(unittest.TestCase):
         lines = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
         return [line["train_loss"] for line in lines]
 
-    def test_two_ranks_equal_one_with_twice_the_batch(self):
-        for name, ranks, flags in (("one", 1, dict(batch_size=8)), ("two", 2, dict(batch_size=4)),
-                                   ("two-steps", 2, dict(batch_size=2, gradient_accumulation_steps=2))):
+    def test_ranks_equal_one_with_as_large_a_batch(self):
+        for name, ranks, flags in (("one", 1, dict(batch_size=12)), ("two", 2, dict(batch_size=6)), ("three", 3, dict(batch_size=4)),
+                                   ("two-steps", 2, dict(batch_size=3, gradient_accumulation_steps=2))):
             done = self.train(name, ranks, **flags)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("Warning", done.stderr)
         train = self.losses("one")
-        for name in ("two", "two-steps"):
+        for name in ("two", "three", "two-steps"):
             other_train = self.losses(name)
             self.assertEqual(len(train), len(other_train))
             for a, b in zip(train[:-1], other_train[:-1]):  # the last is of an evaluation, whose batches are smaller

@@ -13,7 +13,8 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kBucketBytes = 25 << 20, kFirstBucketBytes = 1 << 20;  // as in torch
+// Gradients are summed so many bytes at a time: the last of them wait for the end of the backward pass.
+constexpr std::int64_t kBucketBytes = 4 << 20, kFirstBucketBytes = 1 << 20;
 
 // Drops the reducer's advice to skip the search for unused parameters: they depend on the batches.
 class NoAdvice final : public c10::WarningHandler {

@@ -3,6 +3,8 @@
 #include <ATen/core/ivalue.h>
 #include <mpi.h>
 
+#include "apps/training/parallel/ring_sum.h"
+
 namespace zoo {
 namespace {
 
@@ -93,8 +95,12 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::allreduce(std::vector<at::Tensor>& te
   for (const at::Tensor& tensor : tensors) TORCH_CHECK(tensor.is_contiguous() && tensor.is_cpu());
   return enqueue(tensors, [tensors] {
     for (const at::Tensor& tensor : tensors) {
-      MPI_Allreduce(MPI_IN_PLACE, tensor.data_ptr(), static_cast<int>(tensor.numel()), type_of(tensor),
-                    MPI_SUM, MPI_COMM_WORLD);
+      if (tensor.scalar_type() == at::kFloat) {
+        ring_sum(tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel()));
+      } else {
+        MPI_Allreduce(MPI_IN_PLACE, tensor.data_ptr(), static_cast<int>(tensor.numel()), type_of(tensor),
+                      MPI_SUM, MPI_COMM_WORLD);
+      }
     }
   });
 }

@@ -43,8 +43,9 @@ class DecodingSession {
   /// encoder-decoder's, whose rows need a source.
   virtual void add_row() { throw Error("this session takes no further rows"); }
 
-  /// Forgets all but the first `length` tokens of a row; with 0 the row can be read again. An encoder-decoder
-  /// keeps its source.
+  /// Forgets all but the first `length` tokens of a row, or all of them where the session no longer has what
+  /// a window shows the next token: length() tells how many are left, and those after them are to be read
+  /// again. An encoder-decoder keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
   virtual std::int64_t rows() const = 0;

@@ -7,6 +7,7 @@
 
 #include <c10/util/Exception.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace zoo::inference {
 
@@ -16,6 +17,10 @@ constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20, kBlock = std
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
+}
+
+void free_pages(std::uintptr_t first, std::uintptr_t last) {
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace
@@ -95,8 +100,7 @@ Memory::~Memory() {
   if (data_ == nullptr || block_.use_count() == 1) return;  // the last part frees the block
   // Frees the pages that only this part uses; others still have parts of the block.
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);
-  const std::uintptr_t first = round_up(begin, kHugePage), last = (begin + size_) / kHugePage * kHugePage;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  free_pages(round_up(begin, kHugePage), (begin + size_) / kHugePage * kHugePage);
 }
 
 Memory::Memory(Memory&& other) noexcept
@@ -109,6 +113,12 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+void Memory::give_back(std::byte* data, std::size_t bytes) {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  free_pages(round_up(begin, page), (begin + bytes) / page * page);
 }
 
 void Memory::grow_to(std::size_t bytes) {

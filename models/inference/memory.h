@@ -33,6 +33,10 @@ class Memory {
   /// Grows to at least `bytes`; growing loses the contents.
   void grow_to(std::size_t bytes);
 
+  /// Gives the whole pages among `bytes` of a Memory of normal pages back to the system: they read as zeros
+  /// until they are written again.
+  static void give_back(std::byte* data, std::size_t bytes);
+
  private:
   std::shared_ptr<MemoryBlock> block_;
   std::byte* data_ = nullptr;

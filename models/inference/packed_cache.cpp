@@ -1,5 +1,6 @@
 #include "models/inference/packed_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace zoo::inference {
@@ -9,6 +10,7 @@ PackedCache::PackedCache(const CacheShape& shape) : shape_(shape) {
   key_bytes_ = kernels::key_bytes(shape.type, shape.head_dim, shape_.capacity);
   head_bytes_ = key_bytes_ + kernels::value_bytes(shape.type, shape.head_dim, shape_.capacity);
   memory_ = Memory(shape.layers * shape.slots * shape.heads * head_bytes_);
+  forgotten_.resize(shape.slots);
 }
 
 kernels::HeadCache PackedCache::head(std::size_t layer, std::size_t slot, std::size_t head) const {
@@ -16,30 +18,48 @@ kernels::HeadCache PackedCache::head(std::size_t layer, std::size_t slot, std::s
   return {begin, begin + key_bytes_};
 }
 
-void PackedCache::copy(std::size_t from, std::size_t to, std::size_t first, std::size_t last) {
-  if (first == last) return;
-  // Copies the whole panels that hold the positions.
+void PackedCache::copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first,
+                       std::size_t last) {
   const auto keys_before = [&](std::size_t panels) {
     return kernels::key_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
   };
   const auto values_before = [&](std::size_t panels) {
     return kernels::value_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
   };
-  const std::size_t begin = first / kernels::kPanelOutputs, end = kernels::panel_count(last);
-  const std::size_t keys = keys_before(begin), values = values_before(begin);
+  const std::size_t forgotten = source.forgotten_[from];
   for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
+    std::size_t begin = first;
+    if (has_window(layer)) begin = forgotten_[to] > forgotten ? forgotten : std::max(first, forgotten);
+    if (begin >= last) continue;
+    // Whole panels that hold the positions.
+    const std::size_t panel = begin / kernels::kPanelOutputs, end = kernels::panel_count(last);
+    const std::size_t keys = keys_before(panel), values = values_before(panel);
     for (std::size_t h = 0; h < shape_.heads; ++h) {
-      const kernels::HeadCache source = head(layer, from, h), target = head(layer, to, h);
-      std::memcpy(target.keys + keys, source.keys + keys, keys_before(end) - keys);
-      std::memcpy(target.values + values, source.values + values, values_before(end) - values);
+      const kernels::HeadCache read = source.head(layer, from, h), written = head(layer, to, h);
+      std::memcpy(written.keys + keys, read.keys + keys, keys_before(end) - keys);
+      std::memcpy(written.values + values, read.values + values, values_before(end) - values);
+    }
+  }
+  forgotten_[to] = forgotten;
+}
+
+void PackedCache::forget(std::size_t slot, std::size_t length) {
+  const std::size_t kept = shape_.window + kSpare;
+  // Twice as many are let through before the system is called for each head.
+  if (shape_.has_window.empty() || length < forgotten_[slot] + kept + kSpare) return;
+  const std::size_t panels = (length - kept) / kernels::kPanelOutputs;
+  forgotten_[slot] = panels * kernels::kPanelOutputs;
+  for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
+    for (std::size_t h = 0; has_window(layer) && h < shape_.heads; ++h) {
+      const kernels::HeadCache cache = head(layer, slot, h);
+      Memory::give_back(cache.keys, kernels::key_bytes(shape_.type, shape_.head_dim, forgotten_[slot]));
+      Memory::give_back(cache.values, kernels::value_bytes(shape_.type, shape_.head_dim, forgotten_[slot]));
     }
   }
 }
 
-void PackedCache::take(const PackedCache& other) {
-  const std::size_t bytes = other.shape_.slots * shape_.heads * head_bytes_;
-  for (std::size_t layer = 0; layer < shape_.layers; ++layer)
-    std::memcpy(head(layer, 0, 0).keys, other.head(layer, 0, 0).keys, bytes);
+bool PackedCache::serves(std::size_t slot, std::size_t length) const {
+  return length == 0 || forgotten_[slot] == 0 || forgotten_[slot] + shape_.window <= length + 1;
 }
 
 }  // namespace zoo::inference

@@ -12,30 +12,47 @@ struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
   std::size_t head_dim, capacity;    // positions of a slot; rounded up to whole panels
   kernels::WeightType type = kernels::WeightType::kFloat32;  // or kBfloat16, kInt8
+  std::size_t window = 0;          // positions that a token sees in layers with a window, itself among them
+  std::vector<bool> has_window{};  // per layer; empty: none has
 };
 
 /// KV cache of several sequences, laid out for the attention kernel. The system allocates memory for
-/// positions when they are first written.
+/// positions when they are first written; layers with a window give back that of positions which no further
+/// token sees.
 class PackedCache {
  public:
+  /// Positions before the window that are kept: so many may be taken back and read anew.
+  static constexpr std::size_t kSpare = 256;
+
   PackedCache() = default;
   explicit PackedCache(const CacheShape& shape);
 
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
-  /// Copies positions [first, last) of slot `from` to slot `to`, for all layers and heads. The first `first`
-  /// positions of both are equal already.
-  void copy(std::size_t from, std::size_t to, std::size_t first, std::size_t last);
+  /// Copies positions [first, last) of a slot of `source`, a cache of the same shape but for its slots, to
+  /// slot `to`, for all layers and heads. The first `first` positions of both are equal already, where both
+  /// have them.
+  void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// Copies all slots of another cache into the first ones here; it has the same shape but fewer slots.
-  void take(const PackedCache& other);
+  /// Gives back, in layers with a window, what no token after the first `length` of a slot sees, but for the
+  /// last kSpare positions of it.
+  void forget(std::size_t slot, std::size_t length);
+
+  /// Whether a slot still has all positions that a token after the first `length` sees.
+  bool serves(std::size_t slot, std::size_t length) const;
+
+  /// The slot is about to be written from its first position on.
+  void restart(std::size_t slot) { forgotten_[slot] = 0; }
 
   const CacheShape& shape() const { return shape_; }
 
  private:
+  bool has_window(std::size_t layer) const { return !shape_.has_window.empty() && shape_.has_window[layer]; }
+
   CacheShape shape_{};
   std::size_t key_bytes_ = 0, head_bytes_ = 0;
   Memory memory_;
+  std::vector<std::size_t> forgotten_;  // per slot, positions that layers with a window no longer have
 };
 
 }  // namespace zoo::inference

@@ -100,7 +100,9 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
     model_.stack_->run(pass, model_.workspace_);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Piece& piece = pieces[i];
-      rows_[piece.row].length += piece.count;
+      Row& row = rows_[piece.row];
+      row.length += piece.count;
+      cache_.forget(row.slot, row.length);
       if (keeps_hidden_)
         std::memcpy(states_.mutable_data_ptr<float>() + (piece.row * longest + piece.first) * width,
                     pass.x + pass.sequences[i].first_row * width, piece.count * width * sizeof(float));
@@ -146,7 +148,7 @@ void PackedSession::select(const std::vector<std::int64_t>& rows) {
       taken.resize(cache_.shape().slots, false);
       owned.resize(taken.size(), false);
     }
-    cache_.copy(row.slot, slot, alike(row.slot, slot, row.length), row.length);
+    cache_.copy(cache_, row.slot, slot, alike(row.slot, slot, row.length), row.length);
     written_[slot].assign(written_[row.slot].begin(),
                           written_[row.slot].begin() + static_cast<std::ptrdiff_t>(row.length));
     row.slot = slot;
@@ -172,7 +174,8 @@ std::vector<bool> PackedSession::taken_slots() const {
 // Moves the slots' contents to a larger cache.
 void PackedSession::add_slots(std::size_t count) {
   PackedCache larger(model_.stack_->cache_shape(cache_.shape().slots + count, capacity_));
-  larger.take(cache_);
+  for (std::size_t slot = 0; slot < cache_.shape().slots; ++slot)
+    larger.copy(cache_, slot, slot, 0, written_[slot].size());
   cache_ = std::move(larger);
   written_.resize(cache_.shape().slots);
 }
@@ -181,6 +184,7 @@ void PackedSession::add_slots(std::size_t count) {
 void PackedSession::note_written(const Row& row, std::size_t count) {
   std::vector<std::uint64_t>& written = written_[row.slot];
   written.resize(row.length);
+  if (row.length == 0) cache_.restart(row.slot);
   for (std::size_t i = 0; i < count; ++i) written.push_back(++writings_);
 }
 

@@ -28,6 +28,7 @@ class PackedSession : public DecodingSession {
   void rewind(std::int64_t row, std::int64_t length) override {
     auto& own = rows_.at(static_cast<std::size_t>(row));
     own.length = std::min(own.length, static_cast<std::size_t>(length));
+    if (!cache_.serves(own.slot, own.length)) own.length = 0;
   }
   std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.size()); }
   std::int64_t length(std::int64_t row) const override {

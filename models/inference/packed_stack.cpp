@@ -102,12 +102,17 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
 }
 
 CacheShape PackedStack::cache_shape(std::size_t slots, std::size_t capacity) const {
-  return {.layers = size(config_.num_layers),
-          .slots = slots,
-          .heads = size(config_.kv_heads()),
-          .head_dim = size(config_.head_size()),
-          .capacity = capacity,
-          .type = options_.cache};
+  CacheShape shape{.layers = size(config_.num_layers),
+                   .slots = slots,
+                   .heads = size(config_.kv_heads()),
+                   .head_dim = size(config_.head_size()),
+                   .capacity = capacity,
+                   .type = options_.cache};
+  if (config_.sliding_window == 0) return shape;
+  shape.window = size(config_.sliding_window);
+  for (std::int64_t layer = 0; layer < config_.num_layers; ++layer)
+    shape.has_window.push_back(config_.has_window(layer));
+  return shape;
 }
 
 std::size_t PackedStack::bytes() const {

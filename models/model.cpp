@@ -14,7 +14,7 @@ struct Component {
   const char* name;
 };
 // In the order in which tables show them. Of several that fit a parameter the first counts.
-constexpr std::array<Component, 43> kComponents{{
+constexpr std::array<Component, 45> kComponents{{
     {"embeddings.token.", "token embedding"},
     {"embeddings.position.", "position embedding"},
     {"decoder_embeddings.position.", "position embedding"},
@@ -25,6 +25,8 @@ constexpr std::array<Component, 43> kComponents{{
     {"stack.encoder.position_bias.", "relative positions"},
     {"stack.decoder.position_bias.", "relative positions"},
     {"stack.blocks.attention.position_bias.", "relative positions"},
+    {"stack.distance_vectors.", "relative positions"},
+    {"stack.distance_norm.", "relative positions"},
     {"stack.encoder.blocks.attention.position_bias.", "relative positions"},
     {"stack.decoder.blocks.attention.position_bias.", "relative positions"},
     {"stack.encoder.blocks.attention.", "encoder attention"},

@@ -18,7 +18,7 @@ Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3()
 Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon(), gptj(), mpt(), gpt_bigcode();
 Family stablelm(), granite(), mixtral(), qwen2_moe(), qwen3_moe();
 Family t5(), mt5(), umt5(), bart(), mbart(), pegasus(), marian(), m2m_100();
-Family bert(), roberta(), xlm_roberta(), distilbert(), albert(), electra(), mpnet(), modernbert(),
+Family bert(), roberta(), xlm_roberta(), distilbert(), albert(), electra(), mpnet(), deberta(), modernbert(),
     nomic_bert();
 Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
 
@@ -45,7 +45,8 @@ constexpr Relatives kRelatives[]{
     {"bart", " blenderbot-small led plbart "},
     {"mbart", " blenderbot "},
     {"pegasus", " bigbird_pegasus pegasus_x "},
-    {"bert", " convbert deberta deberta-v2 ernie mobilebert xlnet "},
+    {"deberta-v2", " deberta "},
+    {"bert", " convbert ernie mobilebert xlnet "},
     {"roberta", " camembert longformer "},
     {"xlm-roberta", " xlm xlm-roberta-xl "},
     {"gpt2", " gpt_neo "},
@@ -102,6 +103,7 @@ const std::vector<Family>& families() {
       albert(),
       electra(),
       mpnet(),
+      deberta(),
       modernbert(),
       nomic_bert(),
       tutorial_embeddings(),

@@ -32,10 +32,11 @@ struct Format {
 };
 
 // In the order of preference of transformers.
-constexpr std::array<Format, 7> kFormats = {{
+constexpr std::array<Format, 8> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_pieces},
     {"tokenizer.model", read_sentencepiece},
+    {"spm.model", read_shifted_pieces},
     {"source.spm", read_marian},
     {"sentencepiece.bpe.model", read_language_pieces},
     {"vocab.txt", read_vocab_txt},
@@ -64,8 +65,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string
   if (format == nullptr) {
     throw Error(directory,
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
-                "vocab.json with merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model "
-                "(M2M-100's with vocab.json)");
+                "vocab.json with merges.txt, source.spm with vocab.json, spm.model (DeBERTa), or "
+                "sentencepiece.bpe.model (M2M-100's with vocab.json)");
   }
   TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
   const TextLimits limits = settings.limits;

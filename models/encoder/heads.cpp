@@ -18,6 +18,7 @@ Activation activation_of(SentenceVector vector) {
     case SentenceVector::kRelu:
       return Activation::kRelu;
     case SentenceVector::kGelu:
+    case SentenceVector::kPlainGelu:
       return Activation::kGelu;
     default:
       return Activation::kTanh;
@@ -109,7 +110,7 @@ void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& outp
   const double rate = config_.classifier_dropout;
   at::Tensor vector = pooler ? output.pooler_output : pooled(inputs, output.last_hidden_state);
   if (sentence_dense) {
-    const bool drops = sentence_vector_ != SentenceVector::kRelu;
+    const bool drops = sentence_vector_ == SentenceVector::kTanh || sentence_vector_ == SentenceVector::kGelu;
     vector =
         activate(sentence_dense(drops ? dropout(vector, rate) : vector), activation_of(sentence_vector_));
   }

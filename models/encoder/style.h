@@ -8,10 +8,11 @@ namespace zoo::encoder {
 
 /// Vector from which a sequence is classified.
 enum class SentenceVector {
-  kPooler,  ///< tanh(W x[0]) of the encoder's own pooler (BERT)
-  kTanh,    ///< the same from a layer of the head, with dropout before it too (RoBERTa)
-  kRelu,    ///< relu(W x[0]) from a layer of the head (DistilBERT)
-  kGelu,    ///< gelu(W x[0]) from a layer of the head, with dropout before it too (ELECTRA)
+  kPooler,     ///< tanh(W x[0]) of the encoder's own pooler (BERT)
+  kTanh,       ///< the same from a layer of the head, with dropout before it too (RoBERTa)
+  kRelu,       ///< relu(W x[0]) from a layer of the head (DistilBERT)
+  kGelu,       ///< gelu(W x[0]) from a layer of the head, with dropout before it too (ELECTRA)
+  kPlainGelu,  ///< the same without that dropout (DeBERTa)
 };
 
 /// Differences between families of encoders besides configuration and weight names.

@@ -70,7 +70,9 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
   float* result =
       run.workspace.attended.as<float>() + rows.first_row * attention.result_row + head * group * head_dim;
   const std::size_t distances = 2 * positions_ - 1;
-  const auto bias_of = [&](std::size_t query_head) {
+  const bool disentangled = !of_layer.distance_keys.empty();  // and without groups
+  const auto bias_of = [&](std::size_t query_head) -> const float* {
+    if (disentangled) return distance_scores(run, of_layer, query_head, rows);
     return biases_.empty()
                ? nullptr
                : biases_[layer % biases_.size()].data() + query_head * distances + positions_ - 1 - rows.past;
@@ -85,7 +87,7 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
     run.kernels.attend(attention);
     return;
   }
-  attention.bias_row = -1;
+  attention.bias_row = disentangled ? static_cast<std::ptrdiff_t>(rows.count) : -1;
   for (std::size_t g = 0; g < group; ++g) {
     attention.queries = queries + g * head_dim;
     attention.bias = bias_of(head * group + g);

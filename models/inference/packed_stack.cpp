@@ -18,7 +18,7 @@ constexpr std::string_view kFeatures[] = {
     "norm_placement = post", "norm_placement = sandwich", "norm_placement = branch_end",
     "sublayer_order = parallel", "sublayer_order = parallel_one_norm", "position = none",
     "position = sinusoidal", "position = t5_buckets", "position = rotary", "position = alibi",
-    "position = learned_and_t5_buckets", "bucket_tables", "first_attention_norm", "residual_scale", "lm_head_bias", "sentence_pooling",
+    "position = learned_and_t5_buckets", "position = disentangled", "bucket_tables", "first_attention_norm", "residual_scale", "lm_head_bias", "sentence_pooling",
     "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
     "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
     "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
@@ -99,6 +99,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   };
   keep_table(stack.position_bias);
   for (const auto& module : *stack.blocks) keep_table(module->as<BlockImpl>()->attention->position_bias);
+  if (stack.distance_vectors) pack_distances(stack);
 }
 
 CacheShape PackedStack::cache_shape(std::size_t slots, std::size_t capacity) const {
@@ -121,8 +122,9 @@ std::size_t PackedStack::bytes() const {
     for (const PackedLinear* linear :
          {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down})
       sum += linear->bytes();
-    for (const std::vector<PackedLinear>* experts : {&layer.experts.up, &layer.experts.down})
-      for (const PackedLinear& expert : *experts) sum += expert.bytes();
+    for (const std::vector<PackedLinear>* several :
+         {&layer.experts.up, &layer.experts.down, &layer.distance_queries, &layer.distance_keys})
+      for (const PackedLinear& each : *several) sum += each.bytes();
     for (const PackedLinear* linear : {&layer.experts.router, &layer.experts.shared_up,
                                        &layer.experts.shared_down, &layer.experts.shared_gate})
       sum += linear->bytes();
@@ -135,7 +137,8 @@ std::size_t PackedStack::bytes() const {
 void PackedStack::prepare_tables(std::size_t positions) {
   if (positions <= positions_) return;
   const bool rotary = config_.position == PositionKind::kRotary;
-  if (!rotary && !config_.has_position_bias()) return;
+  const bool disentangled = config_.position == PositionKind::kDisentangled;
+  if (!rotary && !disentangled && !config_.has_position_bias()) return;
   positions_ = 2 * positions;
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
@@ -153,6 +156,13 @@ void PackedStack::prepare_tables(std::size_t positions) {
     return;
   }
   const at::Tensor distances = at::arange(1 - count, count);
+  if (disentangled) {
+    const at::Tensor rows =
+        distance_rows(distances, config_.relative_buckets, config_.relative_max_distance).to(at::kInt);
+    distance_rows_.assign(rows.const_data_ptr<std::int32_t>(),
+                          rows.const_data_ptr<std::int32_t>() + rows.numel());
+    return;
+  }
   if (config_.position == PositionKind::kAlibi) {
     biases_ = {floats_of(alibi_bias(distances, config_.num_heads))};
     return;
@@ -200,6 +210,7 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   const std::size_t whole = kernels::panel_count(positions) * kernels::kPanelOutputs;
   workspace.scratch.resize(team_size());
   workspace.head_caches.resize(team_size());
+  workspace.pair_scores.resize(team_size());
   for (Memory& scratch : workspace.scratch)
     scratch.grow_to(kernels::attention_scratch_bytes(head_dim, positions));
   if (pass.cache != nullptr) return;

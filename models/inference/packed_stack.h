@@ -43,7 +43,7 @@ struct Workspace {
   // expert (rows and results), where each expert's begin, and the output of an expert that all tokens read.
   Memory normed, probabilities, choices, gathered, expert_outputs, shared_output;
   std::vector<std::size_t> expert_begins;
-  std::vector<Memory> scratch, head_caches;  // for each thread
+  std::vector<Memory> scratch, head_caches, pair_scores;  // for each thread
 };
 
 /// A TransformerStack for inference with packed weights: the same mathematics in our own kernels, on all
@@ -95,6 +95,7 @@ class PackedStack {
     PackedExperts experts;  // instead of up and down
     SublayerNorms attention_norms, cross_norms, feed_forward_norms;
     PackedNorm query_norm, key_norm;
+    std::vector<PackedLinear> distance_queries, distance_keys;  // [2 k, D] of each head; only kDisentangled
   };
   // State shared by the threads of one pass, and this thread's place among them.
   struct Run {
@@ -149,6 +150,9 @@ class PackedStack {
                float* result, bool adds, const PackedLinear* next = nullptr) const;
   void attend(const Run& run, std::size_t layer) const;
   void attend_to_memory(const Run& run, std::size_t layer) const;
+  void pack_distances(TransformerStackImpl& stack);
+  const float* distance_scores(const Run& run, const Layer& layer, std::size_t head,
+                               const SequenceRows& rows) const;
   void attend_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const {
     return prepare(run, next, what, run.pass.rows);
@@ -166,8 +170,9 @@ class PackedStack {
   Angles angles_[2];                         // of layers without and with a window
   Angles long_angles_;                       // of sequences beyond the original context (kLongRope)
   std::vector<std::vector<float>>
-      biases_;                 // [H, 2 positions - 1] of each table, by key position - query position
-  std::size_t positions_ = 0;  // length of the tables
+      biases_;  // [H, 2 positions - 1] of each table, by key position - query position
+  std::vector<std::int32_t> distance_rows_;  // [2 positions - 1], of kDisentangled
+  std::size_t positions_ = 0;                // length of the tables
 };
 
 }  // namespace zoo::inference

@@ -122,6 +122,17 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
     const std::int64_t exact = c.relative_buckets / (c.shape == Shape::kEncoder ? 4 : 2);
     faults.check(c.relative_max_distance > exact, "relative_max_distance must be more than ", exact, " for ",
                  c.relative_buckets, " buckets, got ", c.relative_max_distance);
+  } else if (c.position == PositionKind::kDisentangled) {
+    faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
+                 "relative_buckets must be at least 4, got ", c.relative_buckets);
+    faults.check(c.relative_max_distance > c.relative_buckets / 2 + 1,
+                 "relative_max_distance must be more than ", c.relative_buckets / 2 + 1, " for ",
+                 c.relative_buckets, " buckets, got ", c.relative_max_distance);
+    faults.check(c.shape == Shape::kEncoder && c.kv_heads() == c.num_heads &&
+                     c.query_key_norm == QueryKeyNorm::kNone && c.attention_softcap == 0 &&
+                     c.sliding_window == 0,
+                 "disentangled attention is one of encoders, without grouped heads, query_key_norm, "
+                 "attention_softcap and sliding_window");
   } else if (c.position == PositionKind::kShaw) {
     faults.check(c.relative_max_distance > 0 && c.relative_max_distance <= kLargestSize,
                  "relative_max_distance must be positive, got ", c.relative_max_distance);
@@ -189,7 +200,8 @@ void check_attention(const TransformerConfig& c, Faults& faults) {
   const std::string_view kind = name_of(c.attention);
   faults.check(c.sliding_window == 0 && c.attention_softcap == 0 && c.query_key_norm == QueryKeyNorm::kNone,
                kind, " attention has no sliding_window, attention_softcap or query_key_norm");
-  const bool biased = c.position == PositionKind::kShaw || c.has_position_bias();
+  const bool biased =
+      c.position == PositionKind::kShaw || c.position == PositionKind::kDisentangled || c.has_position_bias();
   faults.check(!biased, kind, " attention cannot have ", name_of(c.position),
                " positions, which say something of every pair");
   switch (c.attention) {

@@ -71,7 +71,9 @@ void initialize(torch::nn::Module& module, double std, const at::Generator& gene
 void initialize(TransformerStackImpl& stack, const TransformerConfig& config,
                 const at::Generator& generator) {
   const at::NoGradGuard no_grad;
-  if (stack.position_bias) initialize(*stack.position_bias, table_std(config), generator);
+  for (Embedding table : {stack.position_bias, stack.distance_vectors})
+    if (table) initialize(*table, table_std(config), generator);
+  if (stack.distance_norm) stack.distance_norm->reset();
   for (const auto& block : *stack.blocks) initialize(*block->as<BlockImpl>(), config, generator);
   if (stack.final_norm) stack.final_norm->reset();
 }

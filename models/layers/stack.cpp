@@ -31,9 +31,22 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   if (config.has_t5_buckets() && config.bucket_tables == BucketTables::kOneForAll) {
     position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
   }
+  if (config.position == PositionKind::kDisentangled) {
+    distance_vectors =
+        register_module("distance_vectors", Embedding(2 * config.relative_buckets, config.hidden_size));
+    distance_norm = register_module("distance_norm", Norm(config));
+  }
 }
 
 namespace {
+
+// [B, 1, T, 1] bool, where a mask hides the query itself.
+at::Tensor padding_queries(const StackInputs& inputs) {
+  const std::int64_t length = inputs.embeddings.size(1);
+  TORCH_CHECK(inputs.attention_mask.dim() == 2 && inputs.attention_mask.size(1) == length,
+              "attention_mask must be [batch, ", length, "], got ", inputs.attention_mask.sizes());
+  return inputs.attention_mask.to(inputs.embeddings.device()).eq(0).unsqueeze(1).unsqueeze(-1);
+}
 
 // [buckets, H] and buckets [T, S] to [1, H, T, S].
 at::Tensor bucket_bias(const Embedding& table, const at::Tensor& buckets) {
@@ -63,6 +76,10 @@ AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, const M
     return mask;
   }
   AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
+  if (distance_vectors && mask.bias.defined()) {  // hides nothing from padding
+    mask.bias = mask.bias.masked_fill(padding_queries(inputs), 0.0);
+    mask.hidden_rows = at::Tensor();
+  }
   if (position_bias)
     return with_bias(std::move(mask), bucket_bias(position_bias, buckets(shape, x.device())));
   if (config_.position == PositionKind::kAlibi) {
@@ -77,6 +94,16 @@ at::Tensor TransformerStackImpl::buckets(const MaskShape& shape, const at::Devic
                     {.buckets = config_.relative_buckets,
                      .max_distance = config_.relative_max_distance,
                      .bidirectional = !shape.causal});
+}
+
+Distances TransformerStackImpl::distances(const StackInputs& inputs) const {
+  if (!distance_vectors) return {};
+  const at::Tensor& x = inputs.embeddings;
+  Distances distances{.vectors = distance_norm->forward(distance_vectors->weight),
+                      .rows = distance_rows(relative_distances(x.size(1), x.size(1), x.device()),
+                                            config_.relative_buckets, config_.relative_max_distance)};
+  if (inputs.attention_mask.defined()) distances.padding = padding_queries(inputs);
+  return distances;
 }
 
 bool TransformerStackImpl::drops_layer() const {
@@ -127,7 +154,7 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
   std::vector<at::Tensor> inputs{x};
-  for (const at::Tensor* tensor : {&context.mask.bias, &cross.memory}) {
+  for (const at::Tensor* tensor : {&context.mask.bias, &context.distances.vectors, &cross.memory}) {
     if (tensor->defined()) inputs.push_back(*tensor);
   }
   const auto rotary =
@@ -137,7 +164,7 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
     CrossAttentionContext other = cross;
     self.rotary = rotary.get();
     std::size_t next = 1;
-    for (at::Tensor* tensor : {&self.mask.bias, &other.memory}) {
+    for (at::Tensor* tensor : {&self.mask.bias, &self.distances.vectors, &other.memory}) {
       if (tensor->defined()) *tensor = given[next++];
     }
     return block(self.layer).forward(given[0], self, other);
@@ -156,6 +183,10 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     const MaskShape shape{.queries = length, .keys = inputs.memory.size(1)};
     cross.mask = make_attention_mask(inputs.memory_mask, shape, x.scalar_type(), x.device());
   }
+
+  context.distances = distances(inputs);
+  if (const at::Tensor& padding = context.distances.padding; padding.defined())
+    x = x.masked_fill(padding.squeeze(1), 0.0);
 
   const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
                           inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads &&

@@ -57,7 +57,9 @@ class TransformerStackImpl : public torch::nn::Module {
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share
   Norm final_norm{nullptr};
-  Embedding position_bias{nullptr};  // [buckets, H], T5's position bias that all blocks share, or empty
+  Embedding position_bias{nullptr};     // [buckets, H], T5's position bias that all blocks share, or empty
+  Embedding distance_vectors{nullptr};  // [2 buckets, C], of kDisentangled, or empty
+  Norm distance_norm{nullptr};          // of these
 
  private:
   /// The part of self-attention's inputs that depends on positions: one for the layers with a window, one for
@@ -70,6 +72,7 @@ class TransformerStackImpl : public torch::nn::Module {
   Positions positions(const StackInputs& inputs, std::int64_t past, bool window) const;
   AttentionMask self_mask(const StackInputs& inputs, const MaskShape& shape) const;
   at::Tensor buckets(const MaskShape& shape, const at::Device& device) const;
+  Distances distances(const StackInputs& inputs) const;
   bool drops_layer() const;
   RotaryTable rotary_table(const StackInputs& inputs, std::int64_t past, bool window) const;
   void check_memory(const StackInputs& inputs) const;

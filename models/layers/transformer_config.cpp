@@ -230,7 +230,7 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
 
 std::string_view name_of(PositionKind position) {
   return named(position, {"none", "sinusoidal", "learned", "shaw", "t5_buckets", "rotary", "alibi",
-                          "learned_and_t5_buckets"});
+                          "learned_and_t5_buckets", "disentangled"});
 }
 
 std::string_view name_of(NormKind norm) {

@@ -31,7 +31,8 @@ enum class QueryKeyNorm { kNone, kPerHead, kWhole };
 
 /// kSinusoidal: Vaswani et al. (2017). kLearned: a table. kShaw: Shaw et al. (2018). kT5Buckets: Raffel et
 /// al. (2020). kRotary: Su et al. (2021), over the head dimension. kAlibi: Press et al. (2022).
-/// kLearnedAndT5Buckets: a table beside T5's buckets (MPNet: Song et al., 2020).
+/// kLearnedAndT5Buckets: a table beside T5's buckets (MPNet: Song et al., 2020). kDisentangled: He et al.
+/// (2021).
 enum class PositionKind {
   kNone,
   kSinusoidal,
@@ -40,7 +41,8 @@ enum class PositionKind {
   kT5Buckets,
   kRotary,
   kAlibi,
-  kLearnedAndT5Buckets
+  kLearnedAndT5Buckets,
+  kDisentangled
 };
 
 /// Tables of T5's position bias. kOneForAll: the layers of a stack share one (T5). kPerLayer: each layer has
@@ -156,8 +158,8 @@ struct TransformerConfig {
   std::int64_t rotary_dim = 0;      // dimensions of a head that rotate, its first ones; 0: all
   double window_rope_theta = 0.0;   // base of layers with a window, without scaling; 0: as the others
   std::vector<bool> rotary_layers;  // whether each layer rotates (NoPE: Kazemnejad et al., 2023); empty: all
-  std::int64_t relative_buckets = 32;        // of T5's position bias
-  std::int64_t relative_max_distance = 128;  // T5: from it on, one bucket; Shaw: distances are clipped to it
+  std::int64_t relative_buckets = 32;        // of T5's position bias; kDisentangled: k of 2 k vectors
+  std::int64_t relative_max_distance = 128;  // from it on, one bucket; Shaw: distances are clipped to it
   BucketTables bucket_tables = BucketTables::kOneForAll;
   Activation activation = Activation::kGeluTanh;
   // Mixture of experts (Shazeer et al., 2017): a router sends each token to experts_per_token of num_experts
@@ -179,7 +181,7 @@ struct TransformerConfig {
   std::int64_t sliding_window = 0;
   std::vector<bool> window_layers;  // whether each layer has the window; empty: all
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
-  double attention_scale = 0.0;    // factor of the scores; 0: 1 / sqrt(D)
+  double attention_scale = 0.0;    // factor of the scores; 0: 1 / sqrt(D), of kDisentangled 1 / sqrt(3 D)
   double attention_softcap = 0.0;  // c of scores c tanh(s / c) (Gemma 2: Riviere et al., 2024); 0: none
   bool cross_attention = false;    // decoder blocks also attend to a memory
   Sharing sharing = Sharing::kNone;
@@ -225,7 +227,9 @@ struct TransformerConfig {
   }
 
   double score_scale() const {
-    return attention_scale != 0 ? attention_scale : 1.0 / std::sqrt(static_cast<double>(head_size()));
+    if (attention_scale != 0) return attention_scale;
+    const int terms = position == PositionKind::kDisentangled ? 3 : 1;  // of a score
+    return 1.0 / std::sqrt(static_cast<double>(terms * head_size()));
   }
   double output_scale() const {
     return logits_scale != 0 ? logits_scale : 1.0 / std::sqrt(static_cast<double>(hidden_size));

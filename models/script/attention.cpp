@@ -29,15 +29,13 @@ def rotate(self, x: Tensor, rotary: List[Tensor]) -> Tensor:
     return $joined
 
 def forward(self, x: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tensor], causal: bool,
-            rotary: List[Tensor], cache: List[Tensor], past: int) -> Tensor:
+            positions: List[Tensor], cache: List[Tensor], past: int) -> Tensor:
     projected = torch.split_with_sizes(self.qkv.forward(x), [$width, $kv_width, $kv_width], -1)
     q = self.split_heads($whole_query, $heads)
     k = self.split_heads($whole_key, $kv_heads)
     $head_norms
     v = self.split_heads(projected[2], $kv_heads)
-    if len(rotary) > 0:
-        q = self.rotate(q, rotary)
-        k = self.rotate(k, rotary)
+    $placed
     if len(cache) > 0:
         end = past + k.size(2)
         torch.slice(cache[0], 2, past, end).copy_(k)
@@ -45,6 +43,36 @@ def forward(self, x: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tenso
         k = torch.slice(cache[0], 2, 0, end)
         v = torch.slice(cache[1], 2, 0, end)
     return self.attend(q, k, v, bias, hidden_rows, causal)
+)";
+
+// `positions` has the cosines and sines of rotary positions, or nothing.
+constexpr std::string_view kRotated =
+    R"(if len(positions) > 0:
+        q = self.rotate(q, positions)
+        k = self.rotate(k, positions))";
+
+// `positions` has the vectors of distances, their rows and, with a mask, the queries that are padding.
+constexpr std::string_view kDisentangled =
+    R"(if len(positions) > 2:
+        q = torch.masked_fill(q, positions[2], 0.0)
+    bias = self.with_distances(q, k, bias, positions))";
+
+// Mirrors SelfAttention::with_distances and disentangled_scores().
+constexpr std::string_view kWithDistances = R"(
+def of_pairs(self, x: Tensor, vectors: Tensor, rows: Tensor) -> Tensor:
+    return torch.gather(torch.matmul(x, vectors.transpose(-2, -1)), -1, rows.expand([x.size(0), x.size(1), -1, -1]))
+
+def with_distances(self, q: Tensor, k: Tensor, bias: Optional[Tensor], positions: List[Tensor]) -> Tensor:
+    projected = self.qkv.forward(positions[0]).view([-1, 3 * $heads, $head_dim]).transpose(0, 1)
+    vectors = torch.chunk(projected, 3)
+    to_position = self.of_pairs(q, vectors[1], positions[1])
+    to_content = self.of_pairs(k, vectors[0], positions[1].t()).transpose(-2, -1)
+    scores = (to_position + to_content) * $scale
+    if len(positions) > 2:
+        scores = torch.masked_fill(scores, positions[2], 0.0)
+    if bias is not None:
+        scores = scores + bias
+    return scores
 )";
 
 constexpr std::string_view kCrossAttention = R"(
@@ -90,10 +118,12 @@ std::string with_heads(std::string_view text, const TransformerConfig& config) {
   const std::int64_t heads = config.num_heads, kv_heads = config.kv_heads(), head_dim = config.head_size();
   const bool partial = config.rotary_size() < head_dim;
   const std::string rotary_dim = std::to_string(config.rotary_size());
+  const bool disentangled = config.position == PositionKind::kDisentangled;
+  const std::string scores(disentangled ? kWithDistances : "");
   const bool whole = config.query_key_norm == QueryKeyNorm::kWhole,
              per_head = config.query_key_norm == QueryKeyNorm::kPerHead;
   return fill(
-      std::string(kHeads) + std::string(text),
+      std::string(kHeads) + scores + std::string(text),
       {{"heads", std::to_string(heads)},
        {"kv_heads", std::to_string(kv_heads)},
        {"head_dim", std::to_string(head_dim)},
@@ -106,6 +136,8 @@ std::string with_heads(std::string_view text, const TransformerConfig& config) {
        {"whole_query", whole ? "self.query_norm.forward(projected[0])" : "projected[0]"},
        {"whole_key", whole ? "self.key_norm.forward(projected[1])" : "projected[1]"},
        {"head_norms", per_head ? "q = self.query_norm.forward(q)\n    k = self.key_norm.forward(k)" : "pass"},
+       {"placed", std::string(disentangled ? kDisentangled : kRotated)},
+       {"scale", literal(config.score_scale())},
        {"attention", attention_source(config)}});
 }
 

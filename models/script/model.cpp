@@ -276,7 +276,7 @@ constexpr std::string_view kFeatures[] = {
     "norm = rms_norm_plus_one", "norm_placement = post", "norm_placement = sandwich",
     "norm_placement = branch_end", "sublayer_order = parallel", "sublayer_order = parallel_one_norm",
     "position = none", "position = sinusoidal", "position = t5_buckets", "position = rotary",
-    "position = alibi", "position = learned_and_t5_buckets", "bucket_tables", "first_attention_norm",
+    "position = alibi", "position = learned_and_t5_buckets", "position = disentangled", "bucket_tables", "first_attention_norm",
     "residual_scale", "lm_head_bias", "sentence_pooling", "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim",
     "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
     "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kBlockHead = R"(
 def forward(self, x: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tensor], causal: bool,
-            rotary: List[Tensor], cache: List[Tensor], past: int$memory) -> Tensor:
+            positions: List[Tensor], cache: List[Tensor], past: int$memory) -> Tensor:
 )";
 
 constexpr std::string_view kMemoryArguments =
     ", read: List[Tensor], memory_bias: Optional[Tensor], memory_hidden_rows: Optional[Tensor]";
 
 constexpr std::string_view kPreNorm = R"(
-    a = self.attention.forward($normed, bias, hidden_rows, causal, rotary, cache, past)
+    a = self.attention.forward($normed, bias, hidden_rows, causal, positions, cache, past)
     x = x + a$scale
     $cross
     return x + self.feed_forward.forward(self.feed_forward_norm.forward(x))$scale
@@ -33,26 +33,26 @@ constexpr std::string_view kPreNormCross =
     x = x + self.cross_attention.forward(c, read, memory_bias, memory_hidden_rows))";
 
 constexpr std::string_view kSandwich = R"(
-    a = self.attention.forward(self.attention_norm.forward(x), bias, hidden_rows, causal, rotary, cache, past)
+    a = self.attention.forward(self.attention_norm.forward(x), bias, hidden_rows, causal, positions, cache, past)
     x = x + self.attention_end_norm.forward(a)
     f = self.feed_forward.forward(self.feed_forward_norm.forward(x))
     return x + self.feed_forward_end_norm.forward(f)
 )";
 
 constexpr std::string_view kBranchEnd = R"(
-    a = self.attention.forward(x, bias, hidden_rows, causal, rotary, cache, past)
+    a = self.attention.forward(x, bias, hidden_rows, causal, positions, cache, past)
     x = x + self.attention_norm.forward(a)
     return x + self.feed_forward_norm.forward(self.feed_forward.forward(x))
 )";
 
 constexpr std::string_view kParallel = R"(
     normed = self.attention_norm.forward(x)
-    a = self.attention.forward(normed, bias, hidden_rows, causal, rotary, cache, past)
+    a = self.attention.forward(normed, bias, hidden_rows, causal, positions, cache, past)
     return x + a + self.feed_forward.forward($fed)
 )";
 
 constexpr std::string_view kPostNorm = R"(
-    a = self.attention.forward(x, bias, hidden_rows, causal, rotary, cache, past)
+    a = self.attention.forward(x, bias, hidden_rows, causal, positions, cache, past)
     x = self.attention_norm.forward(x + a)
     $cross
     return self.feed_forward_norm.forward(x + self.feed_forward.forward(x))
@@ -121,7 +121,7 @@ constexpr std::string_view kMask = R"(
         hidden_rows$kind = hidden$kind
     causal$kind = $causal and length > 1 and visible$kind is None
     $position_bias
-    rotary$kind = self.rotary_table$kind(length, past, x)
+    positions$kind = self.rotary_table$kind(length, past, x)
 )";
 
 constexpr std::string_view kRotaryTable = R"(
@@ -183,6 +183,30 @@ constexpr std::string_view kAlibiScores = R"(
 def position_scores(self, distances: Tensor, x: Tensor) -> Tensor:
     slopes = torch.tensor([$slopes], dtype=$float, device=x.device).view([1, -1, 1, 1])
     return (torch.neg(torch.abs(distances)).to($float) * slopes).to(x.dtype)
+)";
+
+// Mirrors distance_rows() and TransformerStack::distances.
+constexpr std::string_view kDistanceTable = R"(
+def distance_table(self, attention_mask: Optional[Tensor], length: int, x: Tensor) -> List[Tensor]:
+    distances = self.distances(length, 0, x)
+    lengths = torch.abs(distances)
+    farthest = torch.full([], $farthest, dtype=$long, device=x.device).to($float) / $exact_width
+    share = torch.log(torch.clamp_min(lengths, 1).to($float) / $exact_width) / torch.log(farthest)
+    far = torch.ceil(share * $ranges).to($long) + $exact
+    steps = torch.where(lengths <= $exact, lengths, far) * torch.sign(distances)
+    table = [self.distance_norm.forward(self.distance_vectors.weight), torch.clamp($buckets - steps, 0, $last)]
+    if attention_mask is not None:
+        table.append(torch.eq(attention_mask.to(x.device), 0).unsqueeze(1).unsqueeze(-1))
+    return table
+)";
+
+// Nothing is hidden from padding, whose own scores are all zero.
+constexpr std::string_view kDistances = R"(
+    positions = self.distance_table(attention_mask, length, x)
+    if len(positions) > 2 and bias is not None:
+        x = torch.masked_fill(x, positions[2].squeeze(1), 0.0)
+        bias = torch.masked_fill(bias, positions[2], 0.0)
+        hidden_rows = None
 )";
 
 constexpr std::string_view kReadMemory = R"(
@@ -280,6 +304,18 @@ std::string alibi_scores(const TransformerConfig& config) {
   return fill(kAlibiScores, {{"slopes", numbers(alibi_slopes(config.num_heads))}, {"float", kFloatCode}});
 }
 
+std::string distance_rows_source(const TransformerConfig& config) {
+  const std::int64_t exact = config.relative_buckets / 2;
+  return fill(kDistanceTable, {{"exact_width", literal(static_cast<double>(exact))},
+                               {"exact", std::to_string(exact)},
+                               {"ranges", literal(static_cast<double>(exact - 1))},
+                               {"farthest", std::to_string(config.relative_max_distance - 1)},
+                               {"buckets", std::to_string(config.relative_buckets)},
+                               {"last", std::to_string(2 * config.relative_buckets - 1)},
+                               {"float", kFloatCode},
+                               {"long", kLongCode}});
+}
+
 // Name of layer i; a single name if all layers share one block.
 std::string block_name(std::int64_t i, const TransformerConfig& config) {
   return std::to_string(config.sharing == Sharing::kAllLayers ? 0 : i);
@@ -290,6 +326,7 @@ std::string more_methods(const TransformerConfig& config) {
   std::string source;
   if (config.has_t5_buckets()) source += t5_scores(config);
   if (config.position == PositionKind::kAlibi) source += alibi_scores(config);
+  if (config.position == PositionKind::kDisentangled) source += distance_rows_source(config);
   if (!config.cross_attention) return source;
   source += kReadMemory;
   for (const auto i : c10::irange(config.num_layers)) {
@@ -328,9 +365,10 @@ std::string layer_line(const TransformerConfig& config, std::int64_t i) {
   if (has_own_bias(config))
     bias = "self.with_positions(" + bias + ", " +
            scores_source(config, block + ".attention.position_bias.weight") + ")";
-  const std::string rotary = config.rotates(i) ? "rotary" + kind : "none";
+  const bool placed = config.rotates(i) || config.position == PositionKind::kDisentangled;
+  const std::string positions = placed ? "positions" + kind : "none";
   return "    x = " + block + ".forward(x, " + bias + ", hidden_rows" + kind + ", causal" + kind + ", " +
-         rotary + ", none if len(caches) == 0 else caches[" + layer + "], past" +
+         positions + ", none if len(caches) == 0 else caches[" + layer + "], past" +
          (config.cross_attention ? ", read[" + layer + "], memory_bias, memory_hidden_rows" : "") + ")\n";
 }
 
@@ -363,6 +401,7 @@ std::string stack_source(const TransformerConfig& config) {
                                      {"memory_mask", cross ? std::string(kMemoryMask) : "pass"},
                                      {"more_methods", more_methods(config)}});
   source += masks;
+  if (config.position == PositionKind::kDisentangled) source += kDistances;
   for (const auto i : c10::irange(config.num_layers)) source += layer_line(config, i);
   return source + (config.has_final_norm() ? "    return self.final_norm.forward(x)\n" : "    return x\n");
 }
@@ -428,6 +467,10 @@ ScriptPart stack_part(const TransformerStackImpl& stack, const TransformerConfig
   part.children.push_back({"blocks", std::move(blocks)});
   if (stack.final_norm) part.children.push_back({"final_norm", norm_part(*stack.final_norm, config)});
   if (stack.position_bias) part.children.push_back({"position_bias", embedding_part(*stack.position_bias)});
+  if (stack.distance_vectors) {
+    part.children.push_back({"distance_vectors", embedding_part(*stack.distance_vectors)});
+    part.children.push_back({"distance_norm", norm_part(*stack.distance_norm, config)});
+  }
   part.source = stack_source(config);
   return part;
 }

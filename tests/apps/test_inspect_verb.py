@@ -116,7 +116,7 @@ class Inspect(CommandTest):
 
     def test_directories_of_families_that_the_zoo_lacks(self):
         """Every verb that reads a directory names the family, and the nearest one if there is a relative."""
-        lacking = {"longt5": "'t5'", "deberta-v2": "'bert'", "camembert": "'roberta'", "gpt_neo": "'gpt2'", "codegen": "'gptj'",
+        lacking = {"longt5": "'t5'", "deberta": "'deberta-v2'", "camembert": "'roberta'", "gpt_neo": "'gpt2'", "codegen": "'gptj'",
                    "granitemoe": "'granite'", "deepseek_v3": "'llama'", "gemma3n": "'gemma3_text'", "blenderbot": "'mbart'",
                    "xglm": "'opt'", "mamba": ""}
         for model_type, nearest in lacking.items():

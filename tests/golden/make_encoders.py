@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the folders of golden/ of ModernBERT, ELECTRA, MPNet and Nomic BERT: tiny random checkpoints, one a head and more, and what
+"""Makes the folders of golden/ of ModernBERT, ELECTRA, MPNet, DeBERTa and Nomic BERT: tiny random checkpoints, one a head and more, and what
 transformers computes from them.
 
 Run by hand, with the Python of third_party/interop, when a fixture has to change:  python make_encoders.py [FAMILY …]
@@ -38,6 +38,10 @@ FAMILIES = {
     }),
     "mpnet": ("MPNet", {"bos_token_id": None, "eos_token_id": None}, {
         "masked-lm-untied": ("masked-lm", {"tie_word_embeddings": False}),
+    }),
+    "deberta-v2": ("DebertaV2", {"relative_attention": True, "share_att_key": True, "norm_rel_ebd": "layer_norm",
+                              "position_biased_input": False, "pos_att_type": "p2c|c2p", "position_buckets": 4}, {
+        "masked-lm-untied": ("masked-lm", {"tie_word_embeddings": False, "type_vocab_size": 2, "max_relative_positions": 9}),
     }),
     "nomic_bert": ("NomicBert", {"hidden_dropout_prob": 0.1}, {}),
 }

@@ -1,4 +1,4 @@
-"""tzoo forward and export beside transformers: random ModernBERTs, ELECTRAs, MPNets and Nomic BERTs with every head."""
+"""tzoo forward and export beside transformers: random ModernBERTs, ELECTRAs, MPNets, DeBERTas and Nomic BERTs with every head."""
 
 import sys
 import unittest
@@ -73,7 +73,22 @@ class NomicBertTest(EncoderParity, unittest.TestCase):
             hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
 
 
-FAMILIES = {"modernbert": ModernBertTest, "electra": ElectraTest, "mpnet": MPNetTest, "nomic_bert": NomicBertTest}
+class DebertaTest(EncoderParity, unittest.TestCase):
+    CONFIG, HEADS = transformers.DebertaV2Config, heads_of("DebertaV2")
+    DISENTANGLED = dict(relative_attention=True, share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False)
+
+    @classmethod
+    def more(cls, draw):
+        buckets = draw.choice([4, 5, 8, 16])
+        return dict(
+            cls.DISENTANGLED, position_buckets=buckets, pos_att_type=draw.choice(["p2c|c2p", ["c2p", "p2c"]]),
+            max_relative_positions=draw.choice([-1, buckets, 40]), hidden_act=draw.choice(["gelu", "gelu_new", "relu", "silu"]),
+            layer_norm_eps=draw.choice([1e-7, 1e-5, 1e-3]), type_vocab_size=draw.choice([0, 0, 1, 2, 3]),
+            pad_token_id=draw.choice([0, 0, 3, None]), hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+
+
+FAMILIES = {"modernbert": ModernBertTest, "electra": ElectraTest, "mpnet": MPNetTest, "deberta": DebertaTest,
+            "nomic_bert": NomicBertTest}
 
 
 def load_tests(loader, tests, pattern):

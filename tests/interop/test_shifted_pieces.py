@@ -1,4 +1,4 @@
-"""The tokenizers of mBART, mBART-50 and PEGASUS from their sentencepiece models alone, and tzoo translate with mBART's languages,
+"""The tokenizers of mBART, mBART-50, PEGASUS and DeBERTa from their sentencepiece models alone, and tzoo translate with mBART's languages,
 beside transformers: freshly trained models, random weights."""
 
 import json
@@ -23,11 +23,15 @@ CASES = {
     "mbart50-polish": ("MBart50Tokenizer", {"src_lang": "pl_PL"}, {"mask_token": MASK, "additional_special_tokens": ["pl_PL"]}),
     "pegasus": ("PegasusTokenizer", {}, {}),
     "pegasus-short": ("PegasusTokenizer", {"offset": 10, "mask_token": "<mask_2>", "mask_token_sent": "<mask_1>"}, {}),
+    "deberta": ("DebertaV2Tokenizer", {}, {}),
+    "deberta-words": ("DebertaV2Tokenizer", {"do_lower_case": True, "split_by_punct": True}, {}),
 }
 PIECES = {"MBartTokenizer": {"model_prefix": "sentencepiece.bpe"}, "MBart50Tokenizer": {"model_prefix": "sentencepiece.bpe"},
-          "PegasusTokenizer": {"model_prefix": "spiece", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}}
+          "PegasusTokenizer": {"model_prefix": "spiece", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
+          "DebertaV2Tokenizer": {"model_prefix": "spm", "pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "pad_piece": "[PAD]",
+                                 "bos_piece": "[CLS]", "eos_piece": "[SEP]", "unk_piece": "[UNK]"}}
 MORE = ["", " ", "  two  spaces ", "a <mask> b<mask>", "en_XX at first and de_DE within", "pl_PL", "<mask_1> x <mask_2>y<unk_2>",
-        "</s> <pad>", "ﬁ ü \t tab", "\N{IDEOGRAPHIC SPACE}x\N{ZERO WIDTH SPACE}y"]
+        "</s> <pad>", "[MASK] [CLS]x [SEP]", "ﬁ ü \t tab", "\N{IDEOGRAPHIC SPACE}x\N{ZERO WIDTH SPACE}y"]
 
 
 class ShiftedPiecesTest(unittest.TestCase):

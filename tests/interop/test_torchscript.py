@@ -211,6 +211,10 @@ class HeadsTest(ExportTest):
     def test_mpnet(self):
         self.check_family("MPNet", **self.ENCODER)
 
+    def test_deberta(self):
+        self.check_family("DebertaV2", **self.ENCODER, relative_attention=True, share_att_key=True, norm_rel_ebd="layer_norm",
+                          position_biased_input=False, pos_att_type="p2c|c2p", position_buckets=8)
+
     def test_modernbert(self):
         for pooling in ("cls", "mean"):
             self.check_family("ModernBert", **self.ENCODER, local_attention=8, classifier_pooling=pooling, pad_token_id=5,

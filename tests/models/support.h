@@ -144,7 +144,7 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
 /// Small encoders with what only some families have, and the names of these.
 inline std::vector<FamilyConfig> small_encoders() {
   std::vector<FamilyConfig> forms;
-  for (const char* family : {"bert", "electra", "mpnet", "modernbert"}) {
+  for (const char* family : {"bert", "electra", "mpnet", "deberta-v2", "modernbert"}) {
     TransformerConfig config = find_family(family).base;
     config.vocab_size = 17;
     config.hidden_size = 12;
@@ -154,6 +154,7 @@ inline std::vector<FamilyConfig> small_encoders() {
     config.max_positions = 28;
     config.pad_token_id = 1;
     if (config.sliding_window > 0) config.sliding_window = 6;
+    if (config.position == PositionKind::kDisentangled) config.relative_buckets = 8;
     if (family == std::string("electra")) config.embedding_size = 10;
     find_family(family).keys.set_layers(config);
     forms.push_back({family, config});

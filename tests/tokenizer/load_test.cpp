@@ -12,7 +12,8 @@ TEST_CASE("A directory without a tokenizer is said to have none") {
         "\"" + directory.path().string() +
             "\" has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
             "vocab.json with "
-            "merges.txt, source.spm with vocab.json, or sentencepiece.bpe.model (M2M-100's with vocab.json)");
+            "merges.txt, source.spm with vocab.json, spm.model (DeBERTa), or sentencepiece.bpe.model "
+            "(M2M-100's with vocab.json)");
   CHECK_FALSE(has_tokenizer(directory / "absent"));
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory / "absent"); }),
              Catch::Contains("is not a directory"));

@@ -87,9 +87,7 @@ class ShiftedPieces {
       mark_special(unused);
     }
     add_pieces_from(2);
-    const auto unknown = std::find_if(pieces_.begin() + 1, pieces_.end(), [&](const UnigramPiece& piece) {
-      return piece.text == role_text(SpecialToken::unk) && piece.score == 0;
-    });
+    const auto unknown = find_unknown(pieces_.begin() + 1);
     if (unknown == pieces_.end()) throw Error(path_, ": has no piece ", role_text(SpecialToken::unk));
     Pipeline pipeline = made(static_cast<TokenId>(unknown - pieces_.begin()));
     set_spaces(pipeline);
@@ -97,7 +95,43 @@ class ShiftedPieces {
     return pipeline;
   }
 
+  // He et al., 2023: pieces keep their ids, and the mask comes after them.
+  Pipeline deberta() {
+    add_pieces_from(0);
+    mark_special(role_text(SpecialToken::mask));
+    const auto unknown = find_unknown(pieces_.begin());
+    Pipeline pipeline = made(unknown == pieces_.end() ? 1 : static_cast<TokenId>(unknown - pieces_.begin()));
+    std::vector<Normalizer> normalizers{replace_normalizer(TextPattern::regex("\\s{2,}|[\\n\\r\\t]"), " "),
+                                        normal_form(NormalForm::nfc),
+                                        strip_normalizer(/*left=*/false, /*right=*/true)};
+    if (settings_.do_lower_case.value_or(false))
+      normalizers.insert(normalizers.begin(), lowercase_normalizer());
+    pipeline.normalizer = normalizer_sequence(std::move(normalizers));
+    const bool prefix = settings_.add_prefix_space.value_or(true);
+    const auto prepend = prefix ? MetaspaceOptions::Prepend::always : MetaspaceOptions::Prepend::first;
+    pipeline.pre_tokenizer = metaspace_pre_tokenizer({.prepend = prepend});
+    if (config_.value("split_by_punct", false))
+      pipeline.pre_tokenizer = pre_tokenizer_sequence(
+          {punctuation_pre_tokenizer(SplitBehavior::isolated), std::move(pipeline.pre_tokenizer)});
+    const Piece cls = special(pipeline, role_text(SpecialToken::cls)),
+                sep = special(pipeline, role_text(SpecialToken::sep));
+    set_template(pipeline, {cls}, {sep});
+    Piece end = sep;
+    end.type_id = 1;
+    pipeline.encoding_template.pair = {
+        cls, {Piece::Kind::first_text, 0, {}}, sep, {Piece::Kind::second_text, 1, {}}, end};
+    return pipeline;
+  }
+
  private:
+  // The unknown token's piece, from `begin` on.
+  std::vector<UnigramPiece>::const_iterator find_unknown(
+      std::vector<UnigramPiece>::const_iterator begin) const {
+    return std::find_if(begin, pieces_.end(), [&](const UnigramPiece& piece) {
+      return piece.text == role_text(SpecialToken::unk) && piece.score == 0;
+    });
+  }
+
   std::string text_of(const char* key, const std::string& absent) const {
     const nlohmann::json value = config_.value(key, nlohmann::json());
     if (value.is_null()) return absent;
@@ -189,8 +223,9 @@ class ShiftedPieces {
 std::unique_ptr<Tokenizer> read_shifted_pieces(const fs::path& path, TokenizerSettings settings) {
   ShiftedPieces pieces(path, settings);
   const std::string& name = settings.tokenizer_class;
-  Pipeline pipeline =
-      name == "PegasusTokenizer" ? pieces.pegasus() : pieces.mbart(name == "MBart50Tokenizer");
+  Pipeline pipeline = name == "PegasusTokenizer"     ? pieces.pegasus()
+                      : name == "DebertaV2Tokenizer" ? pieces.deberta()
+                                                     : pieces.mbart(name == "MBart50Tokenizer");
   const std::string file_name = path.filename().string();
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              tokenizer_files(settings, path.parent_path(), {file_name}));

@@ -81,6 +81,13 @@ constexpr std::array kDefaults{
     ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
     ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
     ClassDefault{"PegasusTokenizer", SpecialToken::mask, "<mask_2>"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::bos, "[CLS]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::eos, "[SEP]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::pad, "[PAD]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::mask, "[MASK]"},
 };
 
 // The class of a model type, used if no tokenizer_config.json names one.
@@ -93,6 +100,7 @@ std::string class_of_model(std::string_view model_type) {
   if (model_type == "albert") return "AlbertTokenizer";
   if (model_type == "mbart") return "MBartTokenizer";
   if (model_type == "pegasus") return "PegasusTokenizer";
+  if (model_type == "deberta-v2") return "DebertaV2Tokenizer";
   return "";
 }
 

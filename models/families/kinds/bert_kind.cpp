@@ -60,7 +60,7 @@ ConfigKey classifier_dropout_key() {
   return {"classifier_dropout", read, write, {&C::classifier_dropout, &C::token_dropout}};
 }
 
-std::vector<WeightName> bert_weights() {
+std::vector<WeightName> bert_weights(const std::string& projection) {
   WeightTable table;
   // clang-format off
   table.names = {
@@ -70,9 +70,9 @@ std::vector<WeightName> bert_weights() {
   };
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      {"encoder.layer.{}.attention.self.query",
-                                              "encoder.layer.{}.attention.self.key",
-                                              "encoder.layer.{}.attention.self.value"}},
+      {"stack.blocks.{}.attention.qkv",      {"encoder.layer.{}.attention.self.query" + projection,
+                                              "encoder.layer.{}.attention.self.key" + projection,
+                                              "encoder.layer.{}.attention.self.value" + projection}},
       {"stack.blocks.{}.attention.out",      {"encoder.layer.{}.attention.output.dense"}},
       {"stack.blocks.{}.attention_norm",     {"encoder.layer.{}.attention.output.LayerNorm"}},
       {"stack.blocks.{}.feed_forward.up",    {"encoder.layer.{}.intermediate.dense"}},

@@ -15,8 +15,9 @@ std::vector<ConfigKey> bert_keys();
 /// The dropout of heads that classify. An absent key, or null, says that of the hidden states.
 ConfigKey classifier_dropout_key();
 
-/// Weights of BertModel: the embeddings and the layers.
-std::vector<WeightName> bert_weights();
+/// Weights of BertModel: the embeddings and the layers. The names of the projections to queries, keys and
+/// values end in `projection`.
+std::vector<WeightName> bert_weights(const std::string& projection = "");
 
 /// Adds the projection of a masked-lm head, `decoder` in Hugging Face's names, whose bias has two names.
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,

@@ -3,6 +3,7 @@
 #include "models/layers/attention/efficient_attention.h"
 #include "models/layers/attention/relative_positions.h"
 #include "models/layers/interventions.h"
+#include "models/ops/dropout.h"
 
 namespace zoo {
 namespace {
@@ -27,7 +28,7 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
       window_(config.attention_window),
       query_key_norm_(config.query_key_norm),
       dropout_(config.attention_dropout),
-      scale_(config.attention_scale),
+      scale_(config.position == PositionKind::kDisentangled ? config.score_scale() : config.attention_scale),
       softcap_(config.attention_softcap),
       output_dropout_(config.dropout) {
   const std::int64_t width = num_heads_ * head_dim_;
@@ -86,6 +87,19 @@ at::Tensor SelfAttentionImpl::normed_heads(const at::Tensor& x, const Norm& norm
   }
 }
 
+// The mask, with the scores of distances added to its bias.
+AttentionMask SelfAttentionImpl::with_distances(const at::Tensor& q, const at::Tensor& k,
+                                                const SelfAttentionContext& context) const {
+  const Distances& distances = context.distances;
+  if (!distances.vectors.defined()) return context.mask;
+  const at::Tensor vectors = ops::dropout(distances.vectors, is_training() ? output_dropout_ : 0.0);
+  const auto projected =
+      qkv->forward(vectors).unflatten(-1, {3 * num_heads_, head_dim_}).transpose(0, 1).chunk(3);
+  at::Tensor scores = disentangled_scores(q, k, projected[0], projected[1], distances.rows, scale_);
+  if (distances.padding.defined()) scores = scores.masked_fill(distances.padding, 0.0);
+  return with_bias(context.mask, scores);
+}
+
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context,
                                       const at::Tensor& add_to) {
   const std::int64_t width = num_heads_ * head_dim_, kv_width = num_kv_heads_ * head_dim_;
@@ -97,6 +111,7 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
     q = context.rotary->rotate(q);
     k = context.rotary->rotate(k);
   }
+  if (context.distances.padding.defined()) q = q.masked_fill(context.distances.padding, 0.0);
   if (context.cache != nullptr) {
     auto seen = context.cache->append(context.layer, k, v);
     k = std::move(seen.keys);
@@ -114,7 +129,8 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
 AttentionOutput SelfAttentionImpl::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                           const SelfAttentionContext& context) const {
   if (kind_ == AttentionKind::kFull)
-    return ops::scaled_dot_product_attention(q, k, v, context.mask, options_for(context, q, k));
+    return ops::scaled_dot_product_attention(q, k, v, with_distances(q, k, context),
+                                             options_for(context, q, k));
   const EfficientAttentionOptions options{.kind = kind_,
                                           .window = window_,
                                           .causal = context.mask.causal,

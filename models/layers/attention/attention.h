@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/layers/attention/disentangled.h"
 #include "models/layers/attention/key_value_cache.h"
 #include "models/layers/attention/masks.h"
 #include "models/layers/attention/positions.h"
@@ -20,6 +21,7 @@ class LayerHook;
 struct SelfAttentionContext {
   AttentionMask mask;
   const RotaryTable* rotary = nullptr;
+  Distances distances;
   KeyValueCache* cache = nullptr;
   std::int64_t layer = 0;               // index in the cache
   at::Tensor* weights = nullptr;        // receives the attention weights [B, H, T, S]; null: not computed
@@ -52,6 +54,9 @@ class SelfAttentionImpl : public torch::nn::Module {
                                const at::Tensor& k) const;
 
   at::Tensor normed_heads(const at::Tensor& x, const Norm& norm) const;
+
+  AttentionMask with_distances(const at::Tensor& q, const at::Tensor& k,
+                               const SelfAttentionContext& context) const;
 
   AttentionOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const SelfAttentionContext& context) const;

@@ -224,6 +224,25 @@ TEST_CASE("keys of encoders that ask for what there is not are refused by name")
   CHECK_THAT(fault_of("albert", {{"embedding_size", 0}}), Contains("embedding_size"));
   CHECK_THAT(fault_of("distilbert", {{"activation", "prelu"}}), Contains("activation"));
   CHECK_THAT(fault_of("distilbert", {{"sinusoidal_pos_embds", 1}}), Contains("sinusoidal_pos_embds"));
+  const nlohmann::json deberta{{"relative_attention", true},     {"share_att_key", true},
+                               {"norm_rel_ebd", "layer_norm"},   {"position_biased_input", false},
+                               {"pos_att_type", {"p2c", "c2p"}}, {"position_buckets", 4}};
+  for (const auto& [key, value] : deberta.items()) {  // another value is what its absence means
+    nlohmann::json changes = deberta;
+    changes[key] = nullptr;
+    CHECK_THAT(fault_of("deberta-v2", changes), Contains("'" + key + "'"));
+  }
+  for (const auto& [key, value] : {std::pair<const char*, nlohmann::json>{"conv_kernel_size", 3},
+                                   {"pooler_dropout", 0.1},
+                                   {"pooler_hidden_size", 99},
+                                   {"embedding_size", 99},
+                                   {"attention_head_size", 99},
+                                   {"legacy", false},
+                                   {"pos_att_type", "c2p"}}) {
+    nlohmann::json changes = deberta;
+    changes[key] = value;
+    CHECK_THAT(fault_of("deberta-v2", changes), Contains(std::string("'") + key + "'"));
+  }
   Saved saved("bert", Head::kBase);
   saved.config["pad_token_id"] = 11;
   saved.write();

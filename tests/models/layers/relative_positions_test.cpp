@@ -55,6 +55,23 @@ TEST_CASE("T5's buckets at the sizes of the published models") {
              Catch::Contains("above 8") && Catch::Contains("32 buckets"));
 }
 
+TEST_CASE("DeBERTa's distances have a row each while near, and far ones growing ranges") {
+  // Two exact; ceil(ln(n / 2) / ln(15 / 2)) is 1 from 3 to 15, where the range ends, and 2 after it.
+  const at::Tensor distances = at::tensor({0, 1, 2, 3, 15, 16, 99, -1, -2, -3, -15, -16, -99}, at::kLong);
+  CHECK(at::equal(distance_rows(distances, 4, 16),
+                  at::tensor({4, 3, 2, 1, 1, 0, 0, 5, 6, 7, 7, 7, 7}, at::kLong)));
+}
+
+TEST_CASE("Disentangled scores are those of queries with a distance's key and of keys with its query") {
+  const at::Tensor vector_keys = one_head({10, 20, 30, 40}, 1)[0],
+                   vector_queries = one_head({1, 2, 3, 4}, 1)[0];
+  const at::Tensor rows = at::tensor({0, 1, 2, 0}, at::kLong).view({2, 2});
+  // 1 * 10 + 3 * 1, 1 * 20 + 5 * 2; 2 * 30 + 3 * 3, 2 * 10 + 5 * 1: half of each.
+  CHECK(at::equal(
+      disentangled_scores(one_head({1, 2}, 1), one_head({3, 5}, 1), vector_queries, vector_keys, rows, 0.5),
+      one_head({6.5, 15, 34.5, 12.5}, 2)));
+}
+
 TEST_CASE("ALiBi's slopes are a geometric series for a power of two and borrow from the next one otherwise") {
   CHECK(at::equal(alibi_slopes(1), at::tensor({1.0F / 256})));
   CHECK(largest_difference(alibi_slopes(4), at::tensor({0.25, 0.0625, 1.0 / 64, 1.0 / 256})) < 1e-9);

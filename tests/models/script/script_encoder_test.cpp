@@ -52,7 +52,7 @@ TEST_CASE("a TorchScript file of an encoder computes what each of its heads comp
   }
 }
 
-TEST_CASE("a TorchScript file of ELECTRA, MPNet and ModernBERT computes what each head computes") {
+TEST_CASE("a TorchScript file of ELECTRA, MPNet, DeBERTa and ModernBERT computes what each head computes") {
   for (auto& [name, small] : small_encoders()) {
     for (const auto& entry : find_family(name).heads) {
       CAPTURE(name, entry.architecture);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -64,6 +65,17 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
+// LibTorch's warnings and the library's: a line each, once.
+class Notes final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (said_.insert(warning.msg()).second) std::cerr << "note: " << first_line(warning.msg()) << std::endl;
+  }
+
+ private:
+  std::set<std::string> said_;
+};
+
 // The size in LibTorch's message of an allocation that failed, on the CPU or a GPU; "" for other messages.
 std::string refused_allocation(std::string_view message) {
   constexpr std::string_view kCpu = "you tried to allocate ", kGpu = "Tried to allocate ";
@@ -121,6 +133,8 @@ int report(std::exception_ptr thrown) {
 
 int run_and_report(const std::vector<std::string>& words) {
   StandardOutput output;
+  Notes notes;
+  const c10::WarningUtils::WarningHandlerGuard guard(&notes);
   try {
     const int code = run(words);
     std::cout.flush();

@@ -147,6 +147,9 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   } catch (const c10::Error& error) {
     throw Error(source, ": ", checkpoint.family->keys.in_own_names(error.what_without_backtrace()));
   }
+  const std::vector<std::string> unknown = checkpoint.family->keys.unknown(checkpoint.family->base, json);
+  if (!unknown.empty())
+    TORCH_WARN(source, ": keys that say nothing to a ", model_type, " here are ignored: ", joined(unknown));
   checkpoint.own_head = head_of(json, *checkpoint.family, source, head);
   choose_head(checkpoint, head.value_or(checkpoint.own_head));
   return checkpoint;

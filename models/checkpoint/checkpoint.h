@@ -39,7 +39,8 @@ struct CheckpointConfig {
 };
 
 /// Reads config.json or a GGUF file. The head comes from its "architectures" unless one is named.
-/// Throws Error naming the file, and the key that is missing, wrong or unknown.
+/// Throws Error naming the file, and the key that is missing, wrong or one of other architectures; warns of
+/// keys that nothing reads (TORCH_WARN).
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
                                         std::optional<Head> head = std::nullopt);
 

@@ -28,13 +28,16 @@ ConfigKey embedding_size_key() {
 }
 
 ConfigKeys keys() {
-  return {"ALBERT", concatenated(bert_keys(), {
-                                                  embedding_size_key(),
-                                                  optional_key("classifier_dropout_prob",
-                                                               {&C::classifier_dropout, &C::token_dropout}),
-                                                  expected_key("num_hidden_groups", 1),
-                                                  expected_key("inner_group_num", 1),
-                                              })};
+  return {"ALBERT",
+          concatenated(bert_keys(), {
+                                        embedding_size_key(),
+                                        optional_key("classifier_dropout_prob",
+                                                     {&C::classifier_dropout, &C::token_dropout}),
+                                        expected_key("num_hidden_groups", 1),
+                                        expected_key("inner_group_num", 1),
+                                        ignored_keys({"down_scale_factor", "gap_size", "layers_to_keep",
+                                                      "net_structure_type", "num_memory_blocks"}),
+                                    })};
 }
 
 WeightTable weights(const C& config) {

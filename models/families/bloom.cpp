@@ -35,6 +35,9 @@ ConfigKeys keys() {
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
               pad_token_key(),
               label_keys(),
+              ignored_keys({"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion",
+                            "n_inner", "offset_alibi", "seq_length", "skip_bias_add", "skip_bias_add_qkv",
+                            "unk_token_id"}),
               expected_key("apply_residual_connection_post_layernorm", false),
               // How a tensor parallel training split the products, which a file may ask to repeat.
               expected_key("slow_but_exact", false),

@@ -38,6 +38,7 @@ ConfigKeys keys() {
                {}},
               pad_token_key(),
               label_keys(),
+              ignored_keys({"tie_weights_"}),
           }};
 }
 

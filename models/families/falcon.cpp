@@ -76,6 +76,7 @@ ConfigKeys keys() {
                    expected_key("alibi", false),
                    pad_token_key(),
                    label_keys(),
+                   ignored_keys({"num_kv_heads"}),
                },
                rope_keys()})};
 }

@@ -27,6 +27,20 @@ bool has_window(std::int64_t layer) {
   return layer % 6 != 5;
 }
 
+// Files of transformers 4 may name the period alone.
+ConfigKey window_layers_key() {
+  ConfigKey key = layer_types_key(has_window);
+  key.read = [read = key.read](const ConfigReader& reader, C& config) {
+    read(reader, config);
+    const std::int64_t period = reader.get_int("sliding_window_pattern", 6);
+    if (period < 1) reader.refuse("sliding_window_pattern", "expected a positive number");
+    if (!reader.has("layer_types"))
+      config.window_layers =
+          by_layer(config.num_layers, [&](std::int64_t layer) { return (layer + 1) % period != 0; });
+  };
+  return key;
+}
+
 // transformers 5 keeps the two bases in rope_parameters, one object for each type of layer; 4 in
 // rope_theta and rope_local_base_freq.
 void read_ropes(const ConfigReader& reader, C& config) {
@@ -83,7 +97,8 @@ Family gemma3() {
       .base = base(),
       .keys = {"Gemma 3",
                concatenated({gemma2_keys(),
-                             {layer_types_key(has_window),
+                             {window_layers_key(),
+                              ignored_keys({"_sliding_window_pattern"}),
                               // transformers does not cap the scores of Gemma 3, whatever the key says.
                               expected_key("attn_logit_softcapping", nullptr),
                               {"rope_theta", read_ropes, write_ropes}}})},

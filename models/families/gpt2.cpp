@@ -42,6 +42,8 @@ ConfigKeys keys() {
               expected_key("scale_attn_weights", true),
               expected_key("scale_attn_by_inverse_layer_idx", false),
               expected_key("add_cross_attention", false),
+              ignored_keys({"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
+                            "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
           }};
 }
 

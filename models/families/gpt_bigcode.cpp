@@ -48,6 +48,11 @@ ConfigKeys keys() {
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
               pad_token_key(),
               label_keys(),
+              ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",
+                            "scale_attention_softmax_in_fp32", "inference_runner", "max_batch_size",
+                            "max_sequence_length", "pad_key_length", "pre_allocate_kv_cache",
+                            "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+                            "summary_type", "summary_use_proj", "validate_runner_input"}),
               expected_key("scale_attn_weights", true),
               expected_key("add_cross_attention", false),
           }};

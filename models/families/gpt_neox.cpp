@@ -58,6 +58,7 @@ ConfigKeys keys() {
                             order_key(),
                             pad_token_key(),
                             label_keys(),
+                            ignored_keys({"classifier_dropout", "is_decoder"}),
                         },
                         rope()})};
 }

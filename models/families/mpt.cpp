@@ -62,6 +62,8 @@ ConfigKeys keys() {
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
               pad_token_key(),
               label_keys(),
+              ignored_keys({"emb_pdrop", "embedding_fraction", "expansion_ratio", "init_device",
+                            "learned_pos_emb", "norm_type", "resid_pdrop", "verbose"}),
           }};
 }
 

@@ -90,6 +90,7 @@ Family phi3() {
                                           partial_rotary_key("partial_rotary_factor", 1.0),
                                           nullable_key("sliding_window", &C::sliding_window),
                                           optional_key("resid_pdrop", &C::dropout),
+                                          ignored_keys({"embd_pdrop"}),
                                       }})},
       .presets = {{"phi-3-mini-4k", "Phi-3 mini, 3.8B", phi3_mini()},
                   {"phi-4-mini", "Phi-4 mini, 3.8B, its original context of 4K", phi4_mini()},

@@ -77,6 +77,7 @@ Family smollm3() {
                                              .write = write_rotary_layers,
                                              .by_layer = true},
                                             attention_bias_key(),
+                                            ignored_keys({"layer_types", "sliding_window"}),
                                             optional_key("mlp_bias", &C::feed_forward_bias),
                                             expected_key("use_sliding_window", false),
                                         }})},

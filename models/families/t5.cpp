@@ -135,6 +135,8 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
               optional_key("dropout_rate", {&C::dropout, &C::embedding_dropout, &C::attention_dropout,
                                             &C::activation_dropout, &C::final_dropout}),
               pad_token_key(),
+              ignored_keys({"classifier_dropout", "id2label", "is_decoder", "n_layers", "output_past",
+                            "problem_type"}),
               {"decoder_start_token_id", read_decoder_start, write_decoder_start},
               output,
           }};

@@ -241,6 +241,13 @@ ConfigKey expected_key(const std::string& name, const json& value) {
   return {name, read, {}};
 }
 
+ConfigKey ignored_keys(const std::vector<std::string>& names) {
+  const auto read = [names](const ConfigReader& reader, TransformerConfig&) {
+    for (const std::string& name : names) reader.has(name.c_str());
+  };
+  return {names.front(), read, {}};
+}
+
 ConfigKey pad_token_key() {
   const auto read = [](const ConfigReader& reader, TransformerConfig& config) {
     const bool none = reader.is_null("pad_token_id");
@@ -273,6 +280,17 @@ TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& js
   for (const ConfigKey& key : keys_) key.read(reader, config);
   refuse_foreign_keys(reader, family_);
   return config;
+}
+
+std::vector<std::string> ConfigKeys::unknown(const TransformerConfig& base, const json& json) const {
+  const ConfigReader reader(json, family_);
+  TransformerConfig config = base;
+  for (const ConfigKey& key : keys_) key.read(reader, config);
+  std::vector<std::string> unknown;
+  for (const auto& [key, value] : json.items())
+    if (!reader.was_asked_for(key) && !is_foreign_key(key) && !changes_no_numbers(key))
+      unknown.push_back(key);
+  return unknown;
 }
 
 json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& config) const {

@@ -59,6 +59,9 @@ ConfigKey activation_key(const std::string& name, ActivationUse use = Activation
 /// A key that must be `value`; other values are refused. An absent key counts as `value`.
 ConfigKey expected_key(const std::string& name, const nlohmann::json& value);
 
+/// Keys of files of the family that change none of its numbers, or only where another key asks for it.
+ConfigKey ignored_keys(const std::vector<std::string>& names);
+
 /// pad_token_id; null means none.
 ConfigKey pad_token_key();
 
@@ -77,6 +80,9 @@ class ConfigKeys {
   /// asks for something that the family does not support.
   TransformerConfig read(const TransformerConfig& base, const nlohmann::json& json,
                          const std::string& source) const;
+
+  /// Keys of `json`, which read() takes, that say something to neither the family nor the zoo.
+  std::vector<std::string> unknown(const TransformerConfig& base, const nlohmann::json& json) const;
 
   /// Throws Error naming each field that the keys cannot express: it would be read back as another value.
   nlohmann::json write(const TransformerConfig& base, const TransformerConfig& config) const;

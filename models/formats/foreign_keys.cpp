@@ -1,5 +1,8 @@
 #include "models/formats/foreign_keys.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <nlohmann/json.hpp>
 
 namespace zoo {
@@ -49,7 +52,38 @@ const std::vector<ForeignKey>& foreign_keys() {
   return all;
 }
 
+// clang-format off
+constexpr std::string_view kOfNoNumbers[] = {
+    // The file and what it was made with.
+    "_name_or_path", "name_or_path", "architectures", "auto_map", "custom_pipelines", "dtype", "torch_dtype", "model_type",
+    "transformers_version", "_commit_hash", "adapter_config", "unsloth_fixed", "unsloth_version",
+    // How a program runs it, and what it gives back.
+    "_attn_implementation", "attn_implementation", "_attn_implementation_autoset", "_experts_implementation", "base_model_tp_plan",
+    "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions", "output_hidden_states", "output_past", "output_scores",
+    "pretraining_tp", "return_dict", "return_dict_in_generate", "torchscript", "tpu", "use_bfloat16", "use_cache", "use_flash_attention",
+    "use_flash_attention_2", "xla_device",
+    // Tokens and texts.
+    "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "forced_bos_token_id", "forced_eos_token_id", "language",
+    "languages", "mask_token_id", "prefix", "sep_token_id", "tokenizer_class",
+    // Generation, in files of transformers 4.
+    "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty", "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "remove_invalid_values", "repetition_penalty", "suppress_tokens",
+    "task_specific_params", "temperature", "tf_legacy_loss", "top_k", "top_p", "typical_p",
+    // Tasks and training.
+    "finetuning_task", "is_encoder_decoder", "label2id", "num_labels", "pruned_heads",
+};
+// clang-format on
+
 }  // namespace
+
+bool is_foreign_key(const std::string& key) {
+  return std::ranges::find(foreign_keys(), key, &ForeignKey::name) != foreign_keys().end();
+}
+
+bool changes_no_numbers(const std::string& key) {
+  return std::ranges::find(kOfNoNumbers, key) != std::end(kOfNoNumbers);
+}
 
 void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) {
   for (const ForeignKey& key : foreign_keys()) {

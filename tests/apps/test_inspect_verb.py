@@ -132,6 +132,14 @@ class Inspect(CommandTest):
             directory = write_checkpoint(self.path(key), **{key: value})
             self.assert_one_error(run("inspect", directory), 1, "config.json", f"'{key}'", "GPT-2")
 
+    def test_a_key_that_nothing_reads_is_noted(self):
+        directory = write_checkpoint(self.path("unknown"), torch_dtype="float32", some_new_multiplier=2, another=[1])
+        for words in (("inspect", directory), ("forward", "--model", directory, "--input_ids", "[[1]]", "--output", self.path("o"))):
+            result = run(*words)
+            self.assertEqual(result.code, 0, result.err)
+            self.assertEqual(result.err.count("note: "), 1, result.err)
+            self.assertIn("config.json: keys that say nothing to a gpt2 here are ignored: another, some_new_multiplier\n", result.err)
+
     def test_a_cut_file(self):
         model = write_checkpoint(self.path("cut"))
         with open(os.path.join(model, "model.safetensors"), "r+b") as file:

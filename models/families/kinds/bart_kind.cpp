@@ -131,6 +131,11 @@ std::vector<ConfigKey> bart_keys() {
       expected_key("tie_word_embeddings", true),
       optional_key("encoder_layerdrop", &C::layer_dropout),
       optional_key("decoder_layerdrop", &C::decoder_layer_dropout),
+      // The first seven are of files that came with transformers 2 to 4.
+      ignored_keys({"add_bias_logits", "add_final_layer_norm", "classif_dropout", "extra_pos_embeddings",
+                    "normalize_before", "normalize_embedding", "static_position_embeddings",
+                    "force_bos_token_to_be_generated", "id2label", "is_decoder", "num_hidden_layers",
+                    "problem_type"}),
   };
 }
 

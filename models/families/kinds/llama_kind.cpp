@@ -90,7 +90,7 @@ std::vector<ConfigKey> qwen_window_keys() {
     json["sliding_window"] = nullptr;
     if (config.sliding_window > 0) json["sliding_window"] = config.sliding_window;
   };
-  return {{"use_sliding_window", read, write}, layer_types_key()};
+  return {{"use_sliding_window", read, write}, layer_types_key(), ignored_keys({"sliding_window"})};
 }
 
 std::vector<ConfigKey> gemma2_keys() {

@@ -12,8 +12,8 @@ namespace zoo {
 /// weights, with what to give instead.
 std::string find_model(const std::string& given);
 
-/// What a page and a server call the model at a path: its name on the hub if it lies in the cache, else its
-/// folder's name. Nothing else of the path is told.
+/// Name of the model at a path, for a page and a server: its name on the hub if it lies in the cache, else
+/// its folder's name. Nothing else of the path is told.
 std::string model_name(const std::filesystem::path& path);
 
 /// Declares the required flag --model, which find_model() reads; the value may also stand alone.

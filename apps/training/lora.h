@@ -11,7 +11,7 @@
 
 namespace zoo {
 
-/// Whether `name` matches a pattern: * is any text, ? any one character.
+/// True if `name` matches a pattern: * is any text, ? any one character.
 bool fits(const std::string& pattern, const std::string& name);
 
 /// Freezes parameters whose names match one of the patterns. Returns their number. Throws Error naming a

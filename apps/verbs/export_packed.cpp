@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the header calls the source: its name on the hub, or the path as it was given.
+// Name of the source in the header: its name on the hub, or the path as it was given.
 std::string source_name(const fs::path& source) {
   const std::string name = model_name(source);
   return name.find('/') == std::string::npos ? source.string() : name;

@@ -7,7 +7,7 @@
 namespace zoo::analysis {
 namespace {
 
-// Which positions of a stack's sequence count, [B, T]; undefined: all.
+// Mask of the positions of a stack's sequence that count, [B, T]; undefined: all.
 at::Tensor mask_of(const ModelInputs& inputs, const Model& model, Shape stack) {
   const bool second = model.config().shape == Shape::kEncoderDecoder && stack == Shape::kDecoder;
   return second ? inputs.decoder_attention_mask : inputs.attention_mask;

@@ -45,7 +45,7 @@ using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
 
 struct SentenceModuleOptions {
   std::vector<PoolingMode> pooling;  // concatenated; empty: as the files say, else the mean
-  /// Whether vectors have length 1 at the end. None: as the files say, else true.
+  /// True if vectors are scaled to length 1 at the end. None: as the files say, else true.
   std::optional<bool> normalize;
   c10::Device device = c10::kCPU;
 };

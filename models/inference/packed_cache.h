@@ -21,7 +21,7 @@ struct CacheShape {
 /// token sees.
 class PackedCache {
  public:
-  /// Positions before the window that are kept: so many may be taken back and read anew.
+  /// Number of positions before the window that are kept, so that as many can be rewound and read again.
   static constexpr std::size_t kSpare = 256;
 
   PackedCache() = default;
@@ -29,19 +29,19 @@ class PackedCache {
 
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
-  /// Copies positions [first, last) of a slot of `source`, a cache of the same shape but for its slots, to
-  /// slot `to`, for all layers and heads. The first `first` positions of both are equal already, where both
-  /// have them.
+  /// Copies positions [first, last) of slot `from` of `source` to slot `to`, for all layers and heads. The
+  /// two caches may differ in their number of slots. Positions before `first` are equal already, where both
+  /// slots have them.
   void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// Gives back, in layers with a window, what no token after the first `length` of a slot sees, but for the
-  /// last kSpare positions of it.
+  /// In layers with a window, frees the positions that no token after the first `length` of a slot sees,
+  /// except the last kSpare of them.
   void forget(std::size_t slot, std::size_t length);
 
-  /// Whether a slot still has all positions that a token after the first `length` sees.
+  /// True if a slot still has all positions that a token after the first `length` sees.
   bool serves(std::size_t slot, std::size_t length) const;
 
-  /// The slot is about to be written from its first position on.
+  /// Call before a slot is written again from its first position on.
   void restart(std::size_t slot) { forgotten_[slot] = 0; }
 
   const CacheShape& shape() const { return shape_; }

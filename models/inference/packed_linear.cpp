@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kOutputsAtOnce = 1024;
 constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
 
-// That of a panel whose rows have blocks of these types of GGUF.
+// Format of a panel whose rows have blocks of these types of GGUF.
 kernels::BlockFormat format_of(const std::set<std::string>& types) {
   using kernels::BlockFormat;
   const auto only = [&](std::initializer_list<const char*> some) {

@@ -23,7 +23,7 @@ constexpr std::size_t kRegisterLanes = 8;
 constexpr std::size_t kRegisterLanes = 4;
 #endif
 
-// What one register holds.
+// Contents of one register.
 using Register = float __attribute__((vector_size(4 * kRegisterLanes)));
 using IntegerRegister = std::int32_t __attribute__((vector_size(4 * kRegisterLanes)));
 using WordRegister = std::uint32_t __attribute__((vector_size(4 * kRegisterLanes)));

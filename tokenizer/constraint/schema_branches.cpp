@@ -37,7 +37,7 @@ bool is_of_type(const Json& value, const std::string& type) {
   return type == "array" ? value.is_array() : value.is_object();
 }
 
-// Whether two keywords for a lower and an upper limit leave nothing between them.
+// True if two keywords for a lower and an upper limit leave nothing between them.
 bool crossed(const Json& branch, const char* least, const char* most, std::int64_t room = 0) {
   return branch.contains(least) && branch.contains(most) &&
          branch[most].get<std::int64_t>() - branch[least].get<std::int64_t>() < room;
@@ -68,7 +68,7 @@ bool number_fits(const Json& branch, const Json& number) {
          !(branch.contains("exclusiveMaximum") && number >= branch["exclusiveMaximum"]);
 }
 
-// Whether a value of `enum` fits the keywords beside it.
+// True if a value of `enum` fits the keywords beside it.
 bool value_fits(const Json& branch, const Json& value, const std::string& place) {
   if (branch.contains("type")) {
     const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
@@ -300,7 +300,7 @@ const Json& SchemaBranches::target(const std::string& reference, const std::stri
   return *found;
 }
 
-// Whether a reference inside of `value`, or inside of what it refers to, is to `goal`.
+// True if a reference inside `value`, or inside a target of such a reference, leads to `goal`.
 bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<const Json*>& seen) const {
   if (!value.is_structured()) return false;
   if (value.is_object() && value.contains("$ref") && value["$ref"].is_string()) {

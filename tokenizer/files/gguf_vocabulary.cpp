@@ -191,7 +191,7 @@ Tokens tokens_of(const Tokenizer& tokenizer) {
   }
 }
 
-// Whether encoding adds the tokens, and a space before the first word.
+// True if encoding adds the tokens, and a space before the first word.
 void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMetadata& metadata) {
   const auto ids = tokenizer.encode("a", EncodeOptions{.with_offsets = false}).ids;
   const auto is = [&](SpecialToken role, TokenId id) { return tokenizer.special_id(role) == id; };

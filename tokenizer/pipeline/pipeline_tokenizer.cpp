@@ -151,9 +151,9 @@ bool PipelineTokenizer::streams() const {
   return (bert_words_ != nullptr || pipeline_.only_splits) && normalized_tokens_.empty();
 }
 
-// Between a letter and a space with a letter behind it every known pattern begins a word, whatever the rest
-// is; all three are of ASCII, so that no mark changes them. An added token that reaches across could begin or
-// end there, or have a space inside.
+// A text may be divided between a letter and a space that another letter follows: every known pattern begins
+// a word there, and all three are ASCII, so no combining mark changes them. An added token could begin or end
+// there, or hold the space.
 std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from) const {
   const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
   const auto reaches_across = [&](const AddedToken& token) {

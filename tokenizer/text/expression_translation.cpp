@@ -295,7 +295,7 @@ class Translator {
     return value;
   }
 
-  // What follows a [.
+  // Translates the set after a [.
   Set brackets() {
     if (++depth_ > kDeepestGroup) refuse("brackets nested too deeply");
     const bool inverted = take("^");

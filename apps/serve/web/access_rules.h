@@ -9,7 +9,7 @@
 
 namespace zoo {
 
-/// Which requests reach the server's handlers. A web page of somebody else must neither read nor cause
+/// Rules for the requests that reach the server's handlers. A foreign web page must neither read nor cause
 /// anything: DNS rebinding is stopped by the Host header, cross-site requests (CSRF) by Origin and by the
 /// type of the body.
 struct AccessRules {

@@ -50,7 +50,7 @@ bool WebConnection::wait_for(short events, Clock::time_point deadline) const {
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     pollfd socket{.fd = socket_, .events = events, .revents = 0};
-    // What is there already is not late, however late this thread runs.
+    // Bytes that have arrived are not late, even if this thread runs late.
     if (::poll(&socket, 1, static_cast<int>(std::clamp(left, milliseconds(0), kLook).count())) > 0)
       return true;
     if (left.count() <= 0) return false;

@@ -64,7 +64,7 @@ class Optimizer {
   /// Adds a state of zeros with the parameters' shapes.
   State& add_state(const std::string& name);
 
-  /// Whether this rank has the parameter's state.
+  /// True if this rank has the parameter's state.
   bool owns(std::size_t i) const { return ranks_ == nullptr || owners_[i] == ranks_->rank(); }
   bool decays(std::size_t i) const { return parameters_[i].second.dim() >= 2; }
   const at::Tensor& parameter(std::size_t i) const { return parameters_[i].second; }

@@ -19,7 +19,7 @@ std::vector<TensorPart> parts_of(const std::vector<at::Tensor>& tensors);
 /// Calls body(index) for each part, on all threads.
 void for_each_part(const std::vector<TensorPart>& parts, c10::function_ref<void(std::size_t)> body);
 
-/// Whether the kernels can process all tensors: contiguous float32 in the memory of a CPU that has them.
+/// True if the kernels can process all tensors: contiguous float32 in the memory of a CPU that has them.
 bool suit_kernels(const std::vector<at::Tensor>& tensors);
 
 }  // namespace zoo

@@ -30,7 +30,7 @@ AttentionMaps maps_of(const std::string& name, const std::vector<at::Tensor>& la
   return maps;
 }
 
-// What the tokenizer adds around a text; of a decoder beside an encoder its start token.
+// Tokens that the tokenizer adds around a text; in an encoder-decoder's decoder, its start token.
 std::vector<std::size_t> special_positions(const Encoding& encoding) {
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < encoding.texts.size(); ++i)

@@ -96,7 +96,7 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
   return true;
 }
 
-// What an encoder reads: each row up to its padding.
+// Each row up to its padding: an encoder's input.
 std::vector<TokenIds> sources_of(const ModelInputs& inputs) {
   std::vector<TokenIds> sources = rows_of(inputs.input_ids);
   if (!inputs.attention_mask.defined()) return sources;

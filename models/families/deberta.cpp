@@ -65,7 +65,7 @@ ConfigKey class_dropout_key() {
   const auto write = [](const C& config, nlohmann::json& json) {
     if (config.classifier_dropout != config.dropout) json["cls_dropout"] = config.classifier_dropout;
   };
-  return {"cls_dropout", read, write, {&C::classifier_dropout}};
+  return {"cls_dropout", read, write, {&C::classifier_dropout, &C::token_dropout}};
 }
 
 // Sizes that other checkpoints of the class may have apart.

@@ -90,7 +90,6 @@ class ForwardParity:
         path = os.path.join(directory, "out.safetensors")
         done = tzoo("forward", "--model", directory, *flags_of(inputs), "--output", path, *words)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("note: ", done.stderr)  # of a key that nothing reads
         return load_file(path)
 
     def save(self, model, head, directory, seed):

@@ -1,0 +1,30 @@
+"""Every key that transformers writes for a family says something to the zoo: the defaults of each family's class give no note."""
+
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+import transformers
+from forward_parity import tzoo
+
+FAMILIES = sorted(path.name for path in (pathlib.Path(__file__).parent.parent / "golden").iterdir() if (path / "base").is_dir())
+DISENTANGLED = dict(relative_attention=True, share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False,
+                    pos_att_type="p2c|c2p", position_buckets=8)
+
+
+class ConfigKeysTest(unittest.TestCase):
+    def test_defaults_give_no_note(self):
+        self.assertGreater(len(FAMILIES), 30)
+        for family in FAMILIES:
+            config = transformers.AutoConfig.for_model(family, **(DISENTANGLED if family == "deberta-v2" else {}))
+            with self.subTest(family=family), tempfile.TemporaryDirectory() as folder:
+                with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+                    json.dump(config.to_dict(), file, default=str)
+                done = tzoo("models", folder)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

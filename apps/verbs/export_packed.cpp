@@ -22,13 +22,6 @@ std::string source_name(const fs::path& source) {
 
 }  // namespace
 
-void check_packed_weights(const CheckpointConfig& checkpoint) {
-  if (checkpoint.config.shape == Shape::kEncoder)
-    with_packed_encoder(load_model(checkpoint, {.stored = true}), {}, {});
-  else
-    load_decoding_model(checkpoint, {}, {});
-}
-
 PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights,
                            const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);

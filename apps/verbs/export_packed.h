@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <string>
 
-#include "models/checkpoint/checkpoint.h"
-
 namespace zoo {
 
 /// Tensors and bytes of the written file of weights, and the tokens of the text by which they were rounded.
@@ -20,8 +18,5 @@ struct PackedExport {
 /// (calibration_text()), if it is not empty.
 PackedExport export_packed(const std::filesystem::path& source, const std::filesystem::path& target,
                            const std::string& weights, const std::string& calibration);
-
-/// Loads packed weights as inference does. Throws Error unless they fit config.json.
-void check_packed_weights(const CheckpointConfig& checkpoint);
 
 }  // namespace zoo

@@ -125,4 +125,11 @@ std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const Comp
   return loaded.model;
 }
 
+void check_packed_weights(const CheckpointConfig& checkpoint) {
+  if (checkpoint.config.shape == Shape::kEncoder)
+    with_packed_encoder(load_model(checkpoint, {.stored = true}), {}, {});
+  else
+    load_decoding_model(checkpoint, {}, {});
+}
+
 }  // namespace zoo

@@ -49,4 +49,7 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
 std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
                                            const PackedWeights& choice);
 
+/// Loads a directory's packed weights as inference does. Throws Error unless they fit config.json.
+void check_packed_weights(const CheckpointConfig& checkpoint);
+
 }  // namespace zoo

@@ -99,8 +99,8 @@ class Heap {
 
  private:
   static constexpr std::size_t kStep = 64, kBudget = std::size_t{1} << 28;
-  static constexpr std::size_t kText =
-      96;  // bytes of a text beside its letters: its allocation and its place
+  // Bytes of a text beside its letters: its allocation and its place.
+  static constexpr std::size_t kText = 96;
   std::size_t spent_ = 0;
 };
 

@@ -63,7 +63,8 @@ ConfigKey num_experts_key(const std::string& name) {
 std::vector<ConfigKey> qwen_expert_keys() {
   return {optional_key("moe_intermediate_size", &C::expert_size),
           normalized_key(),
-          {.name = kDense, .read = read_layers, .write = write_layers, .by_layer = true}};
+          {.name = kDense, .read = read_layers, .write = write_layers, .by_layer = true},
+          ignored_keys({"sliding_window"})};
 }
 
 void add_experts(WeightTable& table, const C& config, const std::string& block, const ExpertNames& names) {

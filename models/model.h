@@ -55,7 +55,7 @@ struct ModelOutput {
   at::Tensor last_hidden_state;           // [B, T, C]
   std::vector<at::Tensor> hidden_states;  // num_layers + 1 of [B, T, C], the last after the final norm
   std::vector<at::Tensor> attentions;     // num_layers of [B, H, T, S]
-  // Of an encoder-decoder, whose decoder fills the fields above.
+  // For an encoder-decoder, whose decoder fills the fields above.
   at::Tensor encoder_last_hidden_state;  // [B, S, C]
   std::vector<at::Tensor> encoder_hidden_states;
   std::vector<at::Tensor> encoder_attentions;
@@ -92,7 +92,7 @@ struct HeadParts {
 /// Without embeddings, no engine supports the model.
 struct ModelParts {
   std::shared_ptr<EmbeddingsImpl> embeddings;
-  /// Of an encoder-decoder's decoder: those of the encoder, or of the same token table.
+  /// Embeddings of an encoder-decoder's decoder: the encoder's, or others with the same token table.
   std::shared_ptr<EmbeddingsImpl> decoder_embeddings;
   std::shared_ptr<TransformerStackImpl> encoder, decoder;
   HeadParts head;

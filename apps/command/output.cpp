@@ -28,7 +28,7 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   return text.data() + (suffix.empty() ? "" : " " + suffix);
 }
 
-// Of a line with columns of these widths.
+// Width of a line with columns of these widths.
 int sum(const std::vector<int>& widths) {
   return std::accumulate(widths.begin(), widths.end(),
                          widths.empty() ? 0 : static_cast<int>(kGap * (widths.size() - 1)));
@@ -69,8 +69,8 @@ bool Table::has_headings() const {
   return std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
 }
 
-// Of the cells and headings; texts after the first column are narrowed, the widest first, to fit into
-// `width`.
+// Widths of the columns, headings included; texts after the first column are narrowed, the widest first, to
+// fit into `width`.
 std::vector<int> Table::widths(int width) const {
   std::vector<int> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {

@@ -87,7 +87,7 @@ Measured measure(Model& model, const Way& way, const at::Tensor& ids) {
           gradient};
 }
 
-// Of the gradient's numbers that are not zero, the share that float16 makes zero.
+// Share of the gradient's nonzero numbers that become zero in float16.
 double lost_in_half(const at::Tensor& gradient, double scale) {
   const at::Tensor some = gradient.masked_select(gradient.ne(0));
   return (some * scale).to(at::kHalf).eq(0).to(at::kFloat).mean().item<double>();

@@ -10,7 +10,7 @@ namespace zoo {
 namespace {
 
 constexpr std::array<const char*, 5> kShades{" ", "░", "▒", "▓", "█"};
-// Of a terminal's 256 colours: pale to dark red, and blue over white to red for values around 0.
+// Numbers of a terminal's 256 colours: pale to dark red, and blue over white to red for values around 0.
 constexpr std::array kOneSided{231, 224, 217, 210, 203, 196, 160, 124, 88, 52};
 constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14, kMostCellText = 10;

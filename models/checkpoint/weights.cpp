@@ -78,7 +78,7 @@ class Matcher {
   }
 
  private:
-  // Of a floating-point type, or a fault.
+  // True if the tensor has a floating-point type; else records a fault.
   bool has_numbers(const std::string& key) {
     const at::ScalarType dtype = files_.entry(key).dtype;
     if (at::isFloatingType(dtype)) return true;

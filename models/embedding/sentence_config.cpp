@@ -56,7 +56,7 @@ void read_modules(const fs::path& directory, SentenceConfig& config) {
 void refuse_other_uses(const JsonSection& section) {
   constexpr std::array kUsed{"max_seq_length", "do_lower_case", "transformer_task", "modality_config",
                              "module_output_name"};
-  // Of no effect here: memory layout, and lengths of queries that only a task selects.
+  // These have no effect here: memory layout, and lengths of queries that only a task selects.
   constexpr std::array kIgnored{"unpad_inputs", "query_length", "document_length", "query_expansion"};
   const auto among = [](const auto& names, const std::string& key) {
     return std::find(names.begin(), names.end(), key) != names.end();

@@ -56,7 +56,7 @@ ConfigKey farthest_key() {
   return {name, read, write, {&C::relative_max_distance}};
 }
 
-// Of classified sequences; of tokens it is that of the hidden states.
+// Dropout before the classification of sequences; tokens have that of the hidden states.
 ConfigKey class_dropout_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     config.classifier_dropout = reader.get_double("cls_dropout", config.dropout);

@@ -20,7 +20,7 @@ C base() {
   return config;
 }
 
-// Of each group of so many layers, the last has no positions.
+// The last of each `interval` layers has no positions.
 std::vector<bool> all_but_every(std::int64_t interval, std::int64_t layers) {
   return by_layer(layers, [&](std::int64_t i) { return (i + 1) % interval != 0; });
 }

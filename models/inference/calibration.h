@@ -30,8 +30,8 @@ class Calibration {
   Calibration(const LoadedModel& loaded, WeightType weights, std::vector<TokenIds> samples,
               Progress progress);
 
-  /// Of a parameter that is packed. The samples are read again for every kMomentsBytes of moments, so weights
-  /// are asked for in the order in which a model is packed.
+  /// Feedback for a parameter that is packed. The samples are read again for every kMomentsBytes of moments,
+  /// so ask for weights in the order in which a model is packed.
   ErrorFeedback feedback_of(const at::Tensor& parameter);
 
  private:

@@ -41,7 +41,7 @@ struct PackOptions {
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
   std::vector<PackedPart>* made = nullptr;  // if not null, takes all that are packed; they live in the model
-  /// Of a parameter that becomes int4; null: each number is rounded to the nearest.
+  /// Gives the feedback for a parameter that becomes int4; null: each number is rounded to the nearest.
   std::function<ErrorFeedback(const at::Tensor& parameter)> feedback = nullptr;
   /// Sees the rows that a stack multiplies with a weight; called by one thread of a pass.
   std::function<void(const kernels::PackedWeight&, const kernels::PreparedRows&, std::size_t count)> observe =

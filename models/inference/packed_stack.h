@@ -39,7 +39,7 @@ struct Pass {
 /// Buffers of a pass, reused by the next one.
 struct Workspace {
   Memory prepared, scales, sums, projected, attended, inner, branch;
-  // Of experts: normalised rows, the router's probabilities, each token's choices, the choices sorted by
+  // For experts: normalised rows, the router's probabilities, each token's choices, the choices sorted by
   // expert (rows and results), where each expert's begin, and the output of an expert that all tokens read.
   Memory normed, probabilities, choices, gathered, expert_outputs, shared_output;
   std::vector<std::size_t> expert_begins;

@@ -23,7 +23,7 @@ at::Tensor bias_gradient(const at::Tensor& gradient, bool mixed) {
   return mixed ? at::empty({gradient.size(1)}, gradient.options()) : gradient.sum(0);
 }
 
-// Of one product of the rows with a weight.
+// Multiplications of one product of the rows with a weight.
 std::size_t multiplications(const Operand& rows, const at::Tensor& weight) {
   return rows.rows * static_cast<std::size_t>(weight.numel());
 }

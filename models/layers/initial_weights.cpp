@@ -27,7 +27,7 @@ void draw_by_width(const std::string& name, const at::Tensor& weight, const Tran
     draw(weight.slice(0, queries), config.initializer_range / std::sqrt(width), generator);
 }
 
-// Of tables inside of a stack.
+// Standard deviation of tables inside a stack.
 double table_std(const TransformerConfig& config) {
   const bool by_width = config.initial_weights == InitialWeights::kByWidth;
   return config.initializer_range / (by_width ? std::sqrt(static_cast<double>(config.hidden_size)) : 1.0);

@@ -19,7 +19,7 @@ struct Site {
   Shape stack = Shape::kDecoder;  // kEncoder or kDecoder
   std::int64_t layer = 0;
   LayerPart part = LayerPart::kResidual;
-  /// Of an attention: this head's output, before the output projection. -1: the whole part.
+  /// For attention, the head whose output, before the output projection, is meant. -1: the whole part.
   std::int64_t head = -1;
 };
 

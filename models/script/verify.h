@@ -17,8 +17,8 @@ struct VerifyReport {
     double error = 0;
   };
   std::vector<Comparison> logits;  // of the outputs of the file's forward
-  /// Of `error`: 1e-5 in float32, or six times the model's own distance from float64 if that is more; 2e-2 in
-  /// the 16-bit types.
+  /// Largest accepted `error`: 1e-5 in float32, or six times the model's own distance from float64 if that is
+  /// more; 2e-2 in the 16-bit types.
   double tolerance = 0;
   std::int64_t greedy_tokens = 0;     // new tokens compared; 0 of a file that does not generate
   std::int64_t greedy_different = 0;  // of them

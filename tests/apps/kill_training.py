@@ -144,7 +144,7 @@ def main():
             while how is not None and sum(ends.values()) < wanted:
                 how = end_once(run, chance, ways)
                 ends[how] += how is not None
-                # What is in the middle of an update has its gradients beside it.
+                # A run in the middle of an update has its gradients beside it.
                 inside += how is not None and bool(run.steps()) and (run.steps()[-1] / "gradients.safetensors").exists()
             run.finish()
             assert run.weights() == whole.weights(), "the run has ended with other weights"

@@ -13,7 +13,7 @@ import zlib
 import tiny_checkpoint
 from tzoo_runner import CommandTest, run
 
-# What the tutorial prints below each of its three programs.
+# Output that the tutorial prints below each of its three programs.
 PRINTED = {
     "embeddings": """\
 Training...

@@ -95,7 +95,7 @@ TEST_CASE("colours come only where they are asked for, and end on each cell") {
 }
 
 TEST_CASE("bars as text: as long as their part of the top, to an eighth of a character") {
-  // Of 20 columns 10 are for the label and the number; 8 are left at least: 0.5 is 4 of them, 0.28125 2 1/4.
+  // 10 of 20 columns are for the label and the number; at least 8 are left: 0.5 is 4 of them, 0.28125 2 1/4.
   const BarChart chart{.axes = {.title = "T", .x = "word", .y = "weight"},
                        .labels = {"a", "北"},
                        .values = {0.5, 0.28125},

@@ -3,7 +3,7 @@
 #include "tests/fuzz/file.h"
 #include "tests/fuzz/fuzz.h"
 
-// What is accepted can be built; without memory, and unless it would take long.
+// An accepted configuration can be built: without memory, and unless it would take long.
 void zoo::fuzz::read(std::string_view input) {
   write("config.json", input);
   const CheckpointConfig checkpoint = read_checkpoint_config(directory().path());

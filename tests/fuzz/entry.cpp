@@ -5,7 +5,7 @@
 
 namespace {
 
-// Whether the input was accepted.
+// True if the input was accepted.
 bool accepted(std::string_view input) {
   try {
     zoo::fuzz::read(input);

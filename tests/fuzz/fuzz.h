@@ -6,7 +6,7 @@
 
 namespace zoo::fuzz {
 
-/// What a target defines: reads any bytes as a user's file, or throws Error. Another exception, a signal, a
+/// Each target defines it: reads any bytes as a user's file, or throws Error. Another exception, a signal, a
 /// sanitizer's report or more than a minute is a fault.
 void read(std::string_view input);
 

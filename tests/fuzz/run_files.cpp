@@ -3,7 +3,7 @@
 #include "tests/fuzz/file.h"
 #include "tests/fuzz/fuzz.h"
 
-// What --resume reads: trainer_state.json, then metrics.jsonl.
+// The files that --resume reads: trainer_state.json, then metrics.jsonl.
 void zoo::fuzz::read(std::string_view input) {
   const auto parts = parts_of(input, 2);
   write(kTrainerStateFile, parts[0]);

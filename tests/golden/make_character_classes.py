@@ -18,7 +18,7 @@ OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "text" / "char
 CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
               "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"]
 SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Thai"]
-# What a property has beside the categories it is made of.
+# Properties, without the categories that they are made of where there are such.
 CLASSES = {name: rf"\p{{{name}}}" for name in CATEGORIES + SCRIPTS} | {
     "Space": r"\s",
     "OtherAlphabetic": r"[\p{Alphabetic}&&[^\p{L}\p{Nl}]]",

@@ -365,7 +365,7 @@ def gemma2(seed):
     def readout(x):
         return 3.0 * torch.tanh(model.lm_head(model.model.norm(x)) / 3.0)
 
-    # What is added to the stream has passed a norm of its own.
+    # Each term of the stream has passed a norm of its own.
     return Reference(model, {"residual": blocks, "attention": [b.post_attention_layernorm for b in blocks],
                              "feed_forward": [b.post_feedforward_layernorm for b in blocks],
                              "head": [b.self_attn.o_proj for b in blocks]}, readout, 4, final_norm=model.model.norm,

@@ -29,7 +29,7 @@ FILTERS = [
     {"bad_words_ids": [[i] for i in range(10, 30)] + [[31, 32], [33, 34]], "repetition_penalty": 1.2},
     {"min_new_tokens": 12, "forced_eos_token_id": 8, "no_repeat_ngram_size": 2},
 ]
-# What only a generation_config.json says, besides all of the above.
+# Keys that only a generation_config.json has, besides all of the above.
 FILES = [
     {"suppress_tokens": list(range(10, 40)), "begin_suppress_tokens": list(range(40, 55))},
     {"max_length": 20, "min_length": 15, "repetition_penalty": 1.3},

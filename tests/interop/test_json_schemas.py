@@ -98,7 +98,7 @@ ACCEPTED = [
                           "required": ["url"]}}},
 ]
 
-# What a message must name, and a schema.
+# Keywords that a message must name, with schemas.
 REFUSED = [
     ("format", {"type": "string", "format": "date"}), ("not", {"not": INTEGER}), ("if", {"if": INTEGER, "then": {"minimum": 1}}),
     ("dependentRequired", {"dependentRequired": {"a": ["b"]}}), ("dependentSchemas", {"dependentSchemas": {}}),

@@ -99,7 +99,7 @@ class TokenizerTraining(unittest.TestCase):
                 self.assertEqual(tokenizer.eos_token_id, 0)
                 ours = self.encode(folder)
                 self.assert_same_ids(ours, tokenizer(self.lines)["input_ids"])
-                # What is written as "<|endoftext|>" in a text is that token, and special tokens are not decoded.
+                # "<|endoftext|>" in a text is that token, and special tokens are not decoded.
                 plain = [(line, ids) for line, ids in zip(self.lines, ours) if 0 not in ids]
                 done = tzoo("tokenizer", "decode", "--model", folder, stdin="".join(f"{ids}\n" for _, ids in plain))
                 self.assertEqual(done.stdout.decode(), "".join(line + "\n" for line, _ in plain))

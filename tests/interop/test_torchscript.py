@@ -67,7 +67,7 @@ class TorchScriptTest(ExportTest):
         mask[1, 8:] = 0  # on the right
         mask[2, :5] = 0  # on the left
         found, expected = script(ids, mask), model(ids, attention_mask=mask).logits
-        # Of a query that sees no key transformers gives the mean of all values; ours gives zeros, and nobody asks.
+        # For a query that sees no key transformers gives the mean of all values, ours zeros; no result depends on it.
         self.assert_close(found[mask.bool()], expected[mask.bool()])
 
     def test_logits_are_those_of_transformers(self):

@@ -11,7 +11,7 @@ DIRECTIVE = re.compile(r"<!--\s*test(\s+before)?:(.*?)-->", re.DOTALL)
 
 # They fetch, build or install; tests/run.sh has done so before a test runs.
 SETUP_PROGRAMS = {"git", "cmake", "cd", "export", "sudo", "apt-get"}
-# What a block of commands must not be called, because it would then go untested.
+# Names that a block of commands must not have, because it would then go untested.
 OTHER_SHELLS = {"bash", "shell", "zsh", "console"}
 
 

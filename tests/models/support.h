@@ -80,7 +80,7 @@ inline std::vector<FamilyConfig> small_encoder_decoders() {
     } else {
       config.embedding_scale = 0;
     }
-    // Whether positions skip it depends on what is cached: the tests' tokens do without it.
+    // Positions skip it or not by the state of the cache: the tests' tokens do without it.
     if (config.position_count == PositionCount::kNotPadding) config.pad_token_id = 10;
     forms.push_back({family, config});
   }

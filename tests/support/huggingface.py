@@ -97,7 +97,7 @@ def labels_of(model, head, ids, mask):
     classes = config.num_labels if head == "token-classification" else config.vocab_size
     labels = torch.randint(classes, ids.shape).masked_fill(torch.rand(ids.shape) < 0.2, -100)
     labels = labels.masked_fill(mask == 0, -100)
-    if is_causal(model):  # the label behind the first visible token is the first that is predicted from one
+    if is_causal(model):  # the label after the first visible token is the first that is predicted from one
         labels[1, :int((mask[1] == 0).sum()) + 1] = -100
     labels[0, 1] = 0  # there is one at least
     return labels
@@ -146,7 +146,7 @@ def call(model, head, inputs, **options):
     return model(**inputs, return_dict=True, **options)
 
 
-# Of Nomic BERT's weights, whose files keep older names: (transformers', theirs).
+# Names of Nomic BERT's weights, whose files keep older ones: (transformers', theirs).
 NOMIC_NAMES = (("embeddings.LayerNorm.", "emb_ln."), (".layers.", ".encoder.layers."), ("self_attn.o_proj", "attn.out_proj"),
                ("up_proj", "fc11"), ("gate_proj", "fc12"), ("down_proj", "fc2"), ("post_attention_layernorm", "norm1"),
                ("post_mlp_layernorm", "norm2"))

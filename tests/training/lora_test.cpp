@@ -56,7 +56,7 @@ TEST_CASE("Patterns that fit nothing are refused") {
 TEST_CASE("BLEU is the geometric mean of the precisions, with a penalty for brevity") {
   CHECK(zoo::bleu({"a b c d e"}, {"a b c d e"}) == Approx(1.0));
   CHECK(zoo::bleu({"a b c"}, {"a b c"}) == 0.0);  // no four words
-  // Of "a b c d e f" against "a b c d x f": 5/6 words, 3/5 pairs, 2/4 triples, 1/3 fours.
+  // "a b c d e f" shares with "a b c d x f" 5/6 words, 3/5 pairs, 2/4 triples, 1/3 fours.
   CHECK(zoo::bleu({"a b c d e f"}, {"a b c d x f"}) ==
         Approx(std::pow(5.0 / 6 * 3 / 5 * 2 / 4 * 1 / 3, 0.25)));
   // All there is is right, but four of five words.

@@ -25,8 +25,8 @@ struct LookPlace {
   std::function<std::string(std::int64_t)> token_name;
 };
 
-/// Of the next or masked token, the label, or the part of text_pair that answers the question in text.
-/// Nothing for a head whose output is no distribution.
+/// Distribution of the next or masked token, of the label, or of the part of text_pair that answers the
+/// question in text. Nothing for a head whose output is no distribution.
 std::optional<LookAnswer> look_answer(const TextModel& model, const LookPlace& place,
                                       const ModelOutput& output);
 

@@ -212,7 +212,7 @@ void check(const GenerateFlags& values) {
         "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
 }
 
-// Of generate and chat.
+// Checks flags of generate and chat.
 void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");

@@ -36,7 +36,7 @@ std::int64_t number_below(const std::string& flag, const std::string& item, std:
   throw Error(flag, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '", digits, "'");
 }
 
-// Of "3.rest" the two parts.
+// Divides "3.rest" into its two parts.
 std::pair<std::string, std::string> halves(const std::string& flag, const std::string& item,
                                            const char* example) {
   const std::size_t point = item.find('.');

@@ -11,7 +11,7 @@ namespace {
 
 using C = TransformerConfig;
 
-// Of keys that are absent, transformers computes the values.
+// transformers computes the values of absent keys.
 RopeScaling read_yarn(const ConfigReader& reader, std::int64_t max_positions, std::int64_t original) {
   RopeScaling scaling{.kind = RopeScalingKind::kYarn, .original_max_positions = original};
   scaling.factor = reader.get_double(

@@ -144,7 +144,7 @@ struct ZeroSteps {
   }
 };
 
-// Of float16, by moving its exponent into a float's. The numbers are finite.
+// Converts float16 by moving its exponent into a float's. The numbers are finite.
 ZOO_INLINE Lanes load_float16(const std::byte* from) {
   const Words halves = widened(load<Halves>(from));
   const Lanes positive = bits<Lanes>((halves & 0x7FFFU) << 13) * 0x1p112F;

@@ -99,7 +99,7 @@ def check(chance, folder):
     if expected is None:
         return NO_REFERENCE
     if done.returncode:
-        # Of options that together leave nothing, transformers takes token 0.
+        # Where the options together leave nothing, transformers takes token 0.
         return refused_by_name(done, *said, "no token can be chosen")
     found = json.loads(done.stdout)["ids"]
     if found != expected and rounding_decides(suite, model, folder, rows, ends, expected):

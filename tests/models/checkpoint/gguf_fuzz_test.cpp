@@ -39,7 +39,7 @@ void write_model(const std::filesystem::path& path, const std::string& family_na
   save_gguf(*model, family, Head::kCausalLm, path, type, small_tokenizer());
 }
 
-// Whether the file loads, runs and encodes a text.
+// True if the file loads, runs and encodes a text.
 bool runs(const std::filesystem::path& path) {
   try {
     const LoadedModel loaded = load_model(path);

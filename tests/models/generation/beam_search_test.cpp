@@ -84,7 +84,7 @@ TEST_CASE("Groups of beams differ where a penalty is on what is the same") {
 }
 
 TEST_CASE("Early stopping takes the first that end, and else a longer text can win") {
-  // 3 ends. Behind 0 an end is likely enough for one of two beams; going on over 1 is better in the end.
+  // 3 ends. After 0 an end is likely enough for one of two beams; going on over 1 is better in the end.
   Chain model({{0.02, 0.5, 0.03, 0.45},
                {0.01, 0.97, 0.01, 0.01},
                {0.25, 0.25, 0.25, 0.25},

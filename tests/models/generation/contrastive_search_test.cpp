@@ -140,7 +140,7 @@ TEST_CASE("A candidate's score is what it is likely less what it is like") {
 
 TEST_CASE("Contrastive search leaves what is likely for what is new") {
   LanguageModel model(kLanguage);
-  // Behind 2: 1 has 0.4 * 0.55 - 0.6, 2 0.4 * 0.3 - 0.6, and 3, which is like nothing, 0.4 * 0.1. Behind 3: 2
+  // After 2: 1 has 0.4 * 0.55 - 0.6, 2 0.4 * 0.3 - 0.6, and 3, which is like nothing, 0.4 * 0.1. After 3: 2
   // has 0.4 * 0.6 - 0.6, 0 0.4 * 0.25 - 0.6, 3 0.4 * 0.1 - 0.6.
   GenerationOptions options = contrastive(0.6, 3, 2);
   options.log_probabilities = true;

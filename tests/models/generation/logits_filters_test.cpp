@@ -126,7 +126,7 @@ TEST_CASE("Filters follow one another as Hugging Face's do") {
 
 TEST_CASE("Each way of drawing has the distribution that its filter says") {
   Chain model(kLanguage);
-  // Behind token 2, by hand from 0.05, 0.55, 0.3, 0.1.
+  // After token 2, by hand from 0.05, 0.55, 0.3, 0.1.
   const auto [sampling, chances] = GENERATE(table<SamplingOptions, std::map<TokenIds, double>>(
       {{{.temperature = 1.0}, {{{0}, 0.05}, {{1}, 0.55}, {{2}, 0.3}, {{3}, 0.1}}},
        {{.temperature = 0.5},  // squares

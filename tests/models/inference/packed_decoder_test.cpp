@@ -148,8 +148,7 @@ TEST_CASE("A cache of bytes is off by its rounding alone") {
       parameter.mul_(0.5);  // so that attention is not a choice
   }
   const auto packed = pack(*model, {.cache = WeightType::kInt8});
-  // Of 2 heads of 10 dimensions in each of 2 layers: bytes of keys and, up to 16, of values, and their
-  // scales.
+  // 2 layers of 2 heads of 10 dimensions: bytes of keys and, up to 16, of values, and their scales.
   CHECK(packed->cache_bytes_per_token() == 2 * 2 * (10 + 4 + 16 + 4));
   CHECK(pack(*model, {})->cache_bytes_per_token() == 2 * 2 * (10 + 16) * 4);
   const at::Tensor ids = test::random_ids(config, 1, 150, 3);

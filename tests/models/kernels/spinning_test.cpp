@@ -16,7 +16,7 @@ std::size_t threads_of_this_process() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-// Whether it comes true soon; threads start and end when the system finds the time.
+// True if the condition holds soon; threads start and end when the system finds the time.
 template <class Condition>
 bool comes_true(const Condition& condition) {
   for (int i = 0; i < 3000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -32,7 +32,7 @@ TEST_CASE("subspace similarity by hand: the mean cosine of all pairs of heads, w
   CHECK(subspace_similarity(tensor({3, 0, 0, 7}, {1, 2, 1, 2})).item<double>() == Approx(0.5));
   // Against one another: 1, -1, -1, 1.
   CHECK(subspace_similarity(tensor({3, 4, -6, -8}, {1, 2, 1, 2})).item<double>() == Approx(0.0).margin(1e-6));
-  // Of three heads two alike: (3 + 2) / 9.
+  // Three heads, two of them alike: (3 + 2) / 9.
   CHECK(subspace_similarity(tensor({1, 0, 2, 0, 0, 5}, {1, 3, 1, 2})).item<double>() == Approx(5.0 / 9));
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("decoding with the cache equals the whole, and reads the memory once")
     memory = at::randn_like(memory);  // its keys and values are known by now
   }
   CHECK(relative_error(at::cat(parts, 1), whole.decoder.hidden) < 1e-5);
-  // Of three layers: keys and values of 2 rows, Hkv heads, 5 positions, 6 numbers of 4 bytes.
+  // Three layers: keys and values of 2 rows, Hkv heads, 5 positions, 6 numbers of 4 bytes.
   CHECK(cache.bytes() - before == 3 * 2 * 2 * config.kv_heads() * 5 * 6 * 4);
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("the router's loss by hand: it is 1 of balanced experts, and leaves ou
   CHECK(router_loss({uneven}, 1, {}).item<double>() == Approx(1.5));
   // Both layers together: f = (3/4, 1/4), p = (5/8, 3/8): 2 (15/32 + 3/32).
   CHECK(router_loss({balanced, uneven}, 1, {}).item<double>() == Approx(1.125));
-  // Of both experts each: f = (1, 1), whatever p.
+  // Each token takes both experts: f = (1, 1), whatever p.
   CHECK(router_loss({uneven}, 2, {}).item<double>() == Approx(2.0));
   CHECK(router_loss({balanced}, 1, at::tensor({1, 0}).view({1, 2})).item<double>() == Approx(1.5));
 }

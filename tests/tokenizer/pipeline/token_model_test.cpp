@@ -97,7 +97,7 @@ TEST_CASE("A unigram model takes the most probable way") {
   const UnigramModel model(pieces, {.unk_id = 0});
   CHECK(encode(model, "abc").ids == test::Ids{1, 5});
   CHECK(encode(model, "ab").ids == test::Ids{4});
-  // Of equal segmentations the one with the longest last piece: ab + ab, not a + b…
+  // Among equal segmentations the one with the longest last piece: ab + ab, not a + b…
   CHECK(encode(model, "abab").ids == test::Ids{4, 4});
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "models/inference/packed_stack.h"
 
 // Attention of a PackedStack: over a sequence's own cache, and over an encoder's output.
@@ -5,32 +7,56 @@
 namespace zoo::inference {
 
 void PackedStack::attend(const Run& run, std::size_t layer) const {
-  // A job is one key/value head of a sequence.
-  const std::size_t heads = size(config_.kv_heads());
-  const Team::Part part = run.team.part_of(run.pass.sequences.size() * heads);
-  for (std::size_t job = part.first; job < part.last; ++job)
-    attend_head(run, layer, run.pass.sequences[job / heads], job % heads);
+  const std::size_t heads = size(config_.num_heads), kv_heads = size(config_.kv_heads());
+  const std::size_t group = heads / kv_heads, sequences = run.pass.sequences.size();
+  const bool divided = divides_groups(run);
+  const Team::Part part = run.team.part_of(sequences * kv_heads);
+  for (std::size_t job = part.first; job < part.last; ++job) {
+    const SequenceRows& rows = run.pass.sequences[job / kv_heads];
+    const std::size_t head = job % kv_heads;
+    append_head(run, layer, rows, head);
+    if (!divided) attend_heads(run, layer, rows, {head * group, (head + 1) * group});
+  }
+  if (divided) {
+    run.team.wait();
+    const Team::Part queries = run.team.part_of(sequences * heads);
+    for (std::size_t job = queries.first; job < queries.last; ++job)
+      attend_heads(run, layer, run.pass.sequences[job / heads], {job % heads, job % heads + 1});
+  }
   run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].out, run.pass.rows));
 }
 
-void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceRows& rows,
+// True if the threads share the query heads of a prompt one by one, since its groups would leave some without
+// work. Single queries of a group read their keys together.
+bool PackedStack::divides_groups(const Run& run) const {
+  const std::size_t sequences = run.pass.sequences.size();
+  return run.pass.cache != nullptr && run.pass.rows > sequences &&
+         sequences * size(config_.kv_heads()) % run.team.size() != 0;
+}
+
+// Where the keys and values of a head lie: in the pass's cache, or in one of this thread.
+kernels::HeadCache PackedStack::head_cache(const Run& run, std::size_t layer, const SequenceRows& rows,
+                                           std::size_t head) const {
+  if (run.pass.cache != nullptr) return run.pass.cache->head(layer, rows.slot, head);
+  const std::size_t whole = kernels::panel_count(rows.count) * kernels::kPanelOutputs;
+  std::byte* own = run.workspace.head_caches[run.team.rank()].data();
+  return {own, own + kernels::key_bytes(options_.cache, size(config_.head_size()), whole)};
+}
+
+// Normalises and rotates the queries and keys of a key/value head, and stores its keys and values.
+void PackedStack::append_head(const Run& run, std::size_t layer, const SequenceRows& rows,
                               std::size_t head) const {
   const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
                     kv_heads = size(config_.kv_heads()), group = heads / kv_heads;
   const std::size_t row = (heads + 2 * kv_heads) * head_dim;
   const Layer& of_layer = layers_[layer % layers_.size()];
-  const bool window = config_.has_window(static_cast<std::int64_t>(layer));
-  const Angles& angles = angles_of(rows, window);
+  const PackedPositions::Angles& angles = positions_.angles(
+      std::max(rows.length, rows.past + rows.count), config_.has_window(static_cast<std::int64_t>(layer)));
   float* first = run.workspace.projected.as<float>() + rows.first_row * row;
   float* queries = first + head * group * head_dim;
   float* keys = first + (heads + head) * head_dim;
   const float* values = first + (heads + kv_heads + head) * head_dim;
-  Memory& own = run.workspace.head_caches[run.team.rank()];
-  const std::size_t whole = kernels::panel_count(rows.count) * kernels::kPanelOutputs;
-  const kernels::HeadCache cache =
-      run.pass.cache != nullptr
-          ? run.pass.cache->head(layer, rows.slot, head)
-          : kernels::HeadCache{own.data(), own.data() + kernels::key_bytes(options_.cache, head_dim, whole)};
+  const kernels::HeadCache cache = head_cache(run, layer, rows, head);
   for (std::size_t t = 0; t < rows.count; ++t) {
     const std::size_t position = rows.past + t;
     if (config_.query_key_norm == QueryKeyNorm::kPerHead) {
@@ -45,14 +71,23 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
     }
     run.kernels.append(options_.cache, cache, head_dim, position, keys + t * row, values + t * row);
   }
+}
+
+// Attention of some query heads, which share their keys.
+void PackedStack::attend_heads(const Run& run, std::size_t layer, const SequenceRows& rows,
+                               Team::Part query_heads) const {
+  const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
+                    kv_heads = size(config_.kv_heads());
+  const std::size_t row = (heads + 2 * kv_heads) * head_dim;
+  const Layer& of_layer = layers_[layer % layers_.size()];
+  const bool window = config_.has_window(static_cast<std::int64_t>(layer));
   const bool causal = config_.shape == Shape::kDecoder;
   // An encoder's window reaches as far to both sides.
   const std::size_t reach = window ? size(config_.sliding_window) / 2 : 0;
   const bool both_sides = window && !causal;
   kernels::Attention attention{.type = options_.cache,
-                               .cache = cache,
+                               .cache = head_cache(run, layer, rows, query_heads.first / (heads / kv_heads)),
                                .head_dim = head_dim,
-                               .queries = queries,
                                .query_row = row,
                                .query_count = rows.count,
                                .visible = causal       ? rows.past + 1
@@ -67,33 +102,24 @@ void PackedStack::attend_head(const Run& run, std::size_t layer, const SequenceR
                                .softcap = static_cast<float>(config_.attention_softcap),
                                .result_row = heads * head_dim,
                                .scratch = run.workspace.scratch[run.team.rank()].data()};
-  float* result =
-      run.workspace.attended.as<float>() + rows.first_row * attention.result_row + head * group * head_dim;
-  const std::size_t distances = 2 * positions_ - 1;
   const bool disentangled = !of_layer.distance_keys.empty();  // and without groups
-  const auto bias_of = [&](std::size_t query_head) -> const float* {
-    if (disentangled) return distance_scores(run, of_layer, query_head, rows);
-    return biases_.empty()
-               ? nullptr
-               : biases_[layer % biases_.size()].data() + query_head * distances + positions_ - 1 - rows.past;
-  };
-  if (rows.count == 1) {  // the heads of a group are the queries
-    attention.query_row = attention.result_row = head_dim;
-    attention.query_count = group;
-    attention.growth = 0;
-    attention.bias = bias_of(head * group);
-    attention.bias_row = static_cast<std::ptrdiff_t>(distances);
-    attention.result = result;
+  const auto attend_from = [&](std::size_t head) {
+    attention.queries = run.workspace.projected.as<float>() + rows.first_row * row + head * head_dim;
+    attention.bias =
+        disentangled ? distance_scores(run, of_layer, head, rows) : positions_.biases(layer, head, rows.past);
+    attention.result =
+        run.workspace.attended.as<float>() + rows.first_row * heads * head_dim + head * head_dim;
     run.kernels.attend(attention);
-    return;
+  };
+  if (rows.count == 1) {  // the heads are the queries
+    attention.query_row = attention.result_row = head_dim;
+    attention.query_count = query_heads.last - query_heads.first;
+    attention.growth = 0;
+    attention.bias_row = static_cast<std::ptrdiff_t>(positions_.bias_row());
+    return attend_from(query_heads.first);
   }
   attention.bias_row = disentangled ? static_cast<std::ptrdiff_t>(rows.count) : -1;
-  for (std::size_t g = 0; g < group; ++g) {
-    attention.queries = queries + g * head_dim;
-    attention.bias = bias_of(head * group + g);
-    attention.result = result + g * head_dim;
-    run.kernels.attend(attention);
-  }
+  for (std::size_t head = query_heads.first; head < query_heads.last; ++head) attend_from(head);
 }
 
 void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {

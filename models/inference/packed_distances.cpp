@@ -63,7 +63,7 @@ const float* PackedStack::distance_scores(const Run& run, const Layer& layer, st
   multiply(queries, layer.distance_keys[head], to_position);
   multiply(queries + heads * head_dim, layer.distance_queries[head], to_content);
   const auto scale = static_cast<float>(config_.score_scale());
-  const std::int32_t* places = distance_rows_.data() + positions_ - 1;
+  const std::int32_t* places = positions_.rows_by_distance();
   for (std::size_t t = 0; t < count; ++t) {
     for (std::size_t s = 0; s < count; ++s) {
       const auto place =

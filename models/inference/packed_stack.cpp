@@ -2,11 +2,7 @@
 
 #include <algorithm>
 
-#include <ATen/ops/arange.h>
-#include <ATen/ops/embedding.h>
-
 #include "data/base/lines.h"
-#include "models/layers/attention/relative_positions.h"
 #include "models/layers/features.h"
 
 namespace zoo::inference {
@@ -61,7 +57,7 @@ PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const N
 }
 
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
-    : config_(stack.config()), options_(options) {
+    : config_(stack.config()), options_(options), positions_(stack.config()) {
   const TransformerConfig& config = config_;
   TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
   TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
@@ -95,7 +91,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   }
   final_norm_ = norm_of(stack.final_norm);
   const auto keep_table = [&](const Embedding& table) {
-    if (table) position_tables_.push_back(options.rows_of(table->weight).all().to(at::kFloat));
+    if (table) positions_.add_bias_table(options.rows_of(table->weight).all().to(at::kFloat));
   };
   keep_table(stack.position_bias);
   for (const auto& module : *stack.blocks) keep_table(module->as<BlockImpl>()->attention->position_bias);
@@ -130,58 +126,6 @@ std::size_t PackedStack::bytes() const {
       sum += linear->bytes();
   }
   return sum;
-}
-
-// Makes angles and biases that depend only on positions, for twice as many as asked for, so that a growing
-// sequence does not need new ones at each step.
-void PackedStack::prepare_tables(std::size_t positions) {
-  if (positions <= positions_) return;
-  const bool rotary = config_.position == PositionKind::kRotary;
-  const bool disentangled = config_.position == PositionKind::kDisentangled;
-  if (!rotary && !disentangled && !config_.has_position_bias()) return;
-  positions_ = 2 * positions;
-  const auto count = static_cast<std::int64_t>(positions_);
-  if (rotary) {
-    const std::int64_t pairs = config_.rotary_size() / 2;
-    const auto angles_for = [&](std::int64_t length, bool window) -> Angles {
-      const RotaryTable table = RotaryTable::make(at::arange(count), config_, window, length);
-      return {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
-    };
-    for (const bool window : {false, true}) {
-      if (window && config_.sliding_window == 0) break;
-      angles_[window] = angles_for(1, window);
-    }
-    if (config_.rope_scaling.kind == RopeScalingKind::kLongRope)
-      long_angles_ = angles_for(config_.rope_scaling.original_max_positions + 1, false);
-    return;
-  }
-  const at::Tensor distances = at::arange(1 - count, count);
-  if (disentangled) {
-    const at::Tensor rows =
-        distance_rows(distances, config_.relative_buckets, config_.relative_max_distance).to(at::kInt);
-    distance_rows_.assign(rows.const_data_ptr<std::int32_t>(),
-                          rows.const_data_ptr<std::int32_t>() + rows.numel());
-    return;
-  }
-  if (config_.position == PositionKind::kAlibi) {
-    biases_ = {floats_of(alibi_bias(distances, config_.num_heads))};
-    return;
-  }
-  const BucketOptions options{.buckets = config_.relative_buckets,
-                              .max_distance = config_.relative_max_distance,
-                              .bidirectional = config_.shape == Shape::kEncoder};
-  const at::Tensor buckets = t5_buckets(distances, options);
-  biases_.clear();
-  for (const at::Tensor& table : position_tables_)
-    biases_.push_back(floats_of(at::embedding(table, buckets).t()));
-}
-
-// A sequence keeps the angles that it began with: its keys in the cache are rotated by them.
-const PackedStack::Angles& PackedStack::angles_of(const SequenceRows& rows, bool window) const {
-  const bool own_base = window && config_.window_rope_theta > 0;
-  if (config_.rope_scaling.kind != RopeScalingKind::kLongRope || own_base) return angles_[window];
-  const std::size_t length = std::max(rows.length, rows.past + rows.count);
-  return length > size(config_.rope_scaling.original_max_positions) ? long_angles_ : angles_[window];
 }
 
 void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
@@ -223,7 +167,7 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
 void PackedStack::run(const Pass& pass, Workspace& workspace) {
   std::size_t positions = 0;
   for (const SequenceRows& rows : pass.sequences) positions = std::max(positions, rows.past + rows.count);
-  prepare_tables(positions);
+  positions_.grow_to(positions);
   reserve(pass, workspace);
   for (const SequenceRows& rows : pass.sequences)
     check_longrope(config_.rope_scaling, rows.past, std::max(rows.length, rows.past + rows.count));

@@ -4,6 +4,7 @@
 
 #include "models/inference/packed_cache.h"
 #include "models/inference/packed_linear.h"
+#include "models/inference/packed_positions.h"
 #include "models/kernels/parallel.h"
 #include "models/layers/stack.h"
 
@@ -105,10 +106,6 @@ class PackedStack {
     const kernels::InferenceKernels& kernels;
   };
 
-  // Cosines and sines [positions, P] of rotary positions.
-  struct Angles {
-    std::vector<float> cos, sin;
-  };
   // A feed-forward network and what it reads.
   struct Network {
     const PackedLinear &up, &down;
@@ -124,7 +121,6 @@ class PackedStack {
 
   PackedNorm norm_of(const Norm& norm) const;
   SublayerNorms sublayer_norms(const Norm& norm, const Norm& end_norm) const;
-  void prepare_tables(std::size_t positions);
   void reserve(const Pass& pass, Workspace& workspace) const;
   void layer(const Run& run, std::size_t index) const;
   // The first numbers of each of a pass's rows, in place; `row` elements lie between rows.
@@ -153,26 +149,24 @@ class PackedStack {
   void pack_distances(TransformerStackImpl& stack);
   const float* distance_scores(const Run& run, const Layer& layer, std::size_t head,
                                const SequenceRows& rows) const;
-  void attend_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
+  bool divides_groups(const Run& run) const;
+  kernels::HeadCache head_cache(const Run& run, std::size_t layer, const SequenceRows& rows,
+                                std::size_t head) const;
+  void append_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
+  void attend_heads(const Run& run, std::size_t layer, const SequenceRows& rows,
+                    Team::Part query_heads) const;
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const {
     return prepare(run, next, what, run.pass.rows);
   }
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what,
                                 std::size_t rows) const;
-  const Angles& angles_of(const SequenceRows& rows, bool window) const;
   kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;
 
   TransformerConfig config_;
   PackOptions options_;
   std::vector<Layer> layers_;  // one if all layers share it
   PackedNorm final_norm_;
-  std::vector<at::Tensor> position_tables_;  // T5's: one, or one of each layer
-  Angles angles_[2];                         // of layers without and with a window
-  Angles long_angles_;                       // of sequences beyond the original context (kLongRope)
-  std::vector<std::vector<float>>
-      biases_;  // [H, 2 positions - 1] of each table, by key position - query position
-  std::vector<std::int32_t> distance_rows_;  // [2 positions - 1], of kDisentangled
-  std::size_t positions_ = 0;                // length of the tables
+  PackedPositions positions_;
 };
 
 }  // namespace zoo::inference

@@ -252,6 +252,35 @@ TEST_CASE("Rows that part, meet and part again are as each would be alone") {
   }
 }
 
+TEST_CASE("However many threads divide the heads of a group, they compute the same bits") {
+  const int before = at::get_num_threads();
+  for (const bool rotary : {true, false}) {
+    for (const std::int64_t kv_heads : {1, 2}) {
+      TransformerConfig config = rotary ? llama_config() : alibi_config();
+      config.num_heads = 6;
+      config.num_kv_heads = kv_heads;
+      config.head_dim = 10;
+      const auto model =
+          rotary ? test::random_model("llama", config, Head::kCausalLm, 3) : test::random_gpt(config, 3);
+      const auto packed = pack(*model, {});
+      const at::Tensor ids = test::random_ids(config, 2, 12, 3);
+      std::vector<at::Tensor> alone;
+      for (const int threads : {1, 2, 3, 4, 5, 12}) {
+        CAPTURE(rotary, kv_heads, threads);
+        at::set_num_threads(threads);
+        const auto session = packed->begin(2, 12);
+        std::vector<at::Tensor> found{
+            session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 1))}).clone(),
+            session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 1, 2))}).clone()};
+        if (threads == 1) alone = found;
+        CHECK(at::equal(found[0], alone[0]));
+        CHECK(at::equal(found[1], alone[1]));
+      }
+    }
+  }
+  at::set_num_threads(before);
+}
+
 TEST_CASE("A packed session refuses what does not fit") {
   const auto model = test::random_gpt(test::small_config(), 1);
   const auto packed = pack(*model, {});

@@ -5,10 +5,6 @@
 
 namespace zoo::script {
 
-/// forward as in self-attention; with cross-attention (x, bias, hidden_rows, causal, rotary, cache, past,
-/// read, memory_bias, memory_hidden_rows), where `read` holds its keys and values of the memory.
-ScriptPart block_part(const BlockImpl& block, const TransformerConfig& config);
-
 /// forward(x, attention_mask: Optional, caches, past) -> hidden: x [B, T, C] are embeddings, `caches` is []
 /// or a [keys, values] for each layer. new_caches(batch, capacity, like) -> caches.
 /// With cross-attention read_memory(memory [B, S, C]) -> [keys, values] for each layer, and

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/dropout.h>
 
-#include "models/kernels/dropout.h"
+#include "models/kernels/training/dropout.h"
 
 namespace zoo::ops {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/kernels/linear.h"
+#include "models/kernels/training/linear.h"
 #include "models/ops/activation.h"
 #include "models/ops/residual.h"
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/linear.h>
 
-#include "models/kernels/linear.h"
+#include "models/kernels/training/linear.h"
 
 namespace zoo::ops {
 

@@ -5,7 +5,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rsqrt.h>
 
-#include "models/kernels/norm.h"
+#include "models/kernels/training/norm.h"
 
 namespace zoo::ops {
 namespace {

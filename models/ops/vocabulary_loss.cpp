@@ -2,8 +2,8 @@
 
 #include <ATen/ops/cross_entropy_loss.h>
 
-#include "models/kernels/linear.h"
-#include "models/kernels/vocabulary_loss.h"
+#include "models/kernels/training/linear.h"
+#include "models/kernels/training/vocabulary_loss.h"
 #include "models/ops/linear.h"
 
 namespace zoo::ops {

@@ -6,7 +6,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "apps/training/parallel/tensor_parts.h"
-#include "models/kernels/adamw.h"
+#include "models/kernels/training/adamw.h"
 
 namespace zoo {
 namespace {

@@ -18,7 +18,7 @@
 #include "apps/training/optimizers/sgd.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
-#include "models/kernels/adamw.h"
+#include "models/kernels/training/adamw.h"
 
 namespace zoo {
 namespace {

@@ -7,9 +7,9 @@
 #include "models/kernels/aligned_memory.h"
 #include "models/kernels/attention/head_attention.h"
 #include "models/kernels/cpu.h"
-#include "models/kernels/function_tensors.h"
-#include "models/kernels/linear.h"
 #include "models/kernels/parallel.h"
+#include "models/kernels/training/function_tensors.h"
+#include "models/kernels/training/linear.h"
 
 namespace zoo::kernels {
 namespace {

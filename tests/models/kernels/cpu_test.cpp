@@ -8,8 +8,8 @@
 
 #include "data/base/error.h"
 #include "models/kernels/attention/short_attention.h"
-#include "models/kernels/linear.h"
-#include "models/kernels/norm.h"
+#include "models/kernels/training/linear.h"
+#include "models/kernels/training/norm.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

@@ -6,7 +6,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/dropout_mask.h"
+#include "models/kernels/training/dropout_mask.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

@@ -15,8 +15,8 @@
 #include <ATen/ops/silu.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/linear.h"
 #include "models/kernels/parallel.h"
+#include "models/kernels/training/linear.h"
 #include "tests/models/double_reference.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"

@@ -9,7 +9,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/linear.h"
+#include "models/kernels/training/linear.h"
 #include "models/layers/linear.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"

@@ -1,4 +1,4 @@
-#include "models/kernels/vocabulary_loss.h"
+#include "models/kernels/training/vocabulary_loss.h"
 
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/heads/vocabulary.h"
-#include "models/kernels/linear.h"
+#include "models/kernels/training/linear.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

@@ -1,4 +1,4 @@
-#include "models/kernels/norm_rows.h"
+#include "models/kernels/training/norm_rows.h"
 
 #include <cmath>
 

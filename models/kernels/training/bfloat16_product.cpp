@@ -1,4 +1,4 @@
-#include "models/kernels/bfloat16_product.h"
+#include "models/kernels/training/bfloat16_product.h"
 
 #include "models/kernels/activations.h"
 #include "models/kernels/tile.h"

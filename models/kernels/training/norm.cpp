@@ -1,4 +1,4 @@
-#include "models/kernels/norm.h"
+#include "models/kernels/training/norm.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,9 +9,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/cpu.h"
-#include "models/kernels/function_tensors.h"
-#include "models/kernels/norm_rows.h"
 #include "models/kernels/parallel.h"
+#include "models/kernels/training/function_tensors.h"
+#include "models/kernels/training/norm_rows.h"
 
 namespace zoo::kernels {
 namespace {

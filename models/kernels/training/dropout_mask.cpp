@@ -1,4 +1,4 @@
-#include "models/kernels/dropout_mask.h"
+#include "models/kernels/training/dropout_mask.h"
 
 #include "models/kernels/vector.h"
 

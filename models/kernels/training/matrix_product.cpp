@@ -1,4 +1,4 @@
-#include "models/kernels/matrix_product.h"
+#include "models/kernels/training/matrix_product.h"
 
 #include "models/kernels/activations.h"
 #include "models/kernels/aligned_memory.h"

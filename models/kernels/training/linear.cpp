@@ -1,4 +1,4 @@
-#include "models/kernels/linear.h"
+#include "models/kernels/training/linear.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
@@ -6,8 +6,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/cpu.h"
-#include "models/kernels/function_tensors.h"
-#include "models/kernels/operand.h"
+#include "models/kernels/training/function_tensors.h"
+#include "models/kernels/training/operand.h"
 
 namespace zoo::kernels {
 namespace {

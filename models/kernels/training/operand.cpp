@@ -1,11 +1,11 @@
-#include "models/kernels/operand.h"
+#include "models/kernels/training/operand.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "models/kernels/bfloat16_product.h"
-#include "models/kernels/function_tensors.h"
-#include "models/kernels/matrix_product.h"
+#include "models/kernels/training/bfloat16_product.h"
+#include "models/kernels/training/function_tensors.h"
+#include "models/kernels/training/matrix_product.h"
 
 namespace zoo::kernels {
 namespace {

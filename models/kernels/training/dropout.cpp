@@ -1,4 +1,4 @@
-#include "models/kernels/dropout.h"
+#include "models/kernels/training/dropout.h"
 
 #include <cmath>
 #include <mutex>
@@ -8,8 +8,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/cpu.h"
-#include "models/kernels/dropout_mask.h"
 #include "models/kernels/parallel.h"
+#include "models/kernels/training/dropout_mask.h"
 
 namespace zoo::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/kernels/cross_entropy.h"
+#include "models/kernels/training/cross_entropy.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "models/kernels/adamw.h"
+#include "models/kernels/training/adamw.h"
 
 #include "models/kernels/vector.h"
 

@@ -1,12 +1,12 @@
 // The training kernels are compiled for some instruction sets, each in a namespace with the set's name. These
 // are the functions of the headers, which call those of the set in use.
-#include "models/kernels/adamw.h"
 #include "models/kernels/attention/head_attention.h"
 #include "models/kernels/cpu.h"
-#include "models/kernels/cross_entropy.h"
-#include "models/kernels/dropout_mask.h"
-#include "models/kernels/matrix_product.h"
-#include "models/kernels/norm_rows.h"
+#include "models/kernels/training/adamw.h"
+#include "models/kernels/training/cross_entropy.h"
+#include "models/kernels/training/dropout_mask.h"
+#include "models/kernels/training/matrix_product.h"
+#include "models/kernels/training/norm_rows.h"
 
 namespace zoo::kernels {
 

@@ -1,4 +1,4 @@
-#include "models/kernels/vocabulary_loss.h"
+#include "models/kernels/training/vocabulary_loss.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,11 +10,11 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "models/kernels/bfloat16_product.h"
-#include "models/kernels/cross_entropy.h"
-#include "models/kernels/function_tensors.h"
-#include "models/kernels/linear.h"
-#include "models/kernels/operand.h"
+#include "models/kernels/training/bfloat16_product.h"
+#include "models/kernels/training/cross_entropy.h"
+#include "models/kernels/training/function_tensors.h"
+#include "models/kernels/training/linear.h"
+#include "models/kernels/training/operand.h"
 
 namespace zoo::kernels {
 namespace {

@@ -3,6 +3,7 @@
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
@@ -47,14 +48,27 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
       : ModelHolder{std::move(model)}, ModuleDecoder(*held) {}
 };
 
+// The reason why modules run the model.
+std::string no_kernels(const Model& model, const ComputeOptions& compute) {
+  if (!device_of(compute).is_cpu()) return "packed weights run on a CPU";
+  const ModelParts parts = model.parts();
+  if (!parts.embeddings) return "there are no packed kernels for models of this family";
+  for (const auto& stack : {parts.encoder, parts.decoder}) {
+    const auto missing =
+        stack ? inference::PackedStack::missing(stack->config()) : std::vector<std::string>();
+    if (!missing.empty()) return "there are no packed kernels for " + joined(missing);
+  }
+  return "only encoders and models that write text run from packed weights";
+}
+
 // For models that run as modules: throws if the flags ask for packed weights or a packed cache.
-void check_modules_fit(const PackedWeights& choice, const std::string& where) {
+void check_modules_fit(const PackedWeights& choice, const Model& model, const ComputeOptions& compute) {
   if (choice.weights != "auto" && choice.weights != "modules")
-    throw Error("--weights ", choice.weights, ": not available for this model", where,
-                "; use --weights modules");
-  if (choice.cache != "auto")
-    throw Error("--cache ", choice.cache, ": not available for ",
-                choice.weights == "modules" ? "--weights modules" : "this model" + where, "; leave it out");
+    throw Error("--weights ", choice.weights, ": ", no_kernels(model, compute), "; use --weights modules");
+  if (choice.cache == "auto") return;
+  const bool asked = choice.weights == "modules";
+  throw Error("--cache ", choice.cache, ": ",
+              asked ? "--weights modules has no other cache" : no_kernels(model, compute), "; leave it out");
 }
 
 }  // namespace
@@ -96,7 +110,7 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
     give_back_idle_memory();
     return pack(model, *options);
   }
-  check_modules_fit(choice, device_of(compute).is_cpu() ? "" : " on another device than the CPU");
+  check_modules_fit(choice, model, compute);
   if (loaded.stored) loaded.stored->load_all();
   model.to(dtype_of(compute));
   return std::make_unique<OwningDecoder>(loaded.model);
@@ -120,7 +134,7 @@ std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const Comp
     give_back_idle_memory();
     return pack_encoder(loaded.model, *options);
   }
-  check_modules_fit(choice, " here");
+  check_modules_fit(choice, *loaded.model, compute);
   if (loaded.stored) loaded.stored->load_all();
   return loaded.model;
 }

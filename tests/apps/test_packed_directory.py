@@ -46,6 +46,14 @@ class PackedDirectory(CommandTest):
                 self.assertEqual(self.generate(self.packed, "--num_beams", 2, "--temperature", 0, "--num_samples", 1),
                                  self.generate(self.model, "--num_beams", 2, "--temperature", 0, "--num_samples", 1, "--weights", weights))
 
+    def test_a_verb_that_runs_modules_refuses_packed_weights(self):
+        words = ("embed", "--text", "the cat", "--model")
+        for weights in TYPES:
+            self.assert_one_error(run(*words, self.model, "--weights", weights), 1, f"--weights {weights}", "only encoders")
+        self.assertEqual(self.succeed(*words, self.model, "--weights", "modules"), self.succeed(*words, self.model))
+        self.export("int8")
+        self.assert_one_error(run(*words, self.packed), 1, str(self.packed), "packed for inference")
+
     def test_the_directory_is_complete_by_itself(self):
         self.export("int8")
         os.rename(self.model, self.folder / "gone")

@@ -29,12 +29,10 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                                                      .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
   text_model.model = loaded.model;
-  if (loaded.model->config().shape == Shape::kEncoder) {
-    text_model.model = with_packed_encoder(loaded, compute, weights);
-  } else if (loaded.head == Head::kSeq2SeqLm) {
+  if (loaded.head == Head::kSeq2SeqLm) {
     text_model.stored = loaded.stored;
-  } else if (loaded.stored) {
-    loaded.stored->load_all();
+  } else {
+    text_model.model = with_packed_encoder(loaded, compute, weights);
   }
   text_model.head = loaded.head;
   return text_model;

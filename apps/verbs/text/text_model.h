@@ -28,7 +28,7 @@ struct TextModel {
 
 /// Loads the checkpoint's model, with this head or its own, and its tokenizer; packs an encoder as `weights`
 /// says, and leaves the matrices of an encoder-decoder for decoding_model() to pack. Throws Error naming the
-/// directory if either is missing or they do not match.
+/// directory if either is missing or they do not match, or naming --weights if the model has no such ones.
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);

@@ -28,8 +28,8 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                                                      .head = head,
                                                      .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
-  text_model.model = loaded.model;
   if (loaded.head == Head::kSeq2SeqLm) {
+    text_model.model = loaded.model;
     text_model.stored = loaded.stored;
   } else {
     text_model.model = with_packed_encoder(loaded, compute, weights);

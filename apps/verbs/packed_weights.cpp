@@ -7,7 +7,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "models/inference/save_packed.h"
 
 namespace zoo {

@@ -13,7 +13,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 
 namespace zoo::inference {
 

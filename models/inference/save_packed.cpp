@@ -7,7 +7,7 @@
 #include "data/base/json_file.h"
 #include "models/inference/calibration.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "models/layers/embeddings.h"
 
 namespace zoo {

@@ -5,7 +5,7 @@
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/stack.h"
 #include "tests/models/analysis/analysis_support.h"

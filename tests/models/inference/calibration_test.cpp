@@ -15,7 +15,7 @@
 #include "models/checkpoint/packed_parts.h"
 #include "models/formats/safetensors.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "models/inference/save_packed.h"
 #include "models/kernels/packed/packed_weight.h"
 #include "models/layers/stack.h"

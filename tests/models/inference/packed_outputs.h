@@ -6,7 +6,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "tests/models/support.h"
 
 namespace zoo::test {

@@ -7,7 +7,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/save_gguf.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 #include "models/inference/save_packed.h"
 #include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"

@@ -1,4 +1,4 @@
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

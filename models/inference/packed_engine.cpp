@@ -1,4 +1,4 @@
-#include "models/inference/packed_encoder.h"
+#include "models/inference/packed_engine.h"
 
 #include <cstring>
 #include <set>

@@ -65,11 +65,21 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
-// LibTorch's warnings and the library's: a line each, once.
+// False for a process of mpirun that is not the first.
+bool is_first_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    const char* rank = std::getenv(variable);
+    if (rank != nullptr && std::string_view(rank) != "0") return false;
+  }
+  return true;
+}
+
+// LibTorch's warnings and the library's: a line each, once, by one of several ranks.
 class Notes final : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {
-    if (said_.insert(warning.msg()).second) std::cerr << "note: " << first_line(warning.msg()) << std::endl;
+    const bool is_new = said_.insert(warning.msg()).second;
+    if (is_new && is_first_rank()) std::cerr << "note: " << first_line(warning.msg()) << std::endl;
   }
 
  private:

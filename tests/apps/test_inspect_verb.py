@@ -139,6 +139,7 @@ class Inspect(CommandTest):
             self.assertEqual(result.code, 0, result.err)
             self.assertEqual(result.err.count("note: "), 1, result.err)
             self.assertIn("config.json: keys that say nothing to a gpt2 here are ignored: another, some_new_multiplier\n", result.err)
+            self.assertNotIn("note: ", run(*words, OMPI_COMM_WORLD_RANK="1").err)  # each rank would repeat it
 
     def test_a_cut_file(self):
         model = write_checkpoint(self.path("cut"))

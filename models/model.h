@@ -25,8 +25,7 @@ struct ModelInputs {
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions
-  at::Tensor
-      memory;  // [B, S, C], an encoder's output for input_ids if it is known; undefined: it is computed
+  at::Tensor memory;   // [B, S, C], the encoder's output of an encoder-decoder; undefined: it is computed
   at::Tensor labels;   // as the head says; beside input_ids a causal model shifts them, and -100 is ignored
   at::Tensor targets;  // [B, T]: target of each position, already shifted; -100 is ignored
   at::Tensor sentence_labels;  // [B] of a pretraining head, whose loss is the sum of both; -100 is ignored

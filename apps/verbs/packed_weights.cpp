@@ -51,14 +51,7 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
 // The reason why modules run the model.
 std::string no_kernels(const Model& model, const ComputeOptions& compute) {
   if (!device_of(compute).is_cpu()) return "packed weights run on a CPU";
-  const ModelParts parts = model.parts();
-  if (!parts.embeddings) return "there are no packed kernels for models of this family";
-  for (const auto& stack : {parts.encoder, parts.decoder}) {
-    const auto missing =
-        stack ? inference::PackedStack::missing(stack->config()) : std::vector<std::string>();
-    if (!missing.empty()) return "there are no packed kernels for " + joined(missing);
-  }
-  return "only encoders and models that write text run from packed weights";
+  return lacking_kernels(model);
 }
 
 // For models that run as modules: throws if the flags ask for packed weights or a packed cache.
@@ -127,23 +120,24 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
   return decoding_model(loaded, compute, choice);
 }
 
-std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
-                                           const PackedWeights& choice) {
+void make_ready(const LoadedModel& loaded, const ComputeOptions& compute, const PackedWeights& choice) {
+  if (choice.cache != "auto")
+    throw Error("--cache ", choice.cache, ": whole passes keep no keys and values; leave it out");
   const auto options = options_for(loaded, compute, choice);
-  if (options && can_pack_encoder(*loaded.model)) {
+  if (options && lacking_kernels(*loaded.model).empty()) {
     give_back_idle_memory();
-    return pack_encoder(loaded.model, *options);
+    return pack_stacks(*loaded.model, *options);
   }
   check_modules_fit(choice, *loaded.model, compute);
   if (loaded.stored) loaded.stored->load_all();
-  return loaded.model;
 }
 
 void check_packed_weights(const CheckpointConfig& checkpoint) {
-  if (checkpoint.config.shape == Shape::kEncoder)
-    with_packed_encoder(load_model(checkpoint, {.stored = true}), {}, {});
+  const LoadedModel loaded = load_model(checkpoint, {.stored = true});
+  if (can_pack(*loaded.model))
+    decoding_model(loaded, {}, {});
   else
-    load_decoding_model(checkpoint, {}, {});
+    make_ready(loaded, {}, {});
 }
 
 }  // namespace zoo

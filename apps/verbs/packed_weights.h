@@ -44,10 +44,10 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice);
 
-/// The model with its encoder packed as `choice` says, or itself if no packing was asked for or its encoder
-/// does not support it. Throws Error if `choice` names weights that only packing has.
-std::shared_ptr<Model> with_packed_encoder(const LoadedModel& loaded, const ComputeOptions& compute,
-                                           const PackedWeights& choice);
+/// Makes a model ready for whole passes: on packed stacks as `choice` says, or as modules if no packing was
+/// asked for or the kernels do not support it. Throws Error if `choice` names weights that only packing has,
+/// or a cache.
+void make_ready(const LoadedModel& loaded, const ComputeOptions& compute, const PackedWeights& choice);
 
 /// Loads a directory's packed weights as inference does. Throws Error unless they fit config.json.
 void check_packed_weights(const CheckpointConfig& checkpoint);

@@ -84,9 +84,11 @@ LoadReport PackedParts::load(Model& model, const CheckpointConfig& checkpoint, S
     }
     report.loaded.push_back(name);
   }
-  for (const std::string& name : files_->names())
-    if (other_head && name.find(".packed") == std::string::npos && beside_.insert(name).second)
-      report.unused.push_back(name);
+  for (const std::string& name : files_->names()) {
+    // Packed parts outside of stacks are another head's projection.
+    const bool in_stack = name.starts_with("stack.") && name.find(".packed") != std::string::npos;
+    if (other_head && !in_stack && beside_.insert(name).second) report.unused.push_back(name);
+  }
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
   return report;
 }

@@ -24,13 +24,6 @@ EncoderModel::EncoderModel(const TransformerConfig& config, bool with_pooler) : 
 }
 
 StackOutput EncoderModel::encode(const ModelInputs& inputs) {
-  if (inputs.memory.defined()) {
-    TORCH_CHECK(!inputs.output_hidden_states && !inputs.output_attentions && !inputs.output_heads &&
-                    !inputs.output_activations && inputs.interventions.empty(),
-                "an encoder's output without its layers was given: hidden states, attentions, heads and "
-                "activations are unknown, and interventions would change nothing");
-    return {.hidden = inputs.memory};
-  }
   const at::Tensor embedded = embeddings(EmbeddingInputs{
       .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
   return stack(StackInputs{.embeddings = embedded,

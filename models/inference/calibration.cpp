@@ -58,7 +58,8 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
   if (can_pack(*loaded.model)) {
     decoder_ = pack(*loaded.model, options);
   } else {
-    encoder_ = pack_encoder(loaded.model, options);
+    model_ = loaded.model;
+    pack_stacks(*model_, options);
   }
   for (const PackedPart& part : made) {
     const Parameter parameter = part.parameter.unsafeGetTensorImpl();
@@ -110,8 +111,14 @@ void Calibration::measure(std::size_t first) {
 void Calibration::read(const TokenIds& sample) {
   const at::NoGradGuard no_grad;
   const auto length = static_cast<std::int64_t>(sample.size());
-  if (encoder_) {
-    encoder_->forward({.input_ids = at::tensor(sample, at::kLong).unsqueeze(0)});
+  if (model_) {
+    ModelInputs inputs{.input_ids = at::tensor(sample, at::kLong).unsqueeze(0)};
+    if (model_->config().shape == Shape::kEncoderDecoder) {
+      inputs.decoder_input_ids = inputs.input_ids;
+      // Its heads for sequences read them there.
+      if (model_->config().eos_token_id >= 0) inputs.input_ids[0][-1] = model_->config().eos_token_id;
+    }
+    model_->forward(inputs);
   } else if (decoder_->config().shape == Shape::kEncoderDecoder) {
     decoder_->begin({sample}, length)->read({sample});
   } else {

@@ -58,7 +58,7 @@ class Calibration {
   Parameter last_ = nullptr;  // asked for: experts share a parameter
   ErrorFeedback last_feedback_;
   std::unique_ptr<DecodingModel> decoder_;
-  std::shared_ptr<Model> encoder_;
+  std::shared_ptr<Model> model_;  // without a decoder_, on packed stacks
 };
 
 }  // namespace zoo::inference

@@ -50,8 +50,8 @@ void PackedStack::append_head(const Run& run, std::size_t layer, const SequenceR
                     kv_heads = size(config_.kv_heads()), group = heads / kv_heads;
   const std::size_t row = (heads + 2 * kv_heads) * head_dim;
   const Layer& of_layer = layers_[layer % layers_.size()];
-  const PackedPositions::Angles& angles = positions_.angles(
-      std::max(rows.length, rows.past + rows.count), config_.has_window(static_cast<std::int64_t>(layer)));
+  const PackedPositions::Angles& angles =
+      positions_.angles(rows.final_length(), config_.has_window(static_cast<std::int64_t>(layer)));
   float* first = run.workspace.projected.as<float>() + rows.first_row * row;
   float* queries = first + head * group * head_dim;
   float* keys = first + (heads + head) * head_dim;

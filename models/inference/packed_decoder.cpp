@@ -1,5 +1,6 @@
 #include "models/inference/packed_decoder.h"
 
+#include "models/inference/packed_engine.h"
 #include "models/inference/packed_session.h"
 #include "models/layers/embeddings.h"
 
@@ -19,7 +20,7 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
   const ModelParts parts = model.parts();
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
   if (parts.encoder) {
-    encoder_ = std::make_unique<PackedStack>(*parts.encoder, options);
+    encoder_ = std::make_unique<PackedStack>(*parts.encoder, options.for_whole_sequences());
     encoder_embeddings_.emplace(*parts.embeddings, config_, options);
   }
   stack_ = std::make_unique<PackedStack>(*parts.decoder, options);
@@ -84,11 +85,8 @@ std::unique_ptr<DecodingSession> PackedDecoder::begin(const std::vector<TokenIds
 }  // namespace inference
 
 bool can_pack(const Model& model) {
-  using inference::PackedStack;
   const ModelParts parts = model.parts();
-  if (!parts.generates() || parts.head.dense || parts.head.norm) return false;
-  if (!inference::PackedEmbeddings::supports(*parts.embeddings)) return false;
-  return PackedStack::supports(*parts.decoder) && (!parts.encoder || PackedStack::supports(*parts.encoder));
+  return parts.generates() && !parts.head.dense && !parts.head.norm && lacking_kernels(model).empty();
 }
 
 std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options) {

@@ -1,104 +1,138 @@
 #include "models/inference/packed_engine.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include "data/base/lines.h"
+#include "models/inference/packed_embeddings.h"
+#include "models/inference/packed_stack.h"
 #include "models/layers/embeddings.h"
-#include "models/layers/stack.h"
-#include "models/model.h"
 
 namespace zoo {
 namespace inference {
 namespace {
 
-// Runs the rows that a mask keeps, sequence by sequence.
-class PackedEncoder {
- public:
-  PackedEncoder(TransformerStackImpl& stack, const PackOptions& options) : stack_(stack, options) {}
-
-  // Hidden states after the last norm; positions that the mask hides give zeros.
-  at::Tensor run(const at::Tensor& embeddings, const at::Tensor& attention_mask) {
-    const at::Tensor given = embeddings.to(at::kFloat).contiguous();
-    const std::int64_t batch = given.size(0), length = given.size(1), width = given.size(2);
-    const std::vector<std::int64_t> kept = kept_places(attention_mask, batch, length);
-    const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(float);
-    x_.grow_to(kept.size() * bytes);
-    const auto* from = reinterpret_cast<const std::byte*>(given.const_data_ptr<float>());
-    Pass pass{.x = x_.as<float>(), .rows = kept.size()};
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      std::memcpy(x_.data() + i * bytes, from + static_cast<std::size_t>(kept[i]) * bytes, bytes);
-      const bool begins = i == 0 || kept[i] / length != kept[i - 1] / length;
-      if (begins) pass.sequences.push_back({.first_row = i, .count = 0});
-      ++pass.sequences.back().count;
+// The positions of a batch [B, T] that a mask keeps, as the rows of a pass.
+struct KeptRows {
+  KeptRows(const at::Tensor& mask, std::int64_t batch, std::int64_t length) : batch(batch), length(length) {
+    const at::Tensor flags = mask.defined() ? mask.ne(0).contiguous() : at::Tensor();
+    TORCH_CHECK(!flags.defined() || flags.sizes() == at::IntArrayRef({batch, length}),
+                "attention_mask must be [", batch, ", ", length, "], got ", mask.sizes());
+    for (std::int64_t place = 0; place < batch * length; ++place) {
+      if (flags.defined() && !flags.const_data_ptr<bool>()[place]) continue;
+      const bool begins = places.empty() || place / length != places.back() / length;
+      has_gap = has_gap || (!begins && places.back() + 1 != place);
+      if (begins) {
+        const std::size_t sequence = size(place / length);
+        sequences.push_back({.first_row = places.size(), .count = 0, .slot = sequence, .source = sequence});
+      }
+      ++sequences.back().count;
+      places.push_back(place);
     }
-    if (!kept.empty()) stack_.run(pass, workspace_);
-    at::Tensor result = at::zeros({batch, length, width}, at::kFloat);
-    auto* to = reinterpret_cast<std::byte*>(result.mutable_data_ptr<float>());
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      std::memcpy(to + static_cast<std::size_t>(kept[i]) * bytes, x_.data() + i * bytes, bytes);
-    return result.to(embeddings.scalar_type());
+  }
+
+  // Copies the kept rows of float32 states [B, T, C].
+  void gather(const at::Tensor& states, Memory& rows) const {
+    const std::size_t bytes = size(states.size(2)) * sizeof(float);
+    const auto* from = reinterpret_cast<const std::byte*>(states.const_data_ptr<float>());
+    rows.grow_to(places.size() * bytes);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::memcpy(rows.data() + i * bytes, from + size(places[i]) * bytes, bytes);
+  }
+
+  // [B, T, C] with zeros at the positions that are not kept.
+  at::Tensor scatter(const Memory& rows, std::int64_t width) const {
+    at::Tensor states = at::zeros({batch, length, width}, at::kFloat);
+    const std::size_t bytes = size(width) * sizeof(float);
+    auto* to = reinterpret_cast<std::byte*>(states.mutable_data_ptr<float>());
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::memcpy(to + size(places[i]) * bytes, rows.data() + i * bytes, bytes);
+    return states;
+  }
+
+  std::int64_t batch, length;
+  std::vector<std::int64_t> places;  // indices among all [B T], in ascending order
+  std::vector<SequenceRows> sequences;
+  bool has_gap = false;  // inside a sequence
+};
+
+class PackedEngine : public StackEngine {
+ public:
+  PackedEngine(TransformerStackImpl& stack, const PackOptions& options)
+      : stack_(stack, options.for_whole_sequences()) {}
+
+  StackOutput forward(const StackInputs& inputs) override {
+    check(inputs);
+    const at::Tensor& given = inputs.embeddings;
+    const KeptRows kept(inputs.attention_mask, given.size(0), given.size(1));
+    check_distances(kept);
+    kept.gather(given.to(at::kFloat).contiguous(), rows_);
+    Pass pass{.x = rows_.as<float>(), .rows = kept.places.size(), .sequences = kept.sequences};
+    if (inputs.memory.defined()) {
+      read_memory(inputs);
+      pass.memory = &memory_;
+      pass.memory_lengths = &memory_lengths_;
+    }
+    if (pass.rows > 0) stack_.run(pass, workspace_);
+    return {.hidden = kept.scatter(rows_, given.size(2)).to(given.scalar_type())};
   }
 
  private:
-  // Indices of the kept positions among all [B T]. A gap inside a row changes the distances between its
-  // tokens: only learned positions, or none, allow one, and no window.
-  std::vector<std::int64_t> kept_places(const at::Tensor& mask, std::int64_t batch,
-                                        std::int64_t length) const {
-    std::vector<std::int64_t> kept;
-    const at::Tensor flags = mask.defined() ? mask.ne(0).contiguous() : at::Tensor();
-    for (std::int64_t place = 0; place < batch * length; ++place) {
-      if (flags.defined() && !flags.const_data_ptr<bool>()[place]) continue;
-      const bool gap = !kept.empty() && kept.back() / length == place / length && kept.back() + 1 != place;
-      const PositionKind position = stack_.config().position;
-      const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
-      TORCH_CHECK(!gap || (absolute && stack_.config().sliding_window == 0),
-                  "a mask that hides what stands between tokens changes their distances");
-      kept.push_back(place);
-    }
-    return kept;
+  void check(const StackInputs& inputs) const {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "packed weights have no gradients");
+    TORCH_CHECK(inputs.interventions.empty() && !inputs.output_activations && !inputs.output_hidden_states &&
+                    !inputs.output_attentions && !inputs.output_heads && !inputs.output_router_logits,
+                "packed weights record no activations and take no interventions");
+    TORCH_CHECK(inputs.cache == nullptr, "packed weights of a whole pass have no cache");
+    TORCH_CHECK(!inputs.positions.defined() || stack_.config().position != PositionKind::kRotary,
+                "packed weights count positions themselves");
+  }
+
+  // A gap changes the distances between tokens: only learned positions, or none, allow one, and no window.
+  void check_distances(const KeptRows& kept) const {
+    const PositionKind position = stack_.config().position;
+    const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
+    TORCH_CHECK(!kept.has_gap || (absolute && stack_.config().sliding_window == 0),
+                "a mask that hides what stands between tokens changes their distances");
+  }
+
+  void read_memory(const StackInputs& inputs) {
+    const at::Tensor& given = inputs.memory;
+    const KeptRows kept(inputs.memory_mask, given.size(0), given.size(1));
+    TORCH_CHECK(size(kept.batch) == kept.sequences.size(),
+                "a mask hides a whole row of the encoder's output");
+    memory_lengths_.clear();
+    for (const SequenceRows& rows : kept.sequences) memory_lengths_.push_back(rows.count);
+    Memory rows;
+    kept.gather(given.to(at::kFloat).contiguous(), rows);
+    memory_ = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(memory_lengths_)));
+    stack_.append_memory(rows.as<float>(), kept.sequences, memory_, workspace_);
   }
 
   PackedStack stack_;
   Workspace workspace_;
-  Memory x_;
+  Memory rows_;
+  PackedCache memory_;  // of an encoder's output
+  std::vector<std::size_t> memory_lengths_;
 };
 
-// The model's own embeddings and head around a packed stack.
-class PackedEncoderModel : public Model {
- public:
-  PackedEncoderModel(std::shared_ptr<Model> model, const PackOptions& options)
-      : Model(model->config()),
-        model_(register_module("model", std::move(model))),
-        embeddings_(model_->parts().embeddings),
-        encoder_(*model_->parts().encoder, options) {
-    eval();
-  }
+std::vector<std::shared_ptr<TransformerStackImpl>> stacks_of(const Model& model) {
+  const ModelParts parts = model.parts();
+  std::vector<std::shared_ptr<TransformerStackImpl>> stacks;
+  for (const auto& stack : {parts.encoder, parts.decoder})
+    if (parts.embeddings && stack) stacks.push_back(stack);
+  return stacks;
+}
 
-  ModelOutput forward(const ModelInputs& given) override {
-    TORCH_CHECK(!is_training() && !at::GradMode::is_enabled(), "packed weights have no gradients");
-    TORCH_CHECK(given.interventions.empty() && !given.output_activations,
-                "packed weights record no activations and take no interventions");
-    ModelInputs inputs = given;
-    inputs.memory = encoder_.run(embeddings_->forward({.ids = inputs.input_ids,
-                                                       .position_ids = inputs.position_ids,
-                                                       .token_type_ids = inputs.token_type_ids}),
-                                 inputs.attention_mask);
-    return model_->forward(inputs);
-  }
-
- private:
-  std::shared_ptr<Model> model_;
-  std::shared_ptr<EmbeddingsImpl> embeddings_;
-  PackedEncoder encoder_;
-};
-
-// Gives the modules around the stack, which compute as they are, their weights.
-void load_around_stack(const Model& model, const StoredWeights& stored) {
+// Gives the modules around the stacks, which compute as they are, their weights.
+void load_around_stacks(const Model& model, const StoredWeights& stored) {
   std::set<const c10::TensorImpl*> packed;
-  for (const at::Tensor& parameter : model.parts().encoder->parameters())
-    packed.insert(parameter.unsafeGetTensorImpl());
+  for (const auto& stack : stacks_of(model))
+    for (const at::Tensor& parameter : stack->parameters()) packed.insert(parameter.unsafeGetTensorImpl());
   for (const at::Tensor& parameter : model.parameters())
     if (!packed.contains(parameter.unsafeGetTensorImpl())) stored.load(parameter);
 }
@@ -106,17 +140,31 @@ void load_around_stack(const Model& model, const StoredWeights& stored) {
 }  // namespace
 }  // namespace inference
 
-bool can_pack_encoder(const Model& model) {
+std::string lacking_kernels(const Model& model) {
+  const auto stacks = inference::stacks_of(model);
+  if (stacks.empty()) return "there are no packed kernels for models of this family";
+  for (const auto& stack : stacks) {
+    const std::vector<std::string> missing = inference::PackedStack::missing(stack->config());
+    if (!missing.empty()) return "there are no packed kernels for " + joined(missing);
+    if (!inference::PackedStack::supports(*stack)) return "packed weights run on a CPU";
+  }
   const ModelParts parts = model.parts();
-  return parts.encoder && !parts.decoder && inference::PackedStack::supports(*parts.encoder);
+  if (parts.generates() && !inference::PackedEmbeddings::supports(*parts.embeddings))
+    return "there are no packed kernels for embeddings of segments or of another width";
+  return "";
 }
 
-std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options) {
-  TORCH_CHECK(can_pack_encoder(*model), "there is no encoder of a kind that can be packed");
-  if (options.stored) inference::load_around_stack(*model, *options.stored);
-  auto packed = std::make_shared<inference::PackedEncoderModel>(std::move(model), options);
+void pack_stacks(Model& model, const inference::PackOptions& options) {
+  const std::string lacking = lacking_kernels(model);
+  TORCH_CHECK(lacking.empty(), lacking);
+  if (options.stored) inference::load_around_stacks(model, *options.stored);
+  const auto stacks = inference::stacks_of(model);
+  std::vector<std::shared_ptr<StackEngine>> engines;
+  for (const auto& stack : stacks)
+    engines.push_back(std::make_shared<inference::PackedEngine>(*stack, options));
   options.require_all_taken();
-  return packed;
+  for (std::size_t i = 0; i < stacks.size(); ++i) stacks[i]->run_on(engines[i]);
+  model.eval();
 }
 
 }  // namespace zoo

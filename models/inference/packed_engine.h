@@ -1,17 +1,19 @@
 #pragma once
 
-#include "models/inference/packed_stack.h"
+#include <string>
+
+#include "models/inference/packed_linear.h"
 #include "models/model.h"
 
 namespace zoo {
 
-/// True for a BERT-like encoder or T5's, on the CPU, that the packed kernels support.
-bool can_pack_encoder(const Model& model);
+/// What keeps the packed kernels from running the model, in words for a message; empty if they run it.
+std::string lacking_kernels(const Model& model);
 
-/// The model with the embeddings and the head of `model` and packed encoder weights, which skip masked
-/// tokens. It refuses gradients, hidden states and attentions. With options.release the weights of `model`
-/// are gone; those that it lacks (options.stored) and that stay in modules are loaded. Throws c10::Error
-/// unless can_pack_encoder(*model).
-std::shared_ptr<Model> pack_encoder(std::shared_ptr<Model> model, const inference::PackOptions& options);
+/// Lets the model's stacks compute from packed weights, without the positions that attention_mask hides,
+/// where they give zeros. Embeddings and head stay modules. The model then refuses gradients, a cache, hidden
+/// states, attentions and interventions. With options.release its weights are gone; those that it lacks
+/// (options.stored) and that stay in modules are loaded. Throws c10::Error with lacking_kernels(model).
+void pack_stacks(Model& model, const inference::PackOptions& options);
 
 }  // namespace zoo

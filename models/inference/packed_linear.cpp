@@ -60,6 +60,13 @@ std::vector<float> floats_of(const at::Tensor& tensor) {
   return {data, data + floats.numel()};
 }
 
+PackOptions PackOptions::for_whole_sequences() const {
+  PackOptions options = *this;
+  if (cache == WeightType::kInt8)
+    options.cache = weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;
+  return options;
+}
+
 void PackOptions::require_all_taken() const {
   if (stored && stored->packed()) stored->packed()->require_all_taken();
 }

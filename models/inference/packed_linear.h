@@ -51,6 +51,8 @@ struct PackOptions {
   WeightRows rows_of(const at::Tensor& parameter) const {
     return stored ? stored->rows_of(parameter) : WeightRows(parameter);
   }
+  /// The same for sequences that are read whole, whose keys and values int8 would not make cheaper.
+  PackOptions for_whole_sequences() const;
   /// Throws Error if the file of packed weights has some that were not asked for.
   void require_all_taken() const;
 };

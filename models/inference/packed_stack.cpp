@@ -61,9 +61,6 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   const TransformerConfig& config = config_;
   TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
   TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
-  // An encoder has no cache to shrink.
-  if (config.shape == Shape::kEncoder && options.cache == WeightType::kInt8)
-    options_.cache = options.weights == WeightType::kFloat32 ? WeightType::kFloat32 : WeightType::kBfloat16;
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
     Layer& layer = layers_.emplace_back();
@@ -147,7 +144,7 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   if (config_.num_experts > 0) reserve_experts(pass.rows, workspace);
   std::size_t positions = 0;
   for (const SequenceRows& rows : pass.sequences) {
-    positions = std::max(positions, rows.past + rows.count);
+    positions = std::max(positions, rows.end());
     if (pass.memory_lengths != nullptr) positions = std::max(positions, (*pass.memory_lengths)[rows.source]);
   }
   const std::size_t head_dim = size(config_.head_size());
@@ -166,11 +163,11 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
 
 void PackedStack::run(const Pass& pass, Workspace& workspace) {
   std::size_t positions = 0;
-  for (const SequenceRows& rows : pass.sequences) positions = std::max(positions, rows.past + rows.count);
+  for (const SequenceRows& rows : pass.sequences) positions = std::max(positions, rows.end());
   positions_.grow_to(positions);
   reserve(pass, workspace);
   for (const SequenceRows& rows : pass.sequences)
-    check_longrope(config_.rope_scaling, rows.past, std::max(rows.length, rows.past + rows.count));
+    check_longrope(config_.rope_scaling, rows.past, rows.final_length());
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "models/inference/packed_cache.h"
@@ -22,8 +23,11 @@ struct SequenceRows {
   std::size_t slot = 0;    // of the cache
   std::size_t source = 0;  // slot of the memory, for a decoder with cross-attention
   /// Positions that the sequence has when all of its present tokens are read, which may take several passes;
-  /// 0: past + count.
+  /// 0: those after this pass.
   std::size_t length = 0;
+
+  std::size_t end() const { return past + count; }
+  std::size_t final_length() const { return std::max(length, end()); }
 };
 
 /// Rows [rows, C] of several sequences, concatenated without padding. The stack overwrites them with its

@@ -76,10 +76,8 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
   const at::ScalarType dtype = checkpoint.files().common_type();
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .stored = true});
   const bool decodes = can_pack(*loaded.model);
-  if (!decodes && !can_pack_encoder(*loaded.model))
-    throw Error(checkpoint.directory, ": packed kernels do not run this ", checkpoint.family->model_type,
-                " with a ", name_of(checkpoint.head),
-                " head, which runs as modules; use --format huggingface");
+  const std::string lacking = lacking_kernels(*loaded.model);
+  if (!lacking.empty()) throw Error(checkpoint.directory, ": ", lacking, "; use --format huggingface");
   std::vector<PackedPart> made;
   inference::PackOptions options{.weights = type, .stored = loaded.stored, .made = &made};
   std::optional<inference::Calibration> calibration;
@@ -89,11 +87,10 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
     options.feedback = [&](const at::Tensor& parameter) { return calibration->feedback_of(parameter); };
   }
   std::unique_ptr<DecodingModel> decoder;
-  std::shared_ptr<Model> encoder;
   if (decodes) {
     decoder = pack(*loaded.model, options);
   } else {
-    encoder = pack_encoder(loaded.model, options);
+    pack_stacks(*loaded.model, options);
   }
   write_json(directory / "config.json", complete_json(checkpoint));
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);

@@ -173,8 +173,9 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
-  at::Tensor x = inputs.embeddings;
   check_memory(inputs);
+  if (engine_) return engine_->forward(inputs);
+  at::Tensor x = inputs.embeddings;
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   std::array<std::optional<Positions>, 2> known;  // without and with a window
   SelfAttentionContext context{.cache = inputs.cache};

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/modules/container/modulelist.h>
@@ -37,6 +39,15 @@ struct StackOutput {
   std::vector<at::Tensor> router_logits;      // of each layer with experts, [B T, E]
 };
 
+/// Computes a stack's forward pass in place of its modules, from weights of its own.
+class StackEngine {
+ public:
+  virtual ~StackEngine() = default;
+
+  /// Throws c10::Error for inputs that ask for something which the engine lacks.
+  virtual StackOutput forward(const StackInputs& inputs) = 0;
+};
+
 /// num_layers blocks, each left out of a training step with the probability layer_dropout, and a final norm
 /// for pre-LN (kPre). In an encoder all positions see one another; in a decoder a position sees itself and
 /// earlier ones, and a memory if config.cross_attention.
@@ -46,6 +57,9 @@ class TransformerStackImpl : public torch::nn::Module {
   explicit TransformerStackImpl(const TransformerConfig& config);
 
   StackOutput forward(const StackInputs& inputs);
+
+  /// Lets `engine` compute forward() from now on.
+  void run_on(std::shared_ptr<StackEngine> engine) { engine_ = std::move(engine); }
 
   const TransformerConfig& config() const { return config_; }
 
@@ -82,6 +96,7 @@ class TransformerStackImpl : public torch::nn::Module {
 
   TransformerConfig config_;
   bool recomputes_blocks_ = false;
+  std::shared_ptr<StackEngine> engine_;  // null: the modules compute
 };
 TORCH_MODULE(TransformerStack);
 

@@ -131,9 +131,13 @@ class BenchTest(CommandTest):
         self.assertLess(error["bfloat16"], error["int4"])
         self.assertLess(error["int8"], error["int4"])
 
+    def test_a_decoder_encodes_sentences(self):
+        for kind in ("modules", *KINDS):
+            self.assertGreater(self.figures("encode", "--model", self.model, "--lengths", "3,9", "--weights", kind)["sentences_per_second"], 0)
+
     def test_what_does_not_fit_is_said(self):
-        done = run("bench", "encode", "--model", self.model)
-        self.assert_one_error(done, 1, "not an encoder")
+        done = run("bench", "encode", "--model", pathlib.Path(__file__).parents[1] / "golden" / "t5" / "base")
+        self.assert_one_error(done, 1, "is an encoder-decoder; use bench t5")
         done = run("generate", "--model", self.model, "--input_ids", "[[1]]", "--weights", "int3")
         self.assert_one_error(done, 2, "--weights", "int4")
 

@@ -4,12 +4,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import tempfile
 import unittest
 
 from tiny_checkpoint import write_checkpoint, write_json
 from tzoo_runner import CommandTest, run
 
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 TYPES = ("float32", "bfloat16", "int8", "int4")
 
 
@@ -46,13 +48,31 @@ class PackedDirectory(CommandTest):
                 self.assertEqual(self.generate(self.packed, "--num_beams", 2, "--temperature", 0, "--num_samples", 1),
                                  self.generate(self.model, "--num_beams", 2, "--temperature", 0, "--num_samples", 1, "--weights", weights))
 
-    def test_a_verb_that_runs_modules_refuses_packed_weights(self):
-        words = ("embed", "--text", "the cat", "--model")
+    def test_embeds_what_the_source_does(self):
+        words = ("embed", "--text", "the cat", "--json", "--model")
+        exact = json.loads(self.succeed(*words, self.model, "--weights", "modules"))["embedding"]
         for weights in TYPES:
-            self.assert_one_error(run(*words, self.model, "--weights", weights), 1, f"--weights {weights}", "only encoders")
-        self.assertEqual(self.succeed(*words, self.model, "--weights", "modules"), self.succeed(*words, self.model))
-        self.export("int8")
-        self.assert_one_error(run(*words, self.packed), 1, str(self.packed), "packed for inference")
+            with self.subTest(weights):
+                self.export(weights, self.folder / weights)
+                expected = json.loads(self.succeed(*words, self.model, "--weights", weights))["embedding"]
+                self.assertEqual(json.loads(self.succeed(*words, self.folder / weights))["embedding"], expected)
+                self.assertNotEqual(expected, exact)
+                tolerance = {"float32": 1e-6, "bfloat16": 0.01, "int8": 0.02, "int4": 0.2}[weights]
+                self.assertLess(max(abs(a - b) for a, b in zip(expected, exact, strict=True)), tolerance)
+
+    def test_a_model_without_kernels_refuses_packed_weights(self):
+        # Each step of decoding would rotate by other angles than those before it.
+        model = shutil.copytree(GOLDEN / "llama" / "plain", self.folder / "dynamic")
+        config = json.loads((model / "config.json").read_text())
+        config["rope_parameters"] |= {"rope_type": "dynamic", "factor": 2.0}
+        write_json(model, "config.json", config)
+        words, reason = ("generate", "--input_ids", "[[1, 2]]", "--max_new_tokens", 2, "--json", "--model", model), "rope_scaling = dynamic"
+        for weights in TYPES:
+            self.assert_one_error(run(*words, "--weights", weights), 1, f"--weights {weights}", reason, "--weights modules")
+        ids = [json.loads(self.succeed(*words, *more))["ids"] for more in ((), ("--weights", "modules"))]
+        self.assertEqual(ids[0], ids[1])
+        self.assert_one_error(run("export", "--model", model, "--format", "packed", "--weights", "int8", "--output", self.packed),
+                              1, reason, "--format huggingface")
 
     def test_the_directory_is_complete_by_itself(self):
         self.export("int8")

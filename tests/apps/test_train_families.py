@@ -102,9 +102,11 @@ class TrainFamiliesTest(CommandTest):
         model, task = folder / "final", self.task_of(preset)
         expected = self.answers(task, model, "--weights", "modules")
         self.check_answers(task, expected, model, "--weights", "float32")
-        if task in ("lm", "mlm"):  # of encoder-decoders only modules are evaluated
+        if task in ("lm", "mlm"):
             losses = [self.said("evaluate", "--model", model, "--weights", weights)["loss"] for weights in ("modules", "float32")]
             self.assertAlmostEqual(losses[1] / losses[0], 1, delta=1e-5)
+        else:
+            self.assert_one_error(run("evaluate", "--model", model, "--weights", "float32"), 1, "--weights float32", "modules alone")
         for form in ("torchscript", "huggingface"):
             target = self.folder / f"{folder.name}.{form}"
             self.succeed("export", "--model", model, "--format", form, "--output", target, "--verify")

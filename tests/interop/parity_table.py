@@ -97,7 +97,7 @@ class Row:
         self.fill("fused", measures, lambda: compare(False, "--no_attentions"))
 
     def plain_inputs(self):
-        """Without labels; of a decoder whole rows, since packed decoders and TorchScript have no padding on both sides."""
+        """Without labels; of a decoder whole rows, since TorchScript and packed decoders that write text have no padding."""
         inputs = {name: tensor.clone() for name, tensor in self.inputs.items() if "label" not in name}
         if hf.is_causal(self.model):
             inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
@@ -107,9 +107,12 @@ class Row:
 
     def packed(self):
         inputs = self.plain_inputs()
+        writes = hf.is_causal(self.model) and self.head == "causal-lm"
+        if not writes:
+            inputs["attention_mask"] = self.inputs["attention_mask"].clone()
         mask = inputs["attention_mask"]
-        mask[:2] = 1  # packed encoders have padding on the right alone, and those that are no decoder's give zeros there
-        given = {k: v for k, v in inputs.items() if not (hf.is_causal(self.model) and k == "attention_mask")}
+        mask[:2] = 1  # packed stacks have padding on the right alone, and those that are no decoder's give zeros there
+        given = {name: tensor for name, tensor in inputs.items() if not (writes and name == "attention_mask")}
 
         def seen(tensors):
             return {name: tensor * mask.reshape(mask.shape + (1,) * (tensor.dim() - 2)) if tensor.shape[:2] == mask.shape else tensor

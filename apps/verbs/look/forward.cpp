@@ -118,8 +118,10 @@ std::vector<TokenIds> sources_of(const ModelInputs& inputs) {
 ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, ModelInputs inputs) {
   inputs.output_hidden_states = inputs.output_attentions = false;
   const bool translates = loaded.head == Head::kSeq2SeqLm;
-  if (loaded.head != Head::kCausalLm && !translates)
-    return with_packed_encoder(loaded, flags.compute, flags.weights)->forward(inputs);
+  if (loaded.head != Head::kCausalLm && !translates) {
+    make_ready(loaded, flags.compute, flags.weights);
+    return loaded.model->forward(inputs);
+  }
   if (flags.texts.attention_mask && !translates)
     throw Error("--attention_mask: a decoder with packed weights reads rows without padding");
   const auto model = decoding_model(loaded, flags.compute, flags.weights);

@@ -121,10 +121,12 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 
 int bench_encoding(const BenchFlags& flags) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
-  LoadedModel loaded = load_model(checkpoint, {.stored = packs(checkpoint, flags.compute, flags.weights)});
-  if (loaded.model->config().shape != Shape::kEncoder)
-    throw Error("--model: ", flags.model, " is not an encoder; use bench decode or bench t5");
-  loaded.model = with_packed_encoder(loaded, flags.compute, flags.weights);
+  const LoadedModel loaded = load_model(
+      checkpoint,
+      {.dtype = dtype_of(flags.compute), .stored = packs(checkpoint, flags.compute, flags.weights)});
+  if (loaded.model->config().shape == Shape::kEncoderDecoder)
+    throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
+  make_ready(loaded, flags.compute, flags.weights);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = static_cast<std::int64_t>(lengths.size());
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
@@ -214,7 +216,8 @@ int run_t5(const Arguments& arguments) {
 
 int run_encode(const Arguments& arguments) {
   BenchFlags values;
-  Flags flags(arguments.command, "Measures the sentences per second of an encoder.");
+  Flags flags(arguments.command,
+              "Measures the sentences per second of an encoder, or of a decoder that gives embeddings.");
   declare(flags, values);
   flags
       .add("lengths", values.lengths,

@@ -183,8 +183,11 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
     const auto model = decoding_model(loaded, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
-  const auto model = packed ? with_packed_encoder(loaded, flags.compute, flags.weights) : loaded.model;
-  ModelObjective objective(model, batches, std::move(metric));
+  if (packed && loaded.head == Head::kSeq2SeqLm)
+    throw Error("--weights ", flags.weights.weights,
+                ": an encoder-decoder that writes text is evaluated by modules alone; leave it out");
+  if (packed) make_ready(loaded, flags.compute, flags.weights);
+  ModelObjective objective(loaded.model, batches, std::move(metric));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
                         on_step);
 }

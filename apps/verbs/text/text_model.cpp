@@ -28,12 +28,11 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                                                      .head = head,
                                                      .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
-  if (loaded.head == Head::kSeq2SeqLm) {
-    text_model.model = loaded.model;
+  text_model.model = loaded.model;
+  if (loaded.head == Head::kSeq2SeqLm)
     text_model.stored = loaded.stored;
-  } else {
-    text_model.model = with_packed_encoder(loaded, compute, weights);
-  }
+  else
+    make_ready(loaded, compute, weights);
   text_model.head = loaded.head;
   return text_model;
 }

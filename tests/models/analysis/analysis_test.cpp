@@ -224,7 +224,8 @@ TEST_CASE("what has no layers or no logits to look into is refused by name") {
   using Catch::Contains;
   const TransformerConfig config = test::small_encoder_config();
   const ModelInputs inputs{.input_ids = test::random_ids(config, 1, 5, 4)};
-  const auto packed = pack_encoder(test::random_model("bert", config, Head::kMaskedLm, 1), {});
+  const auto packed = test::random_model("bert", config, Head::kMaskedLm, 1);
+  pack_stacks(*packed, {});
   CHECK_THAT(c10_error_of([&] { run(*packed, inputs); }), Contains("packed"));
   ModelInputs recorded = inputs;
   recorded.output_activations = true;

@@ -7,12 +7,39 @@ using namespace zoo;
 
 namespace {
 
-// A row without padding, one padded on the right and one on the left, longer than a window and than a panel.
+// A row without padding, one padded on the right and one on the left, longer than a window.
 at::Tensor ragged_mask(std::int64_t length) {
   at::Tensor mask = at::ones({3, length}, at::kLong);
   mask[1].slice(0, length - 5) = 0;
   mask[2].slice(0, 0, 4) = 0;
   return mask;
+}
+
+// Random ids that differ from `pad`, which stands where the mask hides.
+at::Tensor ids_for(const TransformerConfig& config, const at::Tensor& mask, std::uint64_t seed) {
+  at::Tensor ids = test::random_ids(config, mask.size(0), mask.size(1), seed);
+  ids.masked_fill_(ids.eq(config.pad_token_id), 5);
+  return ids.masked_fill_(mask.eq(0), config.pad_token_id);
+}
+
+std::vector<test::FamilyConfig> small_decoders() {
+  TransformerConfig base = test::small_config();
+  base.max_positions = 28;
+  std::vector<test::FamilyConfig> forms{{"gpt2", base}};
+  for (const TransformerConfig& form : test::younger_forms(base)) forms.push_back({"gpt2", form});
+  TransformerConfig grouped = base;
+  grouped.num_heads = 6;
+  grouped.num_kv_heads = 2;
+  grouped.position = PositionKind::kAlibi;
+  forms.push_back({"gpt2", grouped});
+  for (auto& [family, config] : forms) config.pad_token_id = 1;
+  return forms;
+}
+
+at::Tensor packed_forward(const std::shared_ptr<Model>& model, const ModelInputs& inputs) {
+  pack_stacks(*model, {});
+  const ModelOutput output = model->forward(inputs);
+  return output.logits.defined() ? output.logits : output.last_hidden_state;
 }
 
 }  // namespace
@@ -22,15 +49,97 @@ TEST_CASE("Packed encoders of all families compute what their modules compute") 
   const std::int64_t length = GENERATE(1, 8, 25);
   CAPTURE(family, length);
   const at::NoGradGuard no_grad;
-  const at::Tensor mask = length > 8 ? ragged_mask(length) : at::Tensor();
-  at::Tensor ids = test::random_ids(config, 3, length, 4);
-  ids.masked_fill_(ids.eq(config.pad_token_id), 5);
-  if (mask.defined()) ids.masked_fill_(mask.eq(0), config.pad_token_id);
-  const ModelInputs inputs{
-      .input_ids = ids, .attention_mask = mask.defined() ? mask.ne(0) : at::Tensor(), .label_positions = {}};
+  const at::Tensor mask = length > 8 ? ragged_mask(length) : at::ones({3, length}, at::kLong);
+  const ModelInputs inputs{.input_ids = ids_for(config, mask, 4),
+                           .attention_mask = length > 8 ? mask.ne(0) : at::Tensor()};
   const auto model = test::random_model(family, config, Head::kTokenClassification, 3);
-  const at::Tensor expected = model->forward(inputs).logits;
-  const at::Tensor found = pack_encoder(model, {})->forward(inputs).logits;
-  const at::Tensor kept = (mask.defined() ? mask : at::ones_like(ids)).unsqueeze(-1);
+  const at::Tensor expected = model->forward(inputs).logits, kept = mask.unsqueeze(-1);
+  const at::Tensor found = packed_forward(model, inputs);
   CHECK(test::relative_error(found * kept, expected * kept) <= 2e-6);
+}
+
+TEST_CASE("Packed decoders that write no text compute what their modules compute") {
+  const auto [family, config] = GENERATE(from_range(small_decoders()));
+  const std::int64_t length = GENERATE(1, 8, 25);
+  CAPTURE(static_cast<int>(config.position), static_cast<int>(config.norm_placement), length);
+  const at::NoGradGuard no_grad;
+  const at::Tensor mask = length > 8 ? ragged_mask(length) : at::ones({3, length}, at::kLong);
+  const ModelInputs inputs{.input_ids = ids_for(config, mask, 4),
+                           .attention_mask = length > 8 ? mask : at::Tensor()};
+  const auto bare = test::random_model(family, config, Head::kBase, 3);
+  const at::Tensor states = bare->forward(inputs).last_hidden_state, kept = mask.unsqueeze(-1);
+  CHECK(test::relative_error(packed_forward(bare, inputs) * kept, states * kept) <= 1e-5);
+  const auto classifier = test::random_model(family, config, Head::kSequenceClassification, 3);
+  const at::Tensor logits = classifier->forward(inputs).logits;
+  CHECK(test::relative_error(packed_forward(classifier, inputs), logits) <= 1e-5);
+}
+
+TEST_CASE("Packed encoder-decoders without words compute what their modules compute") {
+  const auto [family, config] = GENERATE(from_range(test::small_encoder_decoders()));
+  CAPTURE(family);
+  const at::NoGradGuard no_grad;
+  const at::Tensor mask = ragged_mask(12), decoder_mask = ragged_mask(9);
+  ModelInputs inputs{.input_ids = ids_for(config, mask, 4),
+                     .attention_mask = mask,
+                     .decoder_input_ids = ids_for(config, decoder_mask, 5),
+                     .decoder_attention_mask = decoder_mask};
+  const auto bare = test::random_model(family, config, Head::kBase, 3);
+  const at::Tensor states = bare->forward(inputs).last_hidden_state, kept = decoder_mask.unsqueeze(-1);
+  CHECK(test::relative_error(packed_forward(bare, inputs) * kept, states * kept) <= 1e-5);
+  if (family != "bart") return;  // the others have no such heads
+  inputs.decoder_input_ids = inputs.decoder_attention_mask = at::Tensor();
+  for (const std::int64_t row : {0, 1, 2}) inputs.input_ids[row][row == 1 ? 6 : 11] = config.eos_token_id;
+  const auto classifier = test::random_model(family, config, Head::kSequenceClassification, 3);
+  const at::Tensor logits = classifier->forward(inputs).logits;
+  CHECK(test::relative_error(packed_forward(classifier, inputs), logits) <= 1e-5);
+  const auto finder = test::random_model(family, config, Head::kQuestionAnswering, 3);
+  const ModelOutput expected = finder->forward(inputs);
+  pack_stacks(*finder, {});
+  const ModelOutput found = finder->forward(inputs);
+  CHECK(test::relative_error(found.start_logits, expected.start_logits) <= 1e-5);
+  CHECK(test::relative_error(found.end_logits, expected.end_logits) <= 1e-5);
+}
+
+TEST_CASE("Packed stacks refuse what they would compute otherwise than their modules") {
+  using Catch::Contains;
+  TransformerConfig config = test::small_config();
+  config.position = PositionKind::kRotary;
+  const auto model = test::random_model("llama", config, Head::kBase, 3);
+  pack_stacks(*model, {});
+  const ModelInputs plain{.input_ids = test::random_ids(config, 1, 5, 4)};
+  const auto refusal = [&](const ModelInputs& inputs) {
+    return test::c10_error_of([&] { model->forward(inputs); });
+  };
+  CHECK_THAT(refusal(plain), Contains("no gradients"));
+  const at::NoGradGuard no_grad;
+  CHECK(refusal(plain) == "");
+  ModelInputs inputs = plain;
+  inputs.output_hidden_states = true;
+  CHECK_THAT(refusal(inputs), Contains("record no activations"));
+  inputs = plain;
+  KeyValueCache cache(config, 1, 8, at::TensorOptions());
+  inputs.cache = &cache;
+  CHECK_THAT(refusal(inputs), Contains("no cache"));
+  inputs = plain;
+  inputs.position_ids = at::tensor({0, 1, 5, 6, 7}, at::kLong);
+  CHECK_THAT(refusal(inputs), Contains("count positions themselves"));
+  inputs = plain;
+  inputs.attention_mask = at::tensor({1, 1, 0, 1, 1}, at::kLong).unsqueeze(0);
+  CHECK_THAT(refusal(inputs), Contains("changes their distances"));
+  inputs.attention_mask = at::ones({1, 4}, at::kLong);
+  CHECK_THAT(refusal(inputs), Contains("attention_mask must be [1, 5]"));
+}
+
+TEST_CASE("A packed decoder refuses a row of memory that a mask hides whole") {
+  const auto [family, config] = test::small_encoder_decoders().front();
+  const auto model = test::random_model(family, config, Head::kBase, 3);
+  pack_stacks(*model, {});
+  const at::NoGradGuard no_grad;
+  const at::Tensor ids = test::random_ids(config, 2, 5, 4);
+  at::Tensor mask = at::ones({2, 5}, at::kLong);
+  mask[1] = 0;
+  CHECK_THAT(test::c10_error_of([&] {
+               model->forward({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = ids});
+             }),
+             Catch::Contains("hides a whole row"));
 }

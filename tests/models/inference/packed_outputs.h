@@ -45,9 +45,9 @@ inline NamedTensors packed_outputs(const std::filesystem::path& path, kernels::W
     const auto session = reads_source ? packed->begin({list}, 8) : packed->begin(1, 8);
     return {{"logits", session->read({list}, DecodingSession::Logits::kAll).clone()}};
   }
-  std::shared_ptr<Model> model = loaded.model;
-  if (can_pack_encoder(*model)) {
-    model = pack_encoder(model, options);
+  const std::shared_ptr<Model> model = loaded.model;
+  if (lacking_kernels(*model).empty()) {
+    pack_stacks(*model, options);
     // The last bit of LibTorch's products depends on where their operands begin: not in the middle of a line.
     for (at::Tensor& parameter : model->parameters()) parameter.set_data(parameter.clone());
   } else if (loaded.stored) {

@@ -35,7 +35,8 @@ namespace {
 
 // Rows of the prepared type as float32 [count, width].
 at::Tensor copy_of(const kernels::PreparedRows& rows, std::size_t count, std::size_t width) {
-  const bool floats = rows.type == WeightType::kFloat32;
+  const bool floats =
+      rows.type == WeightType::kFloat32 || kernels::inference_kernels().bfloat16_bytes == sizeof(float);
   const auto bytes = static_cast<std::int64_t>(floats ? sizeof(float) : sizeof(std::uint16_t));
   const at::Tensor view =
       at::from_blob(rows.data, {static_cast<std::int64_t>(count), static_cast<std::int64_t>(width)},

@@ -45,7 +45,8 @@ std::size_t PackedDecoder::cache_bytes_per_token() const {
 void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   const WeightType type = head_.weight().type;
-  const std::size_t row_bytes = kernels::prepared_row_bytes(type, width);
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
+  const std::size_t row_bytes = kernels.row_bytes(type, width);
   const std::size_t groups = kernels::scales_in_row(type, width);
   prepared_.grow_to(rows * row_bytes);
   scales_.grow_to(rows * groups * sizeof(float));
@@ -58,7 +59,6 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
                                        .result = result,
                                        .result_row = head_.weight().outputs,
                                        .bias = head_.bias()};
-  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
     const Team::Part own = team.part_of(rows);
     kernels.prepare({.input = hidden, .input_row = width, .width = width}, prepared, own.first, own.last);

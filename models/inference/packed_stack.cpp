@@ -294,7 +294,7 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
   }
   const kernels::PreparedRows prepared{.type = type,
                                        .data = run.workspace.prepared.data(),
-                                       .row_bytes = kernels::prepared_row_bytes(type, what.width),
+                                       .row_bytes = run.kernels.row_bytes(type, what.width),
                                        .scales = run.workspace.scales.as<float>(),
                                        .sums = run.workspace.sums.as<std::int32_t>()};
   const Team::Part part = run.team.part_of(rows);

@@ -6,14 +6,14 @@
 // vector of those columns, kBytes long in memory, and adds the products to 16 sums.
 namespace zoo::kernels {
 
-// Vectors of sums that fit the registers beside a step's factors; rows of the tallest tile, and of one whose
-// step takes columns apart.
+// Vectors of sums that fit the registers beside a step's factors; rows of the tallest tile, of one whose step
+// takes columns apart, and of one that takes its rows apart, too.
 #if defined(__AVX512F__)
-constexpr std::size_t kTileVectors = 24, kTallTile = 6, kLowTile = 6;
+constexpr std::size_t kTileVectors = 24, kTallTile = 6, kMiddleTile = 5, kLowTile = 6;
 #elif defined(__AVX2__) || defined(__aarch64__)
-constexpr std::size_t kTileVectors = 6, kTallTile = 6, kLowTile = 4;
+constexpr std::size_t kTileVectors = 6, kTallTile = 6, kMiddleTile = 5, kLowTile = 4;
 #else
-constexpr std::size_t kTileVectors = 2, kTallTile = 2, kLowTile = 2;
+constexpr std::size_t kTileVectors = 2, kTallTile = 2, kMiddleTile = 2, kLowTile = 2;
 #endif
 
 /// One float32 of a row and of each column.
@@ -69,6 +69,30 @@ struct PairDot {
     return {add(sums.low, row, columns.low), add(sums.high, row, columns.high)};
   }
 #endif
+};
+
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+constexpr bool kMultipliesPairs = true;
+#else
+constexpr bool kMultipliesPairs = false;
+#endif
+
+/// Two float32 of a row and a pair of bfloat16 of each column: where no instruction multiplies pairs, taking
+/// rows apart costs as much as the products.
+struct FloatPairDot {
+  static constexpr std::size_t kTallest = kMiddleTile;
+  using Sums = Lanes;
+  static constexpr std::size_t kBytes = sizeof(Words);
+  struct Columns {
+    Lanes low, high;
+  };
+  static ZOO_INLINE Columns load(const std::byte* columns) {
+    const auto pairs = kernels::load<Words>(columns);
+    return {low_half(pairs), high_half(pairs)};
+  }
+  static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Columns& columns) {
+    return FloatDot::add(FloatDot::add(sums, row, columns.low), row + sizeof(float), columns.high);
+  }
 };
 
 #if defined(__AVXVNNI__) || defined(__ARM_FEATURE_DOTPROD)

@@ -44,7 +44,8 @@ double product_rate(kernels::WeightType type) {
   constexpr std::size_t kRows = 512, kWidth = 2048, kProducts = 4;
   const at::Tensor weight = at::randn({kWidth, kWidth});
   const inference::PackedLinear linear(weight, WeightRows(weight), {}, {.weights = type});
-  const std::size_t row_bytes = kernels::prepared_row_bytes(type, kWidth);
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
+  const std::size_t row_bytes = kernels.row_bytes(type, kWidth);
   const std::size_t scales = kRows * kernels::scales_in_row(type, kWidth),
                     sums = kRows * kernels::sums_in_row(type, kWidth);
   const inference::Memory input(kRows * kWidth * sizeof(float)), result(kRows * kWidth * sizeof(float)),
@@ -54,7 +55,6 @@ double product_rate(kernels::WeightType type) {
                                        .row_bytes = row_bytes,
                                        .scales = row_scales.as<float>(),
                                        .sums = row_sums.as<std::int32_t>()};
-  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   std::fill_n(input.as<float>(), kRows * kWidth, 1.0F);
   const double seconds = best_of([&] {
     run_team([&](const Team& team) {

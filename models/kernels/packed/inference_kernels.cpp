@@ -52,9 +52,9 @@ const InferenceKernels& compiled_for(InstructionSet set) {
 
 }  // namespace
 
-std::size_t prepared_row_bytes(WeightType type, std::size_t inputs) {
+std::size_t InferenceKernels::row_bytes(WeightType type, std::size_t inputs) const {
   if (type == WeightType::kFloat32) return inputs * sizeof(float);
-  return up_to_multiple(inputs, kGroup) * (type == WeightType::kBfloat16 ? 2 : 1);
+  return up_to_multiple(inputs, kGroup) * (type == WeightType::kBfloat16 ? bfloat16_bytes : 1);
 }
 
 std::size_t scales_in_row(WeightType type, std::size_t inputs) {

@@ -11,8 +11,9 @@
 // or starts a thread.
 namespace zoo::kernels {
 
-/// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16; or int8 with
-/// scales and sums, one of each per row (kInt8), or a scale per group and a sum per kRun inputs (kInt4,
+/// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16, whose numbers
+/// are written as float32 where no instruction multiplies pairs (InferenceKernels::bfloat16_bytes); or int8
+/// with scales and sums, one of each per row (kInt8), or a scale per group and a sum per kRun inputs (kInt4,
 /// kBlocks). Rows are zero-padded to a multiple of kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
@@ -21,8 +22,6 @@ struct PreparedRows {
   float* scales = nullptr;
   std::int32_t* sums = nullptr;
 };
-
-std::size_t prepared_row_bytes(WeightType type, std::size_t inputs);
 
 /// Numbers of scales and of sums of a row.
 std::size_t scales_in_row(WeightType type, std::size_t inputs);
@@ -107,6 +106,11 @@ struct Rotation {
 };
 
 struct InferenceKernels {
+  std::size_t bfloat16_bytes;  // of a number in a row prepared as kBfloat16: 2 or 4
+
+  /// Of a prepared row.
+  std::size_t row_bytes(WeightType type, std::size_t inputs) const;
+
   void (*prepare)(const Preparation&, const PreparedRows&, std::size_t first_row, std::size_t last_row);
   /// Computes columns [first, last) of the result, both multiples of 16 except at the end.
   void (*multiply)(const PackedProduct&, std::size_t first, std::size_t last);

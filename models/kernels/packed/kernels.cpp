@@ -18,6 +18,6 @@ namespace {
 }  // namespace
 
 extern const InferenceKernels kernels;
-const InferenceKernels kernels{prepare, multiply, append, attend, rotate};
+const InferenceKernels kernels{kBfloat16Bytes, prepare, multiply, append, attend, rotate};
 
 }  // namespace zoo::kernels::ZOO_KERNELS_FOR

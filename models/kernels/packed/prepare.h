@@ -92,8 +92,13 @@ void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
     for (; k + kLanes <= row.width; k += kLanes) store(floats + k, row.at(k));
     if (k < row.width) store_some(floats + k, row.at(k), row.width - k);
   } else if (to.type == WeightType::kBfloat16) {
-    for (std::size_t k = 0; k < padded; k += kLanes)
-      store_bfloats(data + k * 2, k < row.width ? row.at(k) : Lanes{});
+    for (std::size_t k = 0; k < padded; k += kLanes) {
+      const Lanes x = k < row.width ? row.at(k) : Lanes{};
+      if (kMultipliesPairs)
+        store_bfloats(data + k * kBfloat16Bytes, x);
+      else
+        store(data + k * kBfloat16Bytes, low_half(rounded_to_bfloat16(x)));
+    }
   } else {
     const bool whole = to.type == WeightType::kInt8;
     const std::size_t part = whole ? padded : kGroup, summed = whole ? padded : kRun;

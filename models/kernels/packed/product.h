@@ -30,12 +30,21 @@ ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t 
   if (p.adds) add_rows(mask, p.result + row * p.result_row + column, p.result_row, sums);
 }
 
+// Dot of a bfloat16 weight, and bytes of a number of its rows.
+using Bfloat16Dot = std::conditional_t<kMultipliesPairs, PairDot, FloatPairDot>;
+constexpr std::size_t kBfloat16Bytes = kMultipliesPairs ? 2 : 4;
+
+// Bytes in a row for a word of a column.
+template <class Dot>
+constexpr std::size_t kRowWord = std::is_same_v<Dot, FloatPairDot> ? 8 : 4;
+
 // Factors of a tile: rows from `row` and their word `first_word` on, and panel vectors from `columns` on.
+template <class Dot>
 ZOO_INLINE TileFactors factors_of(const PackedProduct& p, std::size_t row, std::size_t first_word,
                                   const std::byte* columns, std::size_t words) {
-  return {.rows = p.rows.data + row * p.rows.row_bytes + first_word * 4,
+  return {.rows = p.rows.data + row * p.rows.row_bytes + first_word * kRowWord<Dot>,
           .row = p.rows.row_bytes,
-          .word = 4,
+          .word = kRowWord<Dot>,
           .columns = columns,
           .depth = kPanelVectors * sizeof(Words),
           .words = words};
@@ -77,7 +86,7 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
           read_rows(mask, result, p.result_row, sums);
         }
         add_products<Dot, kPrefetch<R>>(
-            factors_of(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
+            factors_of<Dot>(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
         if (part.last) {
           write_tile(p, row, column, sums);
         } else {
@@ -91,7 +100,7 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
                      std::size_t first, std::size_t last) {
   // This much of a panel stays in the L2 cache while the rows pass, or of a narrow tile's columns in the L1
   // cache.
-  constexpr std::size_t kWords = 1024;
+  constexpr std::size_t kWords = 4096 / kRowWord<Dot>;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
   for (std::size_t word = 0; word < words; word += kWords) {
@@ -112,7 +121,8 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
         for (std::size_t r = 0; r < R; ++r)
           for (std::size_t i = 0; i < V; ++i)
             sums[r][i] = IntegerLanes{} + (ByteDot::kTaken - 128) * p.rows.sums[row + r];
-        add_products<ByteDot, kPrefetch<R>>(factors_of(p, row, 0, panel + v * sizeof(Words), words), sums);
+        add_products<ByteDot, kPrefetch<R>>(factors_of<ByteDot>(p, row, 0, panel + v * sizeof(Words), words),
+                                            sums);
         Lanes results[R][V];
         first_sums(p, row, column, results);
         for (std::size_t r = 0; r < R; ++r) {
@@ -277,7 +287,7 @@ void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
     } else if (weight.type == WeightType::kFloat32) {
       multiply_floats<FloatDot>(p, data, panel_column, v, v_end);
     } else if (weight.type == WeightType::kBfloat16) {
-      multiply_floats<PairDot>(p, data, panel_column, v, v_end);
+      multiply_floats<Bfloat16Dot>(p, data, panel_column, v, v_end);
     } else if (weight.type == WeightType::kInt8) {
       multiply_int8(p, data, panel_column, v, v_end);
     } else {

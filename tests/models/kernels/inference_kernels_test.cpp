@@ -38,13 +38,14 @@ struct Prepared {
   Floats scales;
   std::vector<std::int32_t> sums;
   PreparedRows rows;
-  std::size_t inputs;
+  std::size_t inputs, bfloat16_bytes;
 
   float value(std::size_t row, std::size_t k) const {
     const std::byte* at = rows.data + row * rows.row_bytes;
-    if (rows.type == WeightType::kFloat32) return reinterpret_cast<const float*>(at)[k];
-    if (rows.type == WeightType::kBfloat16)
-      return from_bfloat16(reinterpret_cast<const std::uint16_t*>(at)[k]);
+    const bool pairs = rows.type == WeightType::kBfloat16;
+    if (rows.type == WeightType::kFloat32 || (pairs && bfloat16_bytes == sizeof(float)))
+      return reinterpret_cast<const float*>(at)[k];
+    if (pairs) return from_bfloat16(reinterpret_cast<const std::uint16_t*>(at)[k]);
     const std::size_t in_row = scales_in_row(rows.type, inputs);
     const float scale = scales[row * in_row + (rows.type == WeightType::kInt8 ? 0 : k / kGroup)];
     return static_cast<float>(reinterpret_cast<const signed char*>(at)[k]) * scale;
@@ -55,7 +56,8 @@ Prepared prepare(const InferenceKernels& kernels, WeightType type, const Prepara
                  std::size_t rows) {
   Prepared prepared;
   prepared.inputs = what.width;
-  const std::size_t bytes = prepared_row_bytes(type, what.width);
+  prepared.bfloat16_bytes = kernels.bfloat16_bytes;
+  const std::size_t bytes = kernels.row_bytes(type, what.width);
   prepared.data.resize(rows * bytes + 64);
   prepared.scales.resize(rows * scales_in_row(type, what.width) + 1);
   prepared.sums.resize(rows * sums_in_row(type, what.width) + 1);

@@ -88,13 +88,21 @@ std::unique_ptr<TranslatingModel> load_translating(const std::string& directory,
   return model;
 }
 
+// The server's --cache is for those of its models that write.
+PackedWeights weights_without_cache(const ServeOptions& options) {
+  PackedWeights weights = options.weights;
+  weights.cache = "auto";
+  return weights;
+}
+
 std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const ServeOptions& options,
                                             std::shared_ptr<Model> loaded) {
   const SentenceConfig config = SentenceConfig::read(directory);
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
   c10::Device device = c10::kCPU;
   if (!loaded) {
-    TextModel bare = load_text_model(checkpoint, options.compute, options.weights, Head::kBase);
+    TextModel bare =
+        load_text_model(checkpoint, options.compute, weights_without_cache(options), Head::kBase);
     loaded = bare.model;
     device = bare.device;
   }
@@ -138,7 +146,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     model->embedder = load_embedder(directory, options, nullptr);
   } else {
     model->text = std::make_unique<TextModel>(
-        load_text_model(checkpoint, options.compute, options.weights, checkpoint.head));
+        load_text_model(checkpoint, options.compute, weights_without_cache(options), checkpoint.head));
     if (checkpoint.head == Head::kSeq2SeqLm)
       model->translator = load_translating(directory, *model->text, options);
     if (checkpoint.head == Head::kMaskedLm)

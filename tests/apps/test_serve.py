@@ -310,5 +310,23 @@ class Api(ServeTest):
             connection.close()
 
 
+class PackedModels(ServeTest):
+    def test_one_that_writes_and_one_that_embeds(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        writing = tiny_checkpoint.write_checkpoint(os.path.join(folder, "writing"), tokenizer=True)
+        bare = tiny_checkpoint.write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"])
+        packed = ("--weights", "int8", "--cache", "int8")  # the cache is the first one's alone
+        server = Server("--model", writing, "--model", bare, *packed)
+        self.addCleanup(server.close)
+        found = server.post("/v1/embeddings", model="bare", input=PROMPT)["data"][0]["embedding"]
+        printed = self.succeed("embed", "--model", bare, "--text", PROMPT, "--weights", "int8", "--json", "--threads", 2)
+        for actual, expected in zip(found, json.loads(printed)["embedding"], strict=True):
+            self.assertAlmostEqual(actual, expected, places=6)
+        text = server.post("/v1/completions", model="writing", prompt=PROMPT, max_tokens=8, temperature=0)["choices"][0]["text"]
+        expected = json.loads(self.succeed("generate", "--model", writing, "--prompt", PROMPT, "--max_new_tokens", 8,
+                                           "--temperature", 0, "--json", *packed))["text"]
+        self.assertEqual([text], expected)
+
+
 if __name__ == "__main__":
     unittest.main()

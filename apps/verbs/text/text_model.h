@@ -26,9 +26,10 @@ struct TextModel {
   std::size_t max_length() const;
 };
 
-/// Loads the checkpoint's model, with this head or its own, and its tokenizer; packs an encoder as `weights`
-/// says, and leaves the matrices of an encoder-decoder for decoding_model() to pack. Throws Error naming the
-/// directory if either is missing or they do not match, or naming --weights if the model has no such ones.
+/// Loads the checkpoint's model, with this head or its own, and its tokenizer; packs its stacks as `weights`
+/// says, and leaves the matrices of an encoder-decoder that writes for decoding_model() to pack. Throws Error
+/// naming the directory if either is missing or they do not match, or naming --weights if the model has no
+/// such ones.
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           const PackedWeights& weights = {.weights = "modules"},
                           std::optional<Head> head = std::nullopt);

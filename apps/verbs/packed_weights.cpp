@@ -109,9 +109,16 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
   return std::make_unique<OwningDecoder>(loaded.model);
 }
 
+void require_writes(const CheckpointConfig& checkpoint) {
+  if (checkpoint.head != Head::kCausalLm && checkpoint.head != Head::kSeq2SeqLm)
+    throw Error(checkpoint.directory, " has a ", name_of(checkpoint.head),
+                " head; expected causal-lm or seq2seq-lm");
+}
+
 std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice) {
+  require_writes(checkpoint);
   // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
   const bool packed = packs(checkpoint, compute, choice);
   const LoadedModel loaded = load_model(

@@ -39,7 +39,10 @@ std::optional<kernels::WeightType> weight_type_named(const std::string& name);
 std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const ComputeOptions& compute,
                                               const PackedWeights& choice);
 
-/// Loads a checkpoint for decoding.
+/// Throws Error for the head of a model that writes no text.
+void require_writes(const CheckpointConfig& checkpoint);
+
+/// Loads a checkpoint for decoding. Throws Error as require_writes() does.
 std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,
                                                    const ComputeOptions& compute,
                                                    const PackedWeights& choice);

@@ -9,6 +9,7 @@ import unittest
 from tiny_checkpoint import write_checkpoint
 from tzoo_runner import CommandTest, run
 
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 KINDS = ["float32", "bfloat16", "int8", "int4"]
 
 
@@ -136,8 +137,11 @@ class BenchTest(CommandTest):
             self.assertGreater(self.figures("encode", "--model", self.model, "--lengths", "3,9", "--weights", kind)["sentences_per_second"], 0)
 
     def test_what_does_not_fit_is_said(self):
-        done = run("bench", "encode", "--model", pathlib.Path(__file__).parents[1] / "golden" / "t5" / "base")
+        done = run("bench", "encode", "--model", GOLDEN / "t5" / "base")
         self.assert_one_error(done, 1, "is an encoder-decoder; use bench t5")
+        for weights in ("auto", "int8"):
+            done = run("bench", "decode", "--model", GOLDEN / "bert" / "base", "--weights", weights)
+            self.assert_one_error(done, 1, "bert", "base head", "causal-lm")
         done = run("generate", "--model", self.model, "--input_ids", "[[1]]", "--weights", "int3")
         self.assert_one_error(done, 2, "--weights", "int4")
 

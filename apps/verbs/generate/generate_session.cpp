@@ -91,10 +91,7 @@ GenerateSession open_generate_session(const GenerateFlags& flags) {
   for (const std::string& text : flags.stop) require_utf8(text, "--stop");
   GenerateSession session{*flags.checkpoint, defaults_of(*flags.generation_config), nullptr,
                           StopStrings(flags.stop)};
-  if (session.checkpoint.head != Head::kCausalLm && session.checkpoint.head != Head::kSeq2SeqLm) {
-    throw Error(directory, " has a ", name_of(session.checkpoint.head),
-                " head; expected causal-lm or seq2seq-lm");
-  }
+  require_writes(session.checkpoint);
   const std::string needs_text = flag_of_text(flags);
   session.tokenizer = open_tokenizer(session.checkpoint, !flags.input_ids || !needs_text.empty());
   if (session.tokenizer) require_fit(*session.tokenizer, session.checkpoint.config, directory);

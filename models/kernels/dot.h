@@ -169,6 +169,15 @@ struct ByteDot {
   }
 };
 
+#if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
+#define ZOO_SUMS_SHORTS
+
+/// Sums of two neighbouring products of unsigned bytes below 129 and a row's signed ones: they fit 16 bits.
+ZOO_INLINE ShortRegister byte_products(const WordRegister& columns, const std::byte* row) {
+  return ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns), _mm256_set1_epi32(load<int>(row))));
+}
+#endif
+
 /// Two words of a row; each column has four unsigned nibbles for the first in its low halves of bytes, and
 /// four for the second in its high halves.
 struct NibbleDot {
@@ -182,21 +191,19 @@ struct NibbleDot {
     return {both & 0x0F0F0F0FU, both >> 4 & 0x0F0F0F0FU};
   }
 
-#if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
-  // Products of a nibble and a byte fit 16 bits, and so do the sums of a group: 2 * 8 * 15 * 127.
+#if defined(ZOO_SUMS_SHORTS)
+  // The sums of a group fit 16 bits, too: 2 * 8 * 15 * 127.
   using Sums = InRegisters<ShortRegister>;
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
-    return add(add(sums, kernels::load<int>(row), columns.low), kernels::load<int>(row + 4), columns.high);
+    return add(add(sums, row, columns.low), row + 4, columns.high);
   }
   static ZOO_INLINE IntegerLanes total(const Sums& sums) {
     return {total(sums.low), total(sums.high)};
   }
 
  private:
-  static ZOO_INLINE Sums add(const Sums& sums, int row, const Words& columns) {
-    const __m256i a = _mm256_set1_epi32(row);
-    return {sums.low + ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns.low), a)),
-            sums.high + ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns.high), a))};
+  static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Words& columns) {
+    return {sums.low + byte_products(columns.low, row), sums.high + byte_products(columns.high, row)};
   }
   static ZOO_INLINE IntegerRegister total(const ShortRegister& sums) {
     return pair_products(sums, ShortRegister{} + 1);
@@ -208,6 +215,40 @@ struct NibbleDot {
   }
   static ZOO_INLINE const IntegerLanes& total(const Sums& sums) {
     return sums;
+  }
+#endif
+};
+
+/// Two words of a row and of each column, of unsigned bytes below 64.
+struct SmallByteDot {
+  static constexpr std::size_t kTallest = kLowTile;
+  using Sums = IntegerLanes;
+  static constexpr std::size_t kBytes = sizeof(Words);
+  static constexpr std::size_t kPlane = 4 * sizeof(Words);  // between the words of a column
+  struct Columns {
+    Words first, second;
+  };
+  static ZOO_INLINE Columns load(const std::byte* columns) {
+    return {kernels::load<Words>(columns), kernels::load<Words>(columns + kPlane)};
+  }
+  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
+
+#if defined(ZOO_SUMS_SHORTS)
+  static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
+    return {add(sums.low, row, columns.first.low, columns.second.low),
+            add(sums.high, row, columns.first.high, columns.second.high)};
+  }
+
+ private:
+  // The sums of four products fit 16 bits: 4 * 63 * 127.
+  static ZOO_INLINE IntegerRegister add(const IntegerRegister& sums, const std::byte* row,
+                                        const WordRegister& first, const WordRegister& second) {
+    return sums +
+           pair_products(byte_products(first, row) + byte_products(second, row + 4), ShortRegister{} + 1);
+  }
+#else
+  static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
+    return ByteDot::add(ByteDot::add(sums, row, columns.first), row + 4, columns.second);
   }
 #endif
 };
@@ -236,7 +277,8 @@ struct HighBitsDot {
     return read;
   }
   static ZOO_INLINE Sums add(Sums sums, const std::byte* row, const Columns& columns) {
-    for (std::size_t i = 0; i < Inputs / 4; ++i) sums = ByteDot::add(sums, row + 4 * i, columns.of[i]);
+    for (std::size_t i = 0; i < Inputs / 4; i += 2)
+      sums = SmallByteDot::add(sums, row + 4 * i, {columns.of[i], columns.of[i + 1]});
     return sums;
   }
   static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }

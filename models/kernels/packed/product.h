@@ -194,6 +194,7 @@ template <class UsedDot, class UsedSteps, std::size_t Inputs, std::size_t Word, 
 struct Groups {
   using Dot = UsedDot;
   using Steps = UsedSteps;
+  using Unpacked = Groups<SmallByteDot, UsedSteps, Inputs, 8, Bits>;
   static constexpr std::size_t kInputs = Inputs, kWord = Word, kWords = Inputs / Word;
   static constexpr std::size_t kStepsAt = Inputs * kPanelOutputs * Bits / 8;
   static constexpr std::size_t kBytes = kStepsAt + kPanelOutputs * Steps::kBytes;
@@ -212,48 +213,107 @@ using FiveBitGroups = Groups<HighBitsDot<kGroup, 1>, MinimumSteps<0>, kGroup, kG
 using SixBitGroups = Groups<HighBitsDot<kRun, 2>, ScaleSteps<32>, kRun, kRun, 6>;
 static_assert(HighBitsDot<kRun, 2>::kPlane == kPanelVectors * sizeof(Words));
 
+// Some groups of a panel; parts after the first add to the result.
+struct GroupPart {
+  const std::byte* numbers;
+  std::size_t group_bytes, depth;  // bytes between the numbers of two groups, and of two steps of a dot
+  const std::byte* steps;          // Group::kBytes between those of two groups
+  std::size_t first, count;
+  bool last;
+};
+
 template <class Group, std::size_t R, std::size_t V>
-ZOO_INLINE void tile_groups(const PackedProduct& p, const std::byte* panel, std::size_t v, std::size_t row,
+ZOO_INLINE void tile_groups(const PackedProduct& p, const GroupPart& part, std::size_t v, std::size_t row,
                             std::size_t column) {
   using Dot = typename Group::Dot;
   const std::size_t inputs = p.weight->inputs, padded = (inputs + kGroup - 1) / kGroup * kGroup;
+  const ColumnMask<V> mask(p.weight->outputs - column);
+  float* result = p.result + row * p.result_row + column;
   Lanes results[R][V];
-  first_sums(p, row, column, results);
-  for (std::size_t first = 0; first < inputs; first += Group::kInputs, panel += Group::kBytes) {
+  if (part.first == 0) {
+    first_sums(p, row, column, results);
+  } else {
+    read_rows(mask, result, p.result_row, results);
+  }
+  for (std::size_t i = 0; i < part.count; ++i) {
+    const std::size_t input = (part.first + i) * Group::kInputs;
     typename Dot::Sums sums[R][V] = {};
-    add_products<Dot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + first,
+    add_products<Dot, kPrefetch<R>>({.rows = p.rows.data + row * p.rows.row_bytes + input,
                                      .row = p.rows.row_bytes,
                                      .word = Group::kWord,
-                                     .columns = panel + v * sizeof(Words),
-                                     .depth = kPanelVectors * sizeof(Words),
+                                     .columns = part.numbers + i * part.group_bytes + v * Dot::kBytes,
+                                     .depth = part.depth,
                                      .words = Group::kWords},
                                     sums);
     std::int32_t row_sums[R];
     float units[R];
     for (std::size_t r = 0; r < R; ++r) {
-      const std::size_t before = (row + r) * padded + first;
+      const std::size_t before = (row + r) * padded + input;
       row_sums[r] = Group::sum(p.rows.sums + before / kRun);
       units[r] = p.rows.scales[before / kGroup];
     }
-    for (std::size_t i = 0; i < V; ++i) {
-      const typename Group::Steps steps(panel + Group::kStepsAt, v + i);
+    for (std::size_t j = 0; j < V; ++j) {
+      const typename Group::Steps steps(part.steps + i * Group::kBytes, v + j);
       for (std::size_t r = 0; r < R; ++r)
-        results[r][i] += steps.add(Dot::total(sums[r][i]), row_sums[r], units[r]);
+        results[r][j] += steps.add(Dot::total(sums[r][j]), row_sums[r], units[r]);
     }
   }
-  write_tile(p, row, column, results);
+  if (part.last) {
+    write_tile(p, row, column, results);
+  } else {
+    write_rows(mask, result, p.result_row, results);
+  }
 }
 
+// Computes vectors [first, last) of a panel whose first column is `panel_column`, for all rows.
 template <class Group>
-void multiply_groups(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
-                     std::size_t first, std::size_t last) {
+void multiply_part(const PackedProduct& p, const GroupPart& part, std::size_t panel_column, std::size_t first,
+                   std::size_t last) {
   for_rows<Group::Dot::kTallest>(0, p.row_count, [&](auto tall, std::size_t row) {
     // Beside the sums of a group there are those of all groups.
     constexpr std::size_t R = decltype(tall)::value, kWidest = kWidestTile<(R == 1 ? 1 : 2 * R)>;
     for_vectors<kWidest>(first, last, [&](auto vectors, std::size_t v) {
-      tile_groups<Group, R, decltype(vectors)::value>(p, panel, v, row, panel_column + v * kLanes);
+      tile_groups<Group, R, decltype(vectors)::value>(p, part, v, row, panel_column + v * kLanes);
     });
   });
+}
+
+// Takes numbers apart once for all rows, as many as fit the L1 cache.
+template <class Group>
+void multiply_unpacked(const PackedProduct& p, const std::byte* panel, std::size_t groups,
+                       std::size_t panel_column, std::size_t first, std::size_t last) {
+  using Unpacked = typename Group::Unpacked;
+  constexpr std::size_t kGroups = 256 / Group::kInputs, kBytes = Group::kInputs * kPanelOutputs,
+                        kPlane = SmallByteDot::kPlane;
+  alignas(64) std::byte numbers[kGroups * kBytes];
+  for (std::size_t group = 0; group < groups; group += kGroups, panel += kGroups * Group::kBytes) {
+    const std::size_t here = groups - group < kGroups ? groups - group : kGroups;
+    for (std::size_t i = 0; i < here; ++i) {
+      for (std::size_t v = first; v < last; ++v) {
+        const auto columns = Group::Dot::load(panel + i * Group::kBytes + v * sizeof(Words));
+        for (std::size_t word = 0; word < Group::kInputs / 4; ++word)
+          store(numbers + i * kBytes + word * kPlane + v * sizeof(Words), columns.of[word]);
+      }
+    }
+    const GroupPart part{
+        numbers, kBytes, 2 * kPlane, panel + Group::kStepsAt, group, here, group + here == groups};
+    multiply_part<Unpacked>(p, part, panel_column, first, last);
+  }
+}
+
+// So many rows pay for numbers that are taken apart once for them.
+constexpr std::size_t kManyRows = 4 * kTallTile;
+
+template <class Group>
+void multiply_groups(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
+                     std::size_t first, std::size_t last) {
+  const std::size_t groups = (p.weight->inputs + Group::kInputs - 1) / Group::kInputs;
+  if constexpr (Group::kWord == Group::kInputs)  // of five or six bits
+    if (p.row_count >= kManyRows)
+      return multiply_unpacked<Group>(p, panel, groups, panel_column, first, last);
+  const GroupPart whole{panel,  Group::kBytes, kPanelVectors * sizeof(Words), panel + Group::kStepsAt, 0,
+                        groups, true};
+  multiply_part<Group>(p, whole, panel_column, first, last);
 }
 
 void multiply_blocks(const PackedProduct& p, const BlockPanel& panel, std::size_t panel_column,

@@ -204,12 +204,13 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of e
   const InferenceKernels* kernels = find_inference_kernels(Set);
   REQUIRE(kernels != nullptr);
   const Blocks few = random_blocks(6 * kPanelOutputs - 23, 96), deep = random_blocks(6 * kPanelOutputs, 2048);
-  for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17}) {
+  for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17, 30}) {
     CAPTURE(rows);
     CHECK(product_error(*kernels, few.weight, rows, rows % 2 == 0) < 2e-6);
   }
   CHECK(product_error(*kernels, deep.weight, 1, true) < 5e-6);
   CHECK(product_error(*kernels, deep.weight, 7, false) < 5e-6);
+  CHECK(product_error(*kernels, deep.weight, 31, true) < 5e-6);  // numbers are taken apart once for so many
 }
 
 TEST_CASE("Blocks of every format are kept as they are") {

@@ -3,7 +3,6 @@
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/error.h"
-#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"

@@ -72,10 +72,12 @@ class PackedEngine : public StackEngine {
     check_distances(kept);
     kept.gather(given.to(at::kFloat).contiguous(), rows_);
     Pass pass{.x = rows_.as<float>(), .rows = kept.places.size(), .sequences = kept.sequences};
+    PackedCache memory;
+    std::vector<std::size_t> lengths;
     if (inputs.memory.defined()) {
-      read_memory(inputs);
-      pass.memory = &memory_;
-      pass.memory_lengths = &memory_lengths_;
+      read_memory(inputs, memory, lengths);
+      pass.memory = &memory;
+      pass.memory_lengths = &lengths;
     }
     if (pass.rows > 0) stack_.run(pass, workspace_);
     return {.hidden = kept.scatter(rows_, given.size(2)).to(given.scalar_type())};
@@ -100,24 +102,22 @@ class PackedEngine : public StackEngine {
                 "a mask that hides what stands between tokens changes their distances");
   }
 
-  void read_memory(const StackInputs& inputs) {
+  // Keys, values and numbers of positions of an encoder's output.
+  void read_memory(const StackInputs& inputs, PackedCache& memory, std::vector<std::size_t>& lengths) {
     const at::Tensor& given = inputs.memory;
     const KeptRows kept(inputs.memory_mask, given.size(0), given.size(1));
     TORCH_CHECK(size(kept.batch) == kept.sequences.size(),
                 "a mask hides a whole row of the encoder's output");
-    memory_lengths_.clear();
-    for (const SequenceRows& rows : kept.sequences) memory_lengths_.push_back(rows.count);
+    for (const SequenceRows& rows : kept.sequences) lengths.push_back(rows.count);
     Memory rows;
     kept.gather(given.to(at::kFloat).contiguous(), rows);
-    memory_ = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(memory_lengths_)));
-    stack_.append_memory(rows.as<float>(), kept.sequences, memory_, workspace_);
+    memory = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(lengths)));
+    stack_.append_memory(rows.as<float>(), kept.sequences, memory, workspace_);
   }
 
   PackedStack stack_;
   Workspace workspace_;
   Memory rows_;
-  PackedCache memory_;  // of an encoder's output
-  std::vector<std::size_t> memory_lengths_;
 };
 
 std::vector<std::shared_ptr<TransformerStackImpl>> stacks_of(const Model& model) {

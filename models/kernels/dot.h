@@ -256,11 +256,7 @@ struct SmallByteDot {
 /// A group of a row's inputs; each column has their low four bits in words as in NibbleDot, then a word whose
 /// byte j has the high bits of inputs j, 4 + j, 8 + j and so on, from its lowest bits on.
 template <std::size_t Inputs, std::size_t HighBits>
-struct HighBitsDot {
-  static constexpr std::size_t kTallest = kLowTile;
-  using Sums = IntegerLanes;
-  static constexpr std::size_t kBytes = sizeof(Words);
-  static constexpr std::size_t kPlane = 4 * sizeof(Words);  // between the words of a column
+struct HighBitsDot : SmallByteDot {
   struct Columns {
     Words of[Inputs / 4];
   };
@@ -281,7 +277,6 @@ struct HighBitsDot {
       sums = SmallByteDot::add(sums, row + 4 * i, {columns.of[i], columns.of[i + 1]});
     return sums;
   }
-  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
 
  private:
   static ZOO_INLINE Words moved(const Words& words, std::size_t bit) {

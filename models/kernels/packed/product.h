@@ -30,6 +30,24 @@ ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t 
   if (p.adds) add_rows(mask, p.result + row * p.result_row + column, p.result_row, sums);
 }
 
+// A product may go through its depth in parts, which add to the result: a part's first sums, and what it
+// leaves.
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void begin_part(const PackedProduct& p, bool is_first, std::size_t row, std::size_t column,
+                           Lanes (&sums)[R][V]) {
+  if (is_first) return first_sums(p, row, column, sums);
+  read_rows(ColumnMask<V>(p.weight->outputs - column), p.result + row * p.result_row + column, p.result_row,
+            sums);
+}
+
+template <std::size_t R, std::size_t V>
+ZOO_INLINE void end_part(const PackedProduct& p, bool is_last, std::size_t row, std::size_t column,
+                         Lanes (&sums)[R][V]) {
+  if (is_last) return write_tile(p, row, column, sums);
+  write_rows(ColumnMask<V>(p.weight->outputs - column), p.result + row * p.result_row + column, p.result_row,
+             sums);
+}
+
 // Dot of a bfloat16 weight, and bytes of a number of its rows.
 using Bfloat16Dot = std::conditional_t<kMultipliesPairs, PairDot, FloatPairDot>;
 constexpr std::size_t kBfloat16Bytes = kMultipliesPairs ? 2 : 4;
@@ -77,21 +95,11 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
       p.row_count, first, last, [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
         constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
         const std::size_t column = panel_column + v * kLanes;
-        const ColumnMask<V> mask(p.weight->outputs - column);
-        float* result = p.result + row * p.result_row + column;
         Lanes sums[R][V];
-        if (part.first_word == 0) {
-          first_sums(p, row, column, sums);
-        } else {
-          read_rows(mask, result, p.result_row, sums);
-        }
+        begin_part(p, part.first_word == 0, row, column, sums);
         add_products<Dot, kPrefetch<R>>(
             factors_of<Dot>(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
-        if (part.last) {
-          write_tile(p, row, column, sums);
-        } else {
-          write_rows(mask, result, p.result_row, sums);
-        }
+        end_part(p, part.last, row, column, sums);
       });
 }
 
@@ -227,14 +235,8 @@ ZOO_INLINE void tile_groups(const PackedProduct& p, const GroupPart& part, std::
                             std::size_t column) {
   using Dot = typename Group::Dot;
   const std::size_t inputs = p.weight->inputs, padded = (inputs + kGroup - 1) / kGroup * kGroup;
-  const ColumnMask<V> mask(p.weight->outputs - column);
-  float* result = p.result + row * p.result_row + column;
   Lanes results[R][V];
-  if (part.first == 0) {
-    first_sums(p, row, column, results);
-  } else {
-    read_rows(mask, result, p.result_row, results);
-  }
+  begin_part(p, part.first == 0, row, column, results);
   for (std::size_t i = 0; i < part.count; ++i) {
     const std::size_t input = (part.first + i) * Group::kInputs;
     typename Dot::Sums sums[R][V] = {};
@@ -258,11 +260,7 @@ ZOO_INLINE void tile_groups(const PackedProduct& p, const GroupPart& part, std::
         results[r][j] += steps.add(Dot::total(sums[r][j]), row_sums[r], units[r]);
     }
   }
-  if (part.last) {
-    write_tile(p, row, column, results);
-  } else {
-    write_rows(mask, result, p.result_row, results);
-  }
+  end_part(p, part.last, row, column, results);
 }
 
 // Computes vectors [first, last) of a panel whose first column is `panel_column`, for all rows.

@@ -60,6 +60,28 @@ struct KeptRows {
   bool has_gap = false;  // inside a sequence
 };
 
+// Rows of a batch that run at once, those of some of its sequences.
+struct RowsOfPass {
+  std::size_t first, count = 0;
+  std::vector<SequenceRows> sequences;
+};
+
+// Divides a batch into passes of about equal size, so that their buffers do not grow with it. With fewer than
+// kLeastRows, products would unpack their weights too often.
+std::vector<RowsOfPass> passes_of(const std::vector<SequenceRows>& sequences) {
+  constexpr std::size_t kLeastRows = 1024;
+  const std::size_t all = sequences.empty() ? 0 : sequences.back().first_row + sequences.back().count;
+  const std::size_t count = std::max<std::size_t>(1, all / kLeastRows), limit = (all + count - 1) / count;
+  std::vector<RowsOfPass> passes;
+  for (SequenceRows rows : sequences) {
+    if (passes.empty() || passes.back().count >= limit) passes.push_back({.first = rows.first_row});
+    rows.first_row -= passes.back().first;
+    passes.back().count += rows.count;
+    passes.back().sequences.push_back(rows);
+  }
+  return passes;
+}
+
 class PackedEngine : public StackEngine {
  public:
   PackedEngine(TransformerStackImpl& stack, const PackOptions& options)
@@ -71,15 +93,19 @@ class PackedEngine : public StackEngine {
     const KeptRows kept(inputs.attention_mask, given.size(0), given.size(1));
     check_distances(kept);
     kept.gather(given.to(at::kFloat).contiguous(), rows_);
-    Pass pass{.x = rows_.as<float>(), .rows = kept.places.size(), .sequences = kept.sequences};
     PackedCache memory;
     std::vector<std::size_t> lengths;
-    if (inputs.memory.defined()) {
-      read_memory(inputs, memory, lengths);
-      pass.memory = &memory;
-      pass.memory_lengths = &lengths;
+    if (inputs.memory.defined()) read_memory(inputs, memory, lengths);
+    for (const RowsOfPass& part : passes_of(kept.sequences)) {
+      Pass pass{.x = rows_.as<float>() + part.first * size(given.size(2)),
+                .rows = part.count,
+                .sequences = part.sequences};
+      if (inputs.memory.defined()) {
+        pass.memory = &memory;
+        pass.memory_lengths = &lengths;
+      }
+      stack_.run(pass, workspace_);
     }
-    if (pass.rows > 0) stack_.run(pass, workspace_);
     return {.hidden = kept.scatter(rows_, given.size(2)).to(given.scalar_type())};
   }
 
@@ -112,7 +138,9 @@ class PackedEngine : public StackEngine {
     Memory rows;
     kept.gather(given.to(at::kFloat).contiguous(), rows);
     memory = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(lengths)));
-    stack_.append_memory(rows.as<float>(), kept.sequences, memory, workspace_);
+    for (const RowsOfPass& part : passes_of(kept.sequences))
+      stack_.append_memory(rows.as<float>() + part.first * size(given.size(2)), part.sequences, memory,
+                           workspace_);
   }
 
   PackedStack stack_;

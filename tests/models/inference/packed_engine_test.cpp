@@ -100,6 +100,26 @@ TEST_CASE("Packed encoder-decoders without words compute what their modules comp
   CHECK(test::relative_error(found.end_logits, expected.end_logits) <= 1e-5);
 }
 
+TEST_CASE("Packed stacks divide a large batch into passes that compute the same") {
+  const auto [family, config] = GENERATE(
+      values<test::FamilyConfig>({test::small_encoders().front(), test::small_encoder_decoders().front()}));
+  CAPTURE(family);
+  const at::NoGradGuard no_grad;
+  const std::int64_t batch = 300, length = 12;  // 2,558 rows without padding
+  at::Tensor mask = at::ones({batch, length}, at::kLong);
+  for (std::int64_t i = 0; i < batch; ++i) mask[i].slice(0, length - i % 8) = 0;
+  const at::Tensor ids = ids_for(config, mask, 4);
+  ModelInputs inputs{.input_ids = ids, .attention_mask = mask};
+  if (config.shape == Shape::kEncoderDecoder) {
+    inputs.decoder_input_ids = ids.flip(0);
+    inputs.decoder_attention_mask = mask.flip(0);
+  }
+  const auto model = test::random_model(family, config, Head::kBase, 3);
+  const at::Tensor kept = (inputs.decoder_attention_mask.defined() ? mask.flip(0) : mask).unsqueeze(-1);
+  const at::Tensor expected = model->forward(inputs).last_hidden_state * kept;
+  CHECK(test::relative_error(packed_forward(model, inputs) * kept, expected) <= 1e-5);
+}
+
 TEST_CASE("Packed stacks refuse what they would compute otherwise than their modules") {
   using Catch::Contains;
   TransformerConfig config = test::small_config();

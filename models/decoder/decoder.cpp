@@ -28,17 +28,17 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   }
   const at::Tensor embedded =
       embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = positions, .past = past});
-  StackOutput result =
-      stack(StackInputs{.embeddings = embedded,
-                        .attention_mask = inputs.attention_mask,
-                        .positions = inputs.position_ids,
-                        .cache = inputs.cache,
-                        .output_hidden_states = inputs.output_hidden_states,
-                        .output_attentions = inputs.output_attentions,
-                        .output_heads = inputs.output_heads,
-                        .output_activations = inputs.output_activations,
-                        .output_router_logits = config_.router_loss && inputs.loss.router && labelled,
-                        .interventions = inputs.interventions});
+  StackOutput result = stack(StackInputs{
+      .embeddings = embedded,
+      .attention_mask = inputs.attention_mask,
+      .positions = inputs.position_ids,
+      .cache = inputs.cache,
+      .output_hidden_states = inputs.output_hidden_states,
+      .output_attentions = inputs.output_attentions,
+      .output_heads = inputs.output_heads,
+      .output_activations = inputs.output_activations,
+      .output_router_logits = balances_experts() && config_.router_loss && inputs.loss.router && labelled,
+      .interventions = inputs.interventions});
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);

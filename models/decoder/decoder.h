@@ -23,6 +23,9 @@ class DecoderModel : public Model {
  protected:
   /// Fills logits and loss from output.last_hidden_state. A bare model refuses labels.
   virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
+
+  /// True if the head's loss has the share of config.router_loss.
+  virtual bool balances_experts() const { return false; }
 };
 
 /// Language model: logits = (last_hidden_state * config.output_scale()) W^T, where W is the token embedding
@@ -37,6 +40,7 @@ class DecoderForCausalLm : public DecoderModel {
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  bool balances_experts() const override { return true; }
 
  private:
   at::Tensor output_weight() const;

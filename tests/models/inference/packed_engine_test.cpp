@@ -150,6 +150,22 @@ TEST_CASE("Packed stacks refuse what they would compute otherwise than their mod
   CHECK_THAT(refusal(inputs), Contains("attention_mask must be [1, 5]"));
 }
 
+TEST_CASE("A packed decoder that classifies balances no experts, whatever its configuration asks for") {
+  TransformerConfig config = test::small_config();
+  config.num_experts = 4;
+  config.experts_per_token = 2;
+  config.router_loss = true;
+  config.feed_forward_bias = false;
+  const auto model = test::random_model("gpt2", config, Head::kSequenceClassification, 3);
+  const at::NoGradGuard no_grad;
+  const ModelInputs inputs{.input_ids = test::random_ids(config, 1, 5, 4),
+                           .labels = at::tensor({1}, at::kLong),
+                           .loss = {.router = true}};
+  const at::Tensor expected = model->forward(inputs).loss;
+  pack_stacks(*model, {});
+  CHECK(test::relative_error(model->forward(inputs).loss, expected) <= 1e-5);
+}
+
 TEST_CASE("A packed decoder refuses a row of memory that a mask hides whole") {
   const auto [family, config] = test::small_encoder_decoders().front();
   const auto model = test::random_model(family, config, Head::kBase, 3);

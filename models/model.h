@@ -20,8 +20,8 @@ namespace zoo {
 struct ModelInputs {
   at::Tensor input_ids;          // [B, T]
   at::Tensor attention_mask;     // [B, S], 1 keeps, 0 hides; with a cache S counts the cached positions too
-  at::Tensor position_ids;       // [T] or [B, T]; undefined: 0, 1, … after the cached ones. Of an
-                                 // encoder-decoder those of the decoder's ids
+  at::Tensor position_ids;       // [T] or [B, T], if config.takes_positions(); undefined: 0, 1, … after the
+                                 // cached ones. Of an encoder-decoder those of the decoder's ids
   at::Tensor token_type_ids;     // [B, T], BERT's segments; undefined: all 0
   at::Tensor decoder_input_ids;  // [B, T] of an encoder-decoder; undefined: labels shifted right
   at::Tensor decoder_attention_mask;  // [B, S], as attention_mask, of the decoder's own positions

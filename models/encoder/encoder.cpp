@@ -28,6 +28,7 @@ StackOutput EncoderModel::encode(const ModelInputs& inputs) {
       .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
   return stack(StackInputs{.embeddings = embedded,
                            .attention_mask = inputs.attention_mask,
+                           .positions = inputs.position_ids,
                            .output_hidden_states = inputs.output_hidden_states,
                            .output_attentions = inputs.output_attentions,
                            .output_heads = inputs.output_heads,

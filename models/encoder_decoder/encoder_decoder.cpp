@@ -45,6 +45,7 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   EncoderDecoderInputs stack_inputs{.attention_mask = inputs.attention_mask,
                                     .memory = inputs.memory,
                                     .decoder_attention_mask = inputs.decoder_attention_mask,
+                                    .decoder_positions = inputs.position_ids,
                                     .cache = inputs.cache,
                                     .output_hidden_states = inputs.output_hidden_states,
                                     .output_attentions = inputs.output_attentions,

@@ -178,7 +178,7 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   const std::int64_t past = cache_.length(), end = past + ids.size(1);
   ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
   const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
-  if (mask.defined()) {
+  if (mask.defined() && model_.config().takes_positions()) {
     // Positions of padding have no meaning, but must be valid.
     inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
   }

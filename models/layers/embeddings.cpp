@@ -73,10 +73,23 @@ void EmbeddingsImpl::check(const EmbeddingInputs& inputs) const {
   TORCH_CHECK(
       !config_.has_position_table() || inputs.position_ids.defined() || length <= config_.max_length(),
       "a sequence of ", length, " tokens is longer than the model's ", config_.max_length(), " positions");
+  check_positions(inputs);
   if (!inputs.token_type_ids.defined()) return;
   TORCH_CHECK(token_type, "token_type_ids were given to a model without token types");
   TORCH_CHECK(inputs.token_type_ids.sizes() == ids.sizes(), "token_type_ids must be ", ids.sizes(), " as ",
               inputs.name, ", got ", inputs.token_type_ids.sizes());
+}
+
+void EmbeddingsImpl::check_positions(const EmbeddingInputs& inputs) const {
+  const at::Tensor& given = inputs.position_ids;
+  if (!given.defined()) return;
+  TORCH_CHECK(config_.takes_positions(),
+              "position_ids were given to a model that takes none (position = ", name_of(config_.position),
+              ")");
+  const std::int64_t batch = inputs.ids.size(0), length = inputs.ids.size(1);
+  TORCH_CHECK(given.sizes() == at::IntArrayRef({length}) || given.sizes() == at::IntArrayRef({1, length}) ||
+                  given.sizes() == inputs.ids.sizes(),
+              "position_ids must be [", length, "] or [", batch, ", ", length, "], got ", given.sizes());
 }
 
 }  // namespace zoo

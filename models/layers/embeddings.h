@@ -7,8 +7,9 @@ namespace zoo {
 
 /// Arguments of one call of Embeddings.
 struct EmbeddingInputs {
-  at::Tensor ids;           // [B, T]
-  at::Tensor position_ids;  // [T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
+  at::Tensor ids;  // [B, T]
+  at::Tensor
+      position_ids;  // [T], [1, T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
   at::Tensor token_type_ids;       // [B, T]. Undefined: all 0
   std::int64_t past = 0;           // number of cached positions before the first id
   const char* name = "input_ids";  // name of `ids` in messages
@@ -23,7 +24,8 @@ class EmbeddingsImpl : public torch::nn::Module {
   /// `shared` is the token table of other embeddings, whose parameter it stays; null: one of its own.
   explicit EmbeddingsImpl(const TransformerConfig& config, const Embedding& shared = nullptr);
 
-  /// Throws c10::Error for wrong shapes, an id outside its table or a sequence that is too long.
+  /// Throws c10::Error for wrong shapes, an id outside its table, a sequence that is too long, and positions
+  /// or segments of a configuration without them.
   at::Tensor forward(const EmbeddingInputs& inputs) const;
 
   /// [first_position() + max_length(), E], learned or sinusoidal; undefined without a table.
@@ -38,6 +40,7 @@ class EmbeddingsImpl : public torch::nn::Module {
  private:
   at::Tensor positions(const EmbeddingInputs& inputs) const;
   void check(const EmbeddingInputs& inputs) const;
+  void check_positions(const EmbeddingInputs& inputs) const;
 
   TransformerConfig config_;
   at::Tensor sinusoids_;  // as position_table() when positions are sinusoidal

@@ -25,6 +25,7 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
   }
   output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
                                        .attention_mask = inputs.decoder_attention_mask,
+                                       .positions = inputs.decoder_positions,
                                        .memory = output.encoder.hidden,
                                        .memory_mask = inputs.attention_mask,
                                        .cache = inputs.cache,

@@ -11,6 +11,7 @@ struct EncoderDecoderInputs {
   at::Tensor attention_mask;      // [B, S] of the encoder's sequence, 1 keeps. Undefined: nothing is hidden.
   at::Tensor memory;  // [B, S, C], the encoder's output if it is known. Undefined: it is computed.
   at::Tensor decoder_attention_mask;  // [B, cached length + T], of the decoder's sequence
+  at::Tensor decoder_positions;       // [T] or [B, T], as StackInputs::positions
   KeyValueCache* cache = nullptr;     // the decoder's
   bool output_hidden_states = false;
   bool output_attentions = false;

@@ -239,6 +239,8 @@ struct TransformerConfig {
   }
   /// True if positions come from a table, which limits sequences to max_length() tokens.
   bool has_position_table() const { return has_learned_positions() || position == PositionKind::kSinusoidal; }
+  /// True if tokens can be given positions: elsewhere the order of the tokens alone counts, or nothing does.
+  bool takes_positions() const { return has_position_table() || position == PositionKind::kRotary; }
   bool has_learned_positions() const {
     return position == PositionKind::kLearned || position == PositionKind::kLearnedAndT5Buckets;
   }

@@ -324,3 +324,38 @@ TEST_CASE("inputs that do not fit an encoder are refused with what they are") {
   decoder.shape = Shape::kDecoder;
   CHECK_THAT(test::c10_error_of([&] { encoder::EncoderModel(decoder, true); }), Contains("is an encoder"));
 }
+
+TEST_CASE("encoders that rotate take the positions that they are given") {
+  const auto* family = GENERATE("modernbert", "nomic_bert");
+  TransformerConfig config = test::small_encoder_config();
+  config.position = PositionKind::kRotary;
+  const auto model = test::random_model(family, config, Head::kBase, 3);
+  const at::NoGradGuard no_grad;
+  const at::Tensor alone = words(config, 1, 6, 4);
+  // A hidden token stands between the third and the fourth, which keep their distance.
+  const at::Tensor ids = at::cat({alone.slice(1, 0, 3), words(config, 1, 1, 5), alone.slice(1, 3)}, 1);
+  at::Tensor mask = at::ones_like(ids);
+  mask[0][3] = 0;
+  const at::Tensor positions = at::tensor({0, 1, 2, 9, 3, 4, 5}, at::kLong);
+  const auto states = [&](const at::Tensor& given) {
+    const at::Tensor all =
+        model->forward({.input_ids = ids, .attention_mask = mask, .position_ids = given}).last_hidden_state;
+    return at::cat({all.slice(1, 0, 3), all.slice(1, 4)}, 1);
+  };
+  const at::Tensor expected = model->forward({.input_ids = alone}).last_hidden_state;
+  CHECK(relative_error(states(positions), expected) < 1e-5);
+  CHECK(relative_error(states({}), expected) > 1e-4);
+}
+
+TEST_CASE("positions are refused where none are looked up, and in another shape") {
+  TransformerConfig config = test::small_encoder_config();
+  const at::Tensor ids = words(config, 2, 3, 1), positions = at::tensor({0, 1, 2}, at::kLong);
+  const auto learned = test::random_model("bert", config, Head::kBase, 1);
+  CHECK(fault_of(*learned, {.input_ids = ids, .position_ids = positions}).empty());
+  CHECK_THAT(fault_of(*learned, {.input_ids = ids, .position_ids = positions.slice(0, 1)}),
+             Contains("position_ids must be [3] or [2, 3], got [2]"));
+  config.position = PositionKind::kAlibi;
+  const auto distances = test::random_model("bert", config, Head::kBase, 1);
+  CHECK_THAT(fault_of(*distances, {.input_ids = ids, .position_ids = positions}),
+             Contains("position_ids were given to a model that takes none (position = alibi)"));
+}

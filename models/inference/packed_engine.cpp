@@ -69,7 +69,7 @@ struct RowsOfPass {
 // Divides a batch into passes of about equal size, so that their buffers do not grow with it. With fewer than
 // kLeastRows, products would unpack their weights too often.
 std::vector<RowsOfPass> passes_of(const std::vector<SequenceRows>& sequences) {
-  constexpr std::size_t kLeastRows = 1024;
+  constexpr std::size_t kLeastRows = 512;
   const std::size_t all = sequences.empty() ? 0 : sequences.back().first_row + sequences.back().count;
   const std::size_t count = std::max<std::size_t>(1, all / kLeastRows), limit = (all + count - 1) / count;
   std::vector<RowsOfPass> passes;

@@ -105,7 +105,7 @@ TEST_CASE("Packed stacks divide a large batch into passes that compute the same"
       values<test::FamilyConfig>({test::small_encoders().front(), test::small_encoder_decoders().front()}));
   CAPTURE(family);
   const at::NoGradGuard no_grad;
-  const std::int64_t batch = 300, length = 12;  // 2,558 rows without padding
+  const std::int64_t batch = 300, length = 12;  // 2,558 rows without padding: several passes
   at::Tensor mask = at::ones({batch, length}, at::kLong);
   for (std::int64_t i = 0; i < batch; ++i) mask[i].slice(0, length - i % 8) = 0;
   const at::Tensor ids = ids_for(config, mask, 4);

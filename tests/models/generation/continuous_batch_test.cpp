@@ -8,23 +8,16 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
-#include "models/generation/module_decoder.h"
-#include "models/inference/packed_decoder.h"
-#include "tests/models/generation/chain.h"
-#include "tests/models/support.h"
-#include "tests/support/catch.h"
-#include "tests/support/message_of.h"
+#include "tests/models/generation/batch_client.h"
 
 using namespace zoo;
-using Catch::Contains;
+using test::alone;
+using test::Client;
+using test::Models;
+using test::prompt_of;
+using test::run;
 
 namespace {
-
-std::shared_ptr<Model> long_model() {
-  TransformerConfig config = test::small_config();
-  config.max_positions = 160;
-  return test::random_gpt(config, 7);
-}
 
 // Even ids after odd ones and odd ones after even ones; complete after six.
 class Alternating : public TokenConstraint {
@@ -66,72 +59,6 @@ std::vector<GenerationOptions> ways() {
   all.push_back(drawn);
   return all;
 }
-
-TokenIds prompt_of(std::size_t length, std::uint64_t seed) {
-  TokenIds ids;
-  for (std::size_t i = 0; i < length; ++i)
-    ids.push_back(static_cast<TokenId>((seed * 7 + i * i * 3 + i) % 13));
-  return ids;
-}
-
-// A request and all that its callbacks were told.
-struct Client {
-  std::shared_ptr<BatchRequest> request = std::make_shared<BatchRequest>();
-  std::vector<TokenIds> ids;
-  std::vector<std::vector<ScoredToken>> tokens;
-  std::vector<std::optional<RowEnd>> ends;
-  std::string failure;
-
-  Client(const std::vector<TokenIds>& prompts, const GenerationOptions& options, std::int64_t samples = 1) {
-    request->prompts = prompts;
-    request->options = options;
-    request->samples = samples;
-    const std::size_t rows = prompts.size() * static_cast<std::size_t>(samples);
-    ids.resize(rows);
-    tokens.resize(rows);
-    ends.resize(rows);
-    request->on_token = [this](std::size_t row, const ScoredToken& token) {
-      REQUIRE_FALSE(ends.at(row).has_value());
-      ids.at(row).push_back(token.id);
-      tokens.at(row).push_back(token);
-    };
-    request->on_end = [this](std::size_t row, RowEnd end) {
-      REQUIRE_FALSE(ends.at(row).has_value());
-      ends.at(row) = end;
-    };
-    request->on_failure = [this](const std::string& message) { failure = message; };
-  }
-  Client(const Client&) = delete;
-
-  bool ended() const {
-    return std::all_of(ends.begin(), ends.end(), [](const auto& end) { return end.has_value(); });
-  }
-};
-
-// The answers of generate() to the same prompts, each repeated for its samples.
-std::vector<TokenIds> alone(DecodingModel& model, const Client& client) {
-  std::vector<TokenIds> prompts;
-  for (const TokenIds& prompt : client.request->prompts)
-    prompts.insert(prompts.end(), static_cast<std::size_t>(client.request->samples), prompt);
-  return generate(model, prompts, client.request->options).ids;
-}
-
-void run(ContinuousBatch& batch) {
-  for (int steps = 0; batch.step(); ++steps) REQUIRE(steps < 2000);
-}
-
-struct Models {
-  std::shared_ptr<Model> model = long_model();
-  std::unique_ptr<DecodingModel> decoder;
-
-  explicit Models(bool packed) {
-    if (packed) {
-      decoder = pack(*model, {});
-    } else {
-      decoder = std::make_unique<ModuleDecoder>(*model);
-    }
-  }
-};
 
 }  // namespace
 
@@ -262,166 +189,4 @@ TEST_CASE("Rows end by an end token, their length or the request") {
   run(batch);
   CHECK(ends.ends[0] == RowEnd::kStop);
   CHECK(ends.ids[0].back() == options.eos_token_ids[0]);
-}
-
-TEST_CASE("First come, first served: a request that needs many slots is not overtaken") {
-  const Models models(true);
-  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 150, .piece = 8, .queue = 100});
-  const GenerationOptions options{.max_new_tokens = 9, .sampling = {.temperature = 0}};
-  std::vector<std::unique_ptr<Client>> clients;
-  std::vector<std::size_t> begun;
-  for (std::size_t i = 0; i < 64; ++i) {
-    clients.push_back(std::make_unique<Client>(std::vector<TokenIds>{prompt_of(1 + i % 9, i)}, options,
-                                               i % 10 == 5 ? 4 : 1));
-    clients.back()->request->on_token = [&begun, i](std::size_t row, const ScoredToken&) {
-      if (row == 0 && std::find(begun.begin(), begun.end(), i) == begun.end()) begun.push_back(i);
-    };
-    REQUIRE(batch.submit(clients.back()->request));
-  }
-  run(batch);
-  REQUIRE(begun.size() == 64);
-  CHECK(std::is_sorted(begun.begin(), begun.end()));
-}
-
-TEST_CASE("Prompts are read in larger pieces while many wait") {
-  const Models models(true);
-  ContinuousBatch batch(*models.decoder, {.slots = 20, .context = 150, .piece = 10});
-  const GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0}};
-  std::vector<std::unique_ptr<Client>> clients;
-  const auto send = [&](std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      clients.push_back(std::make_unique<Client>(std::vector<TokenIds>{prompt_of(15, i)}, options));
-      REQUIRE(batch.submit(clients.back()->request));
-    }
-  };
-  const auto read_by_step = [&] {
-    const std::int64_t before = batch.prompt_tokens();
-    batch.step();
-    return batch.prompt_tokens() - before;
-  };
-  send(1);
-  CHECK(read_by_step() == 15);
-  send(3);
-  CHECK(read_by_step() == 10);
-  send(6);
-  CHECK(read_by_step() == 30);  // 8 prompts wait for 18 slots
-  send(12);
-  CHECK(read_by_step() == 50);  // 18 for 16
-  CHECK(read_by_step() == 40);  // 15 for 13
-  CHECK(read_by_step() == 30);  // 12 for 10
-}
-
-TEST_CASE("A long prompt does not stop the rows that write") {
-  const Models models(true);
-  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 150, .piece = 10});
-  Client writing({prompt_of(3, 1)}, {.max_new_tokens = 40, .sampling = {.temperature = 0}});
-  REQUIRE(batch.submit(writing.request));
-  batch.step();
-  Client reading({prompt_of(100, 1)}, {.max_new_tokens = 2, .sampling = {.temperature = 0}});
-  REQUIRE(batch.submit(reading.request));
-  for (std::size_t step = 1; step <= 10; ++step) {
-    batch.step();
-    CHECK(writing.ids[0].size() == step + 1);
-    CHECK(reading.ids[0].size() == (step == 10 ? 1 : 0));
-  }
-}
-
-TEST_CASE("A full queue takes no request, and one that does not fit is refused with the numbers") {
-  const Models models(true);
-  ContinuousBatch batch(*models.decoder, {.slots = 2, .context = 30, .piece = 8, .queue = 3});
-  const GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}};
-  std::vector<std::unique_ptr<Client>> clients;
-  for (std::size_t i = 0; i < 4; ++i) {
-    clients.push_back(std::make_unique<Client>(std::vector<TokenIds>{prompt_of(4, i)}, options));
-    CHECK(batch.submit(clients.back()->request) == (i < 3));
-  }
-  batch.step();
-  CHECK(batch.submit(clients.back()->request));
-
-  const auto error_of = [&](const std::vector<TokenIds>& prompts, GenerationOptions given,
-                            std::int64_t samples) {
-    Client client(prompts, given, samples);
-    return test::error_of([&] { batch.submit(client.request); });
-  };
-  CHECK_THAT(error_of({prompt_of(21, 1)}, options, 1), Contains("21 tokens") && Contains("10 new"));
-  CHECK_THAT(error_of({{}}, options, 1), Contains("empty"));
-  CHECK_THAT(error_of({{99}}, options, 1), Contains("id 99"));
-  CHECK_THAT(error_of({{1}}, options, 3), Contains("1 to 2 samples") && Contains("got 3"));
-  GenerationOptions wrong = options;
-  wrong.sampling = {.temperature = -1};
-  CHECK_THAT(error_of({{1}}, wrong, 1), Contains("temperature"));
-  wrong = options;
-  wrong.beams.num_beams = 2;
-  CHECK_THAT(error_of({{1}}, wrong, 1), Contains("beam"));
-  wrong = options;
-  wrong.history.logit_bias = {{13, 1}};
-  CHECK_THAT(error_of({{1}}, wrong, 1), Contains("logit_bias") && Contains("13"));
-  wrong.max_new_tokens = 0;
-  CHECK_THAT(error_of({{1}}, wrong, 1), Contains("max_new_tokens"));
-}
-
-namespace {
-
-// A chain whose session fails at the third read, and which can begin no other until it is told to.
-class Faulty : public test::Chain {
- public:
-  Faulty() : Chain(test::kLanguage) {}
-  std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) override {
-    if (failed && !mended) throw Error("no memory for a session");
-    return std::make_unique<Session>(*this, Chain::begin(rows, capacity));
-  }
-  bool failed = false, mended = false;
-
- private:
-  class Session : public DecodingSession {
-   public:
-    Session(Faulty& model, std::unique_ptr<DecodingSession> good) : model_(model), good_(std::move(good)) {}
-    at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
-      if (++reads_ == 3 && !std::exchange(model_.failed, true)) throw Error("no memory for a step");
-      return good_->read(tokens, wanted);
-    }
-    void select(const std::vector<std::int64_t>& rows) override { good_->select(rows); }
-    void rewind(std::int64_t row, std::int64_t length) override { good_->rewind(row, length); }
-    std::int64_t rows() const override { return good_->rows(); }
-    std::int64_t length(std::int64_t row) const override { return good_->length(row); }
-
-   private:
-    Faulty& model_;
-    std::unique_ptr<DecodingSession> good_;
-    int reads_ = 0;
-  };
-};
-
-}  // namespace
-
-TEST_CASE("A batch outlives errors of its model, also where no other session can begin") {
-  Faulty model;
-  ContinuousBatch batch(model, {.slots = 1, .context = 60, .piece = 8});
-  const GenerationOptions options{.max_new_tokens = 5, .sampling = {.temperature = 0}};
-  Client step({{1}}, options), session({{1}}, options), good({{1}}, options);
-  REQUIRE(batch.submit(step.request));
-  REQUIRE(batch.submit(session.request));
-  run(batch);
-  CHECK_THAT(step.failure, Contains("no memory for a step"));
-  CHECK_THAT(session.failure, Contains("no memory for a session"));
-  model.mended = true;
-  REQUIRE(batch.submit(good.request));
-  run(batch);
-  CHECK(good.failure.empty());
-  CHECK(good.ids == alone(model, good));
-}
-
-TEST_CASE("Rules that leave no token fail one request, not its neighbours") {
-  const Models models(true);
-  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 60, .piece = 8});
-  GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}};
-  Client good({prompt_of(4, 1)}, options);
-  for (TokenId id = 0; id < 13; ++id) options.history.suppressed.push_back(id);
-  Client bad({prompt_of(4, 2)}, options, 2);
-  REQUIRE(batch.submit(bad.request));
-  REQUIRE(batch.submit(good.request));
-  run(batch);
-  CHECK_THAT(bad.failure, Contains("no token can be chosen"));
-  CHECK(good.failure.empty());
-  CHECK(good.ids == alone(*models.decoder, good));
 }

@@ -9,6 +9,7 @@
 #include "apps/demos/demos.h"
 #include "apps/training/precision.h"
 #include "apps/verbs/measure/measure.h"
+#include "models/kernels/cpu.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
 
@@ -155,6 +156,9 @@ int demo_training_memory(const Arguments& arguments) {
          "again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, gradients and "
          "the optimizer's state come on top\nof the activations, the same each time: "
       << human_bytes(16 * model->parameter_count()) << " with Adam.\n";
+  if (kernels::has_training_kernels() && !kernels::has_bfloat16_products())
+    std::cout << "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
+                 "here.\n";
   print_half(plain);
   show(options, "training-memory",
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));

@@ -60,24 +60,22 @@ struct KeptRows {
   bool has_gap = false;  // inside a sequence
 };
 
-// Rows of a batch that run at once, those of some of its sequences.
-struct RowsOfPass {
-  std::size_t first, count = 0;
-  std::vector<SequenceRows> sequences;
-};
-
-// Divides a batch into passes of about equal size, so that their buffers do not grow with it. With fewer than
-// kLeastRows, products would unpack their weights too often.
-std::vector<RowsOfPass> passes_of(const std::vector<SequenceRows>& sequences) {
+// Divides rows [rows, width] of a batch into passes of about equal size, so that their buffers do not grow
+// with it. With fewer than kLeastRows, products would unpack their weights too often.
+std::vector<Pass> passes_of(float* rows, std::size_t width, const std::vector<SequenceRows>& sequences) {
   constexpr std::size_t kLeastRows = 512;
   const std::size_t all = sequences.empty() ? 0 : sequences.back().first_row + sequences.back().count;
   const std::size_t count = std::max<std::size_t>(1, all / kLeastRows), limit = (all + count - 1) / count;
-  std::vector<RowsOfPass> passes;
-  for (SequenceRows rows : sequences) {
-    if (passes.empty() || passes.back().count >= limit) passes.push_back({.first = rows.first_row});
-    rows.first_row -= passes.back().first;
-    passes.back().count += rows.count;
-    passes.back().sequences.push_back(rows);
+  std::vector<Pass> passes;
+  std::size_t first = 0;  // row of the pass
+  for (SequenceRows sequence : sequences) {
+    if (passes.empty() || passes.back().rows >= limit) {
+      first = sequence.first_row;
+      passes.push_back({.x = rows + first * width, .rows = 0});
+    }
+    sequence.first_row -= first;
+    passes.back().rows += sequence.count;
+    passes.back().sequences.push_back(sequence);
   }
   return passes;
 }
@@ -96,10 +94,7 @@ class PackedEngine : public StackEngine {
     PackedCache memory;
     std::vector<std::size_t> lengths;
     if (inputs.memory.defined()) read_memory(inputs, memory, lengths);
-    for (const RowsOfPass& part : passes_of(kept.sequences)) {
-      Pass pass{.x = rows_.as<float>() + part.first * size(given.size(2)),
-                .rows = part.count,
-                .sequences = part.sequences};
+    for (Pass& pass : passes_of(rows_.as<float>(), size(given.size(2)), kept.sequences)) {
       if (inputs.memory.defined()) {
         pass.memory = &memory;
         pass.memory_lengths = &lengths;
@@ -138,9 +133,8 @@ class PackedEngine : public StackEngine {
     Memory rows;
     kept.gather(given.to(at::kFloat).contiguous(), rows);
     memory = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(lengths)));
-    for (const RowsOfPass& part : passes_of(kept.sequences))
-      stack_.append_memory(rows.as<float>() + part.first * size(given.size(2)), part.sequences, memory,
-                           workspace_);
+    for (const Pass& pass : passes_of(rows.as<float>(), size(given.size(2)), kept.sequences))
+      stack_.append_memory(pass.x, pass.sequences, memory, workspace_);
   }
 
   PackedStack stack_;

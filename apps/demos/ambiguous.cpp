@@ -10,7 +10,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::ambiguous {
 
 struct AmbiguousFlags {
   DemoOptions demo;
@@ -89,9 +89,10 @@ Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& ph
   return figure;
 }
 
-}  // namespace
+}  // namespace demos::ambiguous
 
 int demo_ambiguous(const Arguments& arguments) {
+  using namespace demos::ambiguous;
   AmbiguousFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,

@@ -5,7 +5,8 @@
 namespace zoo {
 
 // One source file per demo: demo_embeddings is in embeddings.cpp. Each returns the exit code; main prints
-// exceptions.
+// exceptions. What else a file has is in a namespace of its name (demos::embeddings), since the same short
+// names mean something else in the next.
 int demo_embeddings(const Arguments& arguments);
 int demo_ambiguous(const Arguments& arguments);
 int demo_disagreement(const Arguments& arguments);

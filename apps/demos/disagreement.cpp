@@ -10,7 +10,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::disagreement {
 
 struct DisagreementFlags {
   DemoOptions demo;
@@ -108,9 +108,10 @@ Figure picture(Model& model, const Sequences& data, const std::vector<std::strin
               static_cast<int>(std::min<std::size_t>(panels.size(), 4)));
 }
 
-}  // namespace
+}  // namespace demos::disagreement
 
 int demo_disagreement(const Arguments& arguments) {
+  using namespace demos::disagreement;
   DisagreementFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,

@@ -16,7 +16,7 @@
 #include "models/layers/attention/attention.h"
 
 namespace zoo {
-namespace {
+namespace demos::efficient_attention {
 
 constexpr std::int64_t kHeads = 2, kSize = 32, kShortest = 128, kCompared = 512;
 constexpr std::int64_t kWindow = 64, kMixtures = 64;
@@ -161,9 +161,10 @@ Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window
                    .high = 1});
 }
 
-}  // namespace
+}  // namespace demos::efficient_attention
 
 int demo_efficient_attention(const Arguments& arguments) {
+  using namespace demos::efficient_attention;
   DemoOptions options;
   std::int64_t longest = 8192;
   Flags flags(arguments.command,

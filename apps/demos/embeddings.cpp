@@ -6,7 +6,7 @@
 #include "apps/demos/word_pairs.h"
 
 namespace zoo {
-namespace {
+namespace demos::embeddings {
 
 struct EmbeddingsFlags {
   DemoOptions demo;
@@ -57,9 +57,10 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
                       points);
 }
 
-}  // namespace
+}  // namespace demos::embeddings
 
 int demo_embeddings(const Arguments& arguments) {
+  using namespace demos::embeddings;
   EmbeddingsFlags v;
   v.demo.compute.seed = 123;
   Flags flags(arguments.command,

@@ -17,7 +17,7 @@
 #include "data/base/error.h"
 
 namespace zoo {
-namespace {
+namespace demos::explore_embeddings {
 
 struct ExploreFlags {
   DemoOptions demo;
@@ -174,9 +174,10 @@ void print_untrained(std::int64_t seed) {
             << ": nobody is near anybody\n\n";
 }
 
-}  // namespace
+}  // namespace demos::explore_embeddings
 
 int demo_explore_embeddings(const Arguments& arguments) {
+  using namespace demos::explore_embeddings;
   ExploreFlags v;
   v.demo.compute.seed = 123;
   Flags flags(arguments.command, "Finds nearest neighbours of words, and solves analogies, in an embedding.");

@@ -16,7 +16,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::extrapolation {
 
 constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
                                    PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
@@ -64,9 +64,10 @@ double accuracy(Model& model, std::int64_t length, std::uint64_t seed) {
   return right.to(at::kFloat).mean().item<double>();
 }
 
-}  // namespace
+}  // namespace demos::extrapolation
 
 Figure show_extrapolation(std::uint64_t seed) {
+  using namespace demos::extrapolation;
   std::vector<Table::Column> columns{{"positions"}};
   for (const std::int64_t length : kLengths) {
     columns.push_back(

@@ -13,7 +13,7 @@
 #include "models/layers/feed_forward.h"
 
 namespace zoo {
-namespace {
+namespace demos::feed_forwards {
 
 constexpr Activation kKinds[] = {Activation::kRelu,  Activation::kGelu,  Activation::kGeluTanh,
                                  Activation::kSilu,  Activation::kReGlu, Activation::kGeGlu,
@@ -58,9 +58,10 @@ Figure curves() {
       {.title = "Activations: a gated unit multiplies one by x V", .x = "x", .y = "activation(x)"}, lines);
 }
 
-}  // namespace
+}  // namespace demos::feed_forwards
 
 int demo_feed_forwards(const Arguments& arguments) {
+  using namespace demos::feed_forwards;
   DemoOptions options;
   Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
   add_demo_flags(flags, options);

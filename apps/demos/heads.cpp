@@ -14,7 +14,7 @@
 #include "models/layers/attention/disagreement.h"
 
 namespace zoo {
-namespace {
+namespace demos::heads {
 
 constexpr std::int64_t kWidth = 128;
 
@@ -81,9 +81,10 @@ void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
   }
 }
 
-}  // namespace
+}  // namespace demos::heads
 
 int demo_heads(const Arguments& arguments) {
+  using namespace demos::heads;
   DemoOptions options;
   Flags flags(arguments.command, "Splits the same attention into 1, 8 and 16 heads and measures each head.");
   std::string text = "The cat sat on the mat";

@@ -14,7 +14,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::length_generalisation {
 
 constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
                                    PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
@@ -140,9 +140,10 @@ void print(const std::string& title, const Exercise& exercise, const std::vector
   table.print(std::cout);
 }
 
-}  // namespace
+}  // namespace demos::length_generalisation
 
 int demo_length_generalisation(const Arguments& arguments) {
+  using namespace demos::length_generalisation;
   DemoOptions options;
   std::string name = "reverse";
   std::int64_t updates = 3000;

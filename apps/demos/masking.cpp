@@ -12,7 +12,7 @@
 #include "models/layers/attention/attention.h"
 
 namespace zoo {
-namespace {
+namespace demos::masking {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -81,9 +81,10 @@ void print_nan(const Heads& heads) {
             << output.weights[0][0][0].sum().item<double>() << ".\n";
 }
 
-}  // namespace
+}  // namespace demos::masking
 
 int demo_masking(const Arguments& arguments) {
+  using namespace demos::masking;
   DemoOptions options;
   Flags flags(arguments.command, "Shows what causal and padding masks hide, and where NaN comes from.");
   add_demo_flags(flags, options);

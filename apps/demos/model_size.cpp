@@ -6,7 +6,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::model_size {
 
 constexpr const char* kModels[] = {"gpt2", "bert-base-uncased", "t5-small", "t5-base", "gpt3"};
 
@@ -40,9 +40,10 @@ std::string bytes(double count) {
   return human_bytes(static_cast<std::int64_t>(count));
 }
 
-}  // namespace
+}  // namespace demos::model_size
 
 int demo_model_size(const Arguments& arguments) {
+  using namespace demos::model_size;
   DemoOptions options;
   Flags flags(arguments.command, "Counts the parameters of known models, and the memory to train them.");
   add_demo_flags(flags, options);

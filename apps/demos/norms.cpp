@@ -12,7 +12,7 @@
 #include "models/layers/stack.h"
 
 namespace zoo {
-namespace {
+namespace demos::norms {
 
 constexpr std::int64_t kDepths[] = {6, 12, 24, 48};
 constexpr std::int64_t kWidth = 64, kLength = 16, kBatch = 8, kClasses = 32;
@@ -82,9 +82,10 @@ void print_kinds(std::uint64_t seed) {
   table.print(std::cout);
 }
 
-}  // namespace
+}  // namespace demos::norms
 
 int demo_norms(const Arguments& arguments) {
+  using namespace demos::norms;
   DemoOptions options;
   Flags flags(arguments.command,
               "Follows the gradient through stacks of layers with pre-LN and with post-LN.");

@@ -18,7 +18,7 @@
 #include "models/layers/attention/relative_positions.h"
 
 namespace zoo {
-namespace {
+namespace demos::positions {
 
 constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
 
@@ -188,9 +188,10 @@ Figure biases() {
   return line_chart({.title = "ALiBi: what is added to the scores", .x = "key - query", .y = "bias"}, lines);
 }
 
-}  // namespace
+}  // namespace demos::positions
 
 int demo_positions(const Arguments& arguments) {
+  using namespace demos::positions;
   DemoOptions options;
   Flags flags(arguments.command,
               "Compares six position encodings and checks the properties that they promise.");

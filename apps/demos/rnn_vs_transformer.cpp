@@ -13,7 +13,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::rnn_vs_transformer {
 
 constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kTested = 512;
 constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
@@ -111,9 +111,10 @@ double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t s
   return 1000 * cost_of(step).seconds;
 }
 
-}  // namespace
+}  // namespace demos::rnn_vs_transformer
 
 int demo_rnn_vs_transformer(const Arguments& arguments) {
+  using namespace demos::rnn_vs_transformer;
   DemoOptions options;
   std::int64_t updates = 200;
   Flags flags(arguments.command,

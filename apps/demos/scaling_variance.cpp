@@ -11,7 +11,7 @@
 #include "models/layers/attention/positions.h"
 
 namespace zoo {
-namespace {
+namespace demos::scaling_variance {
 
 constexpr std::int64_t kSizes[] = {4, 16, 64, 256, 1024};
 constexpr std::int64_t kQueries = 512, kKeys = 64;
@@ -57,9 +57,10 @@ void print_embeddings(const at::Generator& generator) {
   table.print(std::cout);
 }
 
-}  // namespace
+}  // namespace demos::scaling_variance
 
 int demo_scaling_variance(const Arguments& arguments) {
+  using namespace demos::scaling_variance;
   DemoOptions options;
   Flags flags(arguments.command,
               "Measures why attention divides its scores by the square root of their dimension.");

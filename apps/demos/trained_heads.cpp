@@ -15,7 +15,7 @@
 #include "models/layers/attention/attention.h"
 
 namespace zoo {
-namespace {
+namespace demos::trained_heads {
 
 constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 2, kUpdates = 250, kBatch = 32;
 
@@ -80,9 +80,10 @@ std::string percent(double share) {
   return format_text("%.0f%%", 100 * share);
 }
 
-}  // namespace
+}  // namespace demos::trained_heads
 
 std::vector<Figure> show_trained_heads(std::uint64_t seed) {
+  using namespace demos::trained_heads;
   auto generator = at::detail::createCPUGenerator(seed);
   TwoQuestions model(generator);
   {

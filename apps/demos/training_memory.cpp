@@ -14,7 +14,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::training_memory {
 
 constexpr std::int64_t kVocabulary = 256, kRows = 16, kLength = 128, kPieces = 4;
 constexpr double kLossScale = 65536;  // where tzoo train --dtype float16 begins
@@ -114,9 +114,10 @@ void print_half(const at::Tensor& gradient) {
   table.print(std::cout);
 }
 
-}  // namespace
+}  // namespace demos::training_memory
 
 int demo_training_memory(const Arguments& arguments) {
+  using namespace demos::training_memory;
   DemoOptions options;
   Flags flags(arguments.command,
               "Computes the gradient of one update with gradient accumulation, in bfloat16 and with gradient "

@@ -17,7 +17,7 @@
 #include "models/registry.h"
 
 namespace zoo {
-namespace {
+namespace demos::translate {
 
 constexpr std::int64_t kPhrases = 100000, kTested = 1000, kBatch = 64, kMeasures = 12;
 constexpr std::int64_t kPad = 0, kEnd = 1, kSpecial = 2;
@@ -192,9 +192,10 @@ void print_translations(Model& model, const WordIds& words, const std::vector<st
   table.print(std::cout);
 }
 
-}  // namespace
+}  // namespace demos::translate
 
 int demo_translate(const Arguments& arguments) {
+  using namespace demos::translate;
   DemoOptions options;
   std::int64_t updates = 2000;
   std::vector<std::string> asked;

@@ -1,11 +1,13 @@
 // ALBERT (Lan et al., 2020): BERT with narrow embedding tables that a projection widens, and one layer whose
 // weights serve all. Groups of layers are refused: no published model has them.
 
+#include <nlohmann/json.hpp>
+
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::albert {
 
 using C = TransformerConfig;
 
@@ -93,9 +95,10 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::albert
 
 Family albert() {
+  using namespace family::albert;
   return {
       .model_type = "albert",
       .description =

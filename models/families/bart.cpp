@@ -4,7 +4,7 @@
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::bart {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -18,9 +18,10 @@ TransformerConfig distilbart() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::bart
 
 Family bart() {
+  using namespace family::bart;
   return {
       .model_type = "bart",
       .description = "BART (Lewis et al., 2020): encoder-decoder, post-LN, learned positions",

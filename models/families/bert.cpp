@@ -5,7 +5,7 @@
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::bert {
 
 using C = TransformerConfig;
 
@@ -46,9 +46,10 @@ C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::i
 
 constexpr std::int64_t kUncased = 30522, kCased = 28996;  // sizes of the published vocabularies
 
-}  // namespace
+}  // namespace family::bert
 
 Family bert() {
+  using namespace family::bert;
   return {
       .model_type = "bert",
       .description =

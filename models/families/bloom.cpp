@@ -1,11 +1,13 @@
 // BLOOM (Le Scao et al., 2022): a GPT with ALiBi in place of positions and a norm after the embedding; the
 // rows of queries, keys and values alternate by head.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::bloom {
 
 using C = TransformerConfig;
 
@@ -70,9 +72,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::bloom
 
 Family bloom() {
+  using namespace family::bloom;
   return {
       .model_type = "bloom",
       .description = "BLOOM (Le Scao et al., 2022): GPT with ALiBi and a norm after the embedding",

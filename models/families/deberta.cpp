@@ -7,7 +7,7 @@
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::deberta {
 
 using C = TransformerConfig;
 
@@ -130,9 +130,10 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::deberta
 
 Family deberta() {
+  using namespace family::deberta;
   return {
       .model_type = "deberta-v2",
       .description =

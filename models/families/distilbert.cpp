@@ -4,7 +4,7 @@
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::distilbert {
 
 using C = TransformerConfig;
 
@@ -96,9 +96,10 @@ C sized(std::int64_t vocab_size) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::distilbert
 
 Family distilbert() {
+  using namespace family::distilbert;
   return {
       .model_type = "distilbert",
       .description = "DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments or pooler",

@@ -7,7 +7,7 @@
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::electra {
 
 using C = TransformerConfig;
 
@@ -69,9 +69,10 @@ C sized(std::int64_t embedding, std::int64_t layers, std::int64_t heads, std::in
   return config;
 }
 
-}  // namespace
+}  // namespace family::electra
 
 Family electra() {
+  using namespace family::electra;
   return {
       .model_type = "electra",
       .description = "ELECTRA (Clark et al., 2020): BERT's encoder, trained to find replaced tokens",

@@ -8,7 +8,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::falcon {
 
 using C = TransformerConfig;
 
@@ -113,9 +113,10 @@ C falcon_40b() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::falcon
 
 Family falcon() {
+  using namespace family::falcon;
   return {
       .model_type = "falcon",
       .description = "Falcon (Almazrouei et al., 2023): rotary, multi-query, parallel sublayers",

@@ -1,11 +1,13 @@
 // Gemma (Mesnard et al., 2024): a Llama whose norms multiply by 1 + w, with GeGLU, wide heads and embeddings
 // that are scaled by sqrt(C) and tied.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::gemma {
 
 using C = TransformerConfig;
 
@@ -31,9 +33,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::gemma
 
 Family gemma() {
+  using namespace family::gemma;
   return {
       .model_type = "gemma",
       .description = "Gemma (Mesnard et al., 2024): Llama with norms of 1 + w, GeGLU, scaled embeddings",

@@ -5,7 +5,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::gemma2 {
 
 using C = TransformerConfig;
 
@@ -35,9 +35,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::gemma2
 
 Family gemma2() {
+  using namespace family::gemma2;
   return {
       .model_type = "gemma2",
       .description =

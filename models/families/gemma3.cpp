@@ -7,7 +7,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::gemma3 {
 
 using C = TransformerConfig;
 
@@ -84,9 +84,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::gemma3
 
 Family gemma3() {
+  using namespace family::gemma3;
   return {
       .model_type = "gemma3_text",
       .description =

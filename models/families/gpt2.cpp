@@ -2,11 +2,13 @@
 // LayerNorm before the sublayers, learned positions, tanh-GELU and an output projection tied to the
 // embedding.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::gpt2 {
 
 using C = TransformerConfig;
 
@@ -98,9 +100,10 @@ C shakespeare_char() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::gpt2
 
 Family gpt2() {
+  using namespace family::gpt2;
   return {
       .model_type = "gpt2",
       .description =

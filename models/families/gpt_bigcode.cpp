@@ -7,7 +7,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::gpt_bigcode {
 
 using C = TransformerConfig;
 
@@ -94,9 +94,10 @@ C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::
   return config;
 }
 
-}  // namespace
+}  // namespace family::gpt_bigcode
 
 Family gpt_bigcode() {
+  using namespace family::gpt_bigcode;
   return {
       .model_type = "gpt_bigcode",
       .description = "GPTBigCode (Ben Allal et al., 2023): GPT-2 with one key and value for all heads",

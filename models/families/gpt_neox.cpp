@@ -2,12 +2,14 @@
 // by side, rotary positions over a quarter of each head; the rows of queries, keys and values alternate by
 // head.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::gpt_neox {
 
 using C = TransformerConfig;
 
@@ -91,9 +93,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::gpt_neox
 
 Family gpt_neox() {
+  using namespace family::gpt_neox;
   return {
       .model_type = "gpt_neox",
       .description =

@@ -7,7 +7,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::gptj {
 
 using C = TransformerConfig;
 
@@ -92,9 +92,10 @@ C published() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::gptj
 
 Family gptj() {
+  using namespace family::gptj;
   return {
       .model_type = "gptj",
       .description =

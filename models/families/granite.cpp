@@ -7,7 +7,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::granite {
 
 using C = TransformerConfig;
 
@@ -60,9 +60,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::granite
 
 Family granite() {
+  using namespace family::granite;
   return {
       .model_type = "granite",
       .description =

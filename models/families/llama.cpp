@@ -1,11 +1,13 @@
 // Llama (Touvron et al., 2023; Dubey et al., 2024): a causal decoder with RMSNorm before the sublayers,
 // rotary positions, SwiGLU, fewer key/value heads than query heads, no biases.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::llama {
 
 using C = TransformerConfig;
 
@@ -61,9 +63,10 @@ C tiny() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::llama
 
 Family llama() {
+  using namespace family::llama;
   return {
       .model_type = "llama",
       .description =

@@ -5,7 +5,7 @@
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::m2m_100 {
 
 using C = TransformerConfig;
 
@@ -39,9 +39,10 @@ C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::
 
 constexpr std::int64_t kM2m = 128112, kNllb = 256206;  // sizes of the published vocabularies
 
-}  // namespace
+}  // namespace family::m2m_100
 
 Family m2m_100() {
+  using namespace family::m2m_100;
   return {
       .model_type = "m2m_100",
       .description =

@@ -6,7 +6,7 @@
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::marian {
 
 using C = TransformerConfig;
 
@@ -46,9 +46,10 @@ C opus_mt(std::int64_t vocabulary) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::marian
 
 Family marian() {
+  using namespace family::marian;
   return {
       .model_type = "marian",
       .description = "Marian (Junczys-Dowmunt et al., 2018): encoder-decoder, post-LN, sinusoidal positions",

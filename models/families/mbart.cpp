@@ -4,7 +4,7 @@
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::mbart {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -21,9 +21,10 @@ TransformerConfig large(std::int64_t vocabulary) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::mbart
 
 Family mbart() {
+  using namespace family::mbart;
   return {
       .model_type = "mbart",
       .description = "mBART (Liu et al., 2020): multilingual BART, pre-LN",

@@ -1,10 +1,12 @@
 // Mistral (Jiang et al., 2023): a Llama whose attention sees a sliding window.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::mistral {
 
 using C = TransformerConfig;
 
@@ -29,9 +31,10 @@ C mistral_7b(std::int64_t vocabulary, std::int64_t window, double theta) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::mistral
 
 Family mistral() {
+  using namespace family::mistral;
   return {
       .model_type = "mistral",
       .description = "Mistral (Jiang et al., 2023): Llama with sliding windows",

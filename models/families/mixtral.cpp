@@ -1,12 +1,14 @@
 // Mixtral (Jiang et al., 2024): a Mistral whose feed-forward is a mixture of 8 experts, of which each token
 // reads 2.
 
+#include <nlohmann/json.hpp>
+
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::mixtral {
 
 using C = TransformerConfig;
 
@@ -57,9 +59,10 @@ C tiny() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::mixtral
 
 Family mixtral() {
+  using namespace family::mixtral;
   return {
       .model_type = "mixtral",
       .description = "Mixtral (Jiang et al., 2024): Mistral with a mixture of experts",

@@ -9,7 +9,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::modernbert {
 
 using C = TransformerConfig;
 
@@ -168,9 +168,10 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::modernbert
 
 Family modernbert() {
+  using namespace family::modernbert;
   return {
       .model_type = "modernbert",
       .description =

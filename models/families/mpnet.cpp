@@ -1,11 +1,13 @@
 // MPNet (Song et al., 2020): RoBERTa's encoder without segments, with T5's buckets of relative positions
 // beside its learned positions. The padding's id is always 1: positions are counted from it.
 
+#include <nlohmann/json.hpp>
+
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::mpnet {
 
 using C = TransformerConfig;
 
@@ -93,9 +95,10 @@ C published() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::mpnet
 
 Family mpnet() {
+  using namespace family::mpnet;
   return {
       .model_type = "mpnet",
       .description = "MPNet (Song et al., 2020): RoBERTa with bucketed relative positions",

@@ -6,7 +6,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::mpt {
 
 using C = TransformerConfig;
 
@@ -95,9 +95,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::mpt
 
 Family mpt() {
+  using namespace family::mpt;
   return {
       .model_type = "mpt",
       .description = "MPT (MosaicML, 2023): causal decoder, ALiBi, LayerNorm, no biases",

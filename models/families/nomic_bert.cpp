@@ -6,7 +6,7 @@
 #include "models/families/kinds/rotary_keys.h"
 
 namespace zoo {
-namespace {
+namespace family::nomic_bert {
 
 using C = TransformerConfig;
 
@@ -89,9 +89,10 @@ C published() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::nomic_bert
 
 Family nomic_bert() {
+  using namespace family::nomic_bert;
   return {
       .model_type = "nomic_bert",
       .description = "Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and SwiGLU",

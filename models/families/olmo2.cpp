@@ -5,7 +5,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::olmo2 {
 
 using C = TransformerConfig;
 
@@ -32,9 +32,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::olmo2
 
 Family olmo2() {
+  using namespace family::olmo2;
   return {
       .model_type = "olmo2",
       .description =

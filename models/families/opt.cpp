@@ -7,7 +7,7 @@
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
-namespace {
+namespace family::opt {
 
 using C = TransformerConfig;
 
@@ -103,9 +103,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::opt
 
 Family opt() {
+  using namespace family::opt;
   return {
       .model_type = "opt",
       .description = "OPT (Zhang et al., 2022): GPT with ReLU and positions that skip what the mask hides",

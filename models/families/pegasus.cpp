@@ -4,7 +4,7 @@
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::pegasus {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -26,9 +26,10 @@ TransformerConfig large(std::int64_t positions) {
   return config;
 }
 
-}  // namespace
+}  // namespace family::pegasus
 
 Family pegasus() {
+  using namespace family::pegasus;
   return {
       .model_type = "pegasus",
       .description = "PEGASUS (Zhang et al., 2020): encoder-decoder, pre-LN, sinusoidal positions",

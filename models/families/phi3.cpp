@@ -5,7 +5,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::phi3 {
 
 using C = TransformerConfig;
 
@@ -76,9 +76,10 @@ C phi4() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::phi3
 
 Family phi3() {
+  using namespace family::phi3;
   return {
       .model_type = "phi3",
       .description = "Phi-3 and Phi-4 (Abdin et al., 2024): Llama with joint weights and partial rotation",

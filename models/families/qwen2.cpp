@@ -4,7 +4,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::qwen2 {
 
 using C = TransformerConfig;
 
@@ -29,9 +29,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::qwen2
 
 Family qwen2() {
+  using namespace family::qwen2;
   return {
       .model_type = "qwen2",
       .description = "Qwen2 (Yang et al., 2024): Llama with biases of queries, keys and values",

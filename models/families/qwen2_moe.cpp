@@ -8,7 +8,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::qwen2_moe {
 
 using C = TransformerConfig;
 
@@ -76,9 +76,10 @@ C qwen2_57b() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::qwen2_moe
 
 Family qwen2_moe() {
+  using namespace family::qwen2_moe;
   return {
       .model_type = "qwen2_moe",
       .description = "Qwen2-MoE (Yang et al., 2024): Qwen2 with a mixture of experts and one for every token",

@@ -6,7 +6,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::qwen3 {
 
 using C = TransformerConfig;
 
@@ -32,9 +32,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::qwen3
 
 Family qwen3() {
+  using namespace family::qwen3;
   return {
       .model_type = "qwen3",
       .description = "Qwen3 (Yang et al., 2025): Llama with norms of queries and keys",

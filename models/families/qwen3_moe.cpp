@@ -7,7 +7,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::qwen3_moe {
 
 using C = TransformerConfig;
 
@@ -60,9 +60,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::qwen3_moe
 
 Family qwen3_moe() {
+  using namespace family::qwen3_moe;
   return {
       .model_type = "qwen3_moe",
       .description = "Qwen3-MoE (Yang et al., 2025): Qwen3 with a mixture of many small experts",

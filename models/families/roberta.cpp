@@ -6,7 +6,7 @@
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::roberta {
 
 using C = TransformerConfig;
 
@@ -68,8 +68,8 @@ C xlm(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
 }
 
 // `name` is that of the classes.
-Family family(const std::string& model_type, const std::string& name, const std::string& description,
-              std::vector<Preset> presets) {
+Family roberta_like(const std::string& model_type, const std::string& name, const std::string& description,
+                    std::vector<Preset> presets) {
   return {
       .model_type = model_type,
       .description = description,
@@ -87,10 +87,11 @@ Family family(const std::string& model_type, const std::string& name, const std:
   };
 }
 
-}  // namespace
+}  // namespace family::roberta
 
 Family roberta() {
-  return family(
+  using namespace family::roberta;
+  return roberta_like(
       "roberta", "Roberta",
       "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
       {{"roberta-base", "RoBERTa base", sized(12, 12, 768)},
@@ -98,10 +99,11 @@ Family roberta() {
 }
 
 Family xlm_roberta() {
-  return family("xlm-roberta", "XLMRoberta",
-                "XLM-RoBERTa (Conneau et al., 2020): RoBERTa with a vocabulary for 100 languages",
-                {{"xlm-roberta-base", "XLM-RoBERTa base", xlm(12, 12, 768)},
-                 {"xlm-roberta-large", "XLM-RoBERTa large", xlm(24, 16, 1024)}});
+  using namespace family::roberta;
+  return roberta_like("xlm-roberta", "XLMRoberta",
+                      "XLM-RoBERTa (Conneau et al., 2020): RoBERTa with a vocabulary for 100 languages",
+                      {{"xlm-roberta-base", "XLM-RoBERTa base", xlm(12, 12, 768)},
+                       {"xlm-roberta-large", "XLM-RoBERTa large", xlm(24, 16, 1024)}});
 }
 
 }  // namespace zoo

@@ -6,7 +6,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::smollm3 {
 
 using C = TransformerConfig;
 
@@ -61,9 +61,10 @@ C smollm3_3b() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::smollm3
 
 Family smollm3() {
+  using namespace family::smollm3;
   return {
       .model_type = "smollm3",
       .description = "SmolLM3 (Bakouch et al., 2025): Llama with no positions in every fourth layer",

@@ -6,7 +6,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::stablelm {
 
 using C = TransformerConfig;
 
@@ -84,9 +84,10 @@ C stablelm_2() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::stablelm
 
 Family stablelm() {
+  using namespace family::stablelm;
   return {
       .model_type = "stablelm",
       .description = "StableLM (Bellagente et al., 2024): Llama with LayerNorm and heads that rotate in part",

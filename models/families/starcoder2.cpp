@@ -5,7 +5,7 @@
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
-namespace {
+namespace family::starcoder2 {
 
 using C = TransformerConfig;
 
@@ -79,9 +79,10 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace
+}  // namespace family::starcoder2
 
 Family starcoder2() {
+  using namespace family::starcoder2;
   return {
       .model_type = "starcoder2",
       .description = "StarCoder2 (Lozhkov et al., 2024): Mistral's attention, GPT-2's norms and feed-forward",

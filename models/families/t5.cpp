@@ -15,7 +15,7 @@
 #include "models/formats/weight_files.h"
 
 namespace zoo {
-namespace {
+namespace family::t5 {
 
 using C = TransformerConfig;
 
@@ -283,9 +283,10 @@ C tiny() {
   return config;
 }
 
-}  // namespace
+}  // namespace family::t5
 
 Family t5() {
+  using namespace family::t5;
   return {
       .model_type = "t5",
       .description =
@@ -310,6 +311,7 @@ Family t5() {
 }
 
 Family mt5() {
+  using namespace family::t5;
   return {
       .model_type = "mt5",
       .description = "mT5 (Xue et al., 2021): multilingual T5 1.1",
@@ -328,6 +330,7 @@ Family mt5() {
 }
 
 Family umt5() {
+  using namespace family::t5;
   return {
       .model_type = "umt5",
       .description = "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",

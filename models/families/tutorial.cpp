@@ -11,7 +11,7 @@
 #include "models/model.h"
 
 namespace zoo {
-namespace {
+namespace family::tutorial {
 
 using C = TransformerConfig;
 
@@ -235,9 +235,10 @@ WeightTable last_word_names(const C&) {
                     {"fc.bias", {"fc.bias"}}}};
 }
 
-}  // namespace
+}  // namespace family::tutorial
 
 Family tutorial_embeddings() {
+  using namespace family::tutorial;
   return {
       .model_type = "tutorial-embeddings",
       .description = "a tutorial's word prediction: an embedding and a projection, no attention",
@@ -251,6 +252,7 @@ Family tutorial_embeddings() {
 }
 
 Family tutorial_ambiguous() {
+  using namespace family::tutorial;
   return {
       .model_type = "tutorial-ambiguous",
       .description = "a tutorial's single head: a phrase classified by what its first word attends to",
@@ -264,6 +266,7 @@ Family tutorial_ambiguous() {
 }
 
 Family tutorial_disagreement() {
+  using namespace family::tutorial;
   return {
       .model_type = "tutorial-disagreement",
       .description = "a tutorial's multi-head attention: a class from the last word, heads kept apart",

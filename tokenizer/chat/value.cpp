@@ -10,11 +10,10 @@
 namespace zoo::chat {
 namespace {
 
-constexpr int kDeepest = 600;
-
 // Deep values would overflow the stack where they are printed or destroyed. A namespace in a list could hold
 // that list.
 int depth_of(const Value& value) {
+  constexpr int kDeepest = 600;
   int depth = 0;
   if (const List* list = list_in(value)) depth = list->depth;
   if (const Dict* dict = dict_in(value)) depth = dict->depth;

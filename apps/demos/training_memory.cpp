@@ -157,7 +157,7 @@ int demo_training_memory(const Arguments& arguments) {
          "again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, gradients and "
          "the optimizer's state come on top\nof the activations, the same each time: "
       << human_bytes(16 * model->parameter_count()) << " with Adam.\n";
-  if (kernels::has_training_kernels() && !kernels::has_bfloat16_products())
+  if (kernels::trains_bfloat16_in_float32())
     std::cout << "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
                  "here.\n";
   print_half(plain);

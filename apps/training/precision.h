@@ -3,14 +3,16 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/Device.h>
 
+#include "models/kernels/cpu.h"
+
 namespace zoo {
 
 /// Mixed precision (Micikevicius et al., 2018) while in scope: matrix products in `dtype`, the rest in
-/// float32. kFloat changes nothing.
+/// float32. kFloat changes nothing, nor does bfloat16 on a CPU that is slower with it than in float32.
 class AutocastScope {
  public:
   AutocastScope(at::ScalarType dtype, c10::Device device)
-      : device_(device.type()), active_(dtype != at::kFloat) {
+      : device_(device.type()), active_(dtype != at::kFloat && !computes_in_float32(dtype, device)) {
     if (!active_) return;
     at::autocast::increment_nesting();
     was_enabled_ = at::autocast::is_autocast_enabled(device_);
@@ -29,6 +31,10 @@ class AutocastScope {
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
+  static bool computes_in_float32(at::ScalarType dtype, c10::Device device) {
+    return dtype == at::kBFloat16 && device.is_cpu() && kernels::trains_bfloat16_in_float32();
+  }
+
   c10::DeviceType device_;
   bool active_, was_enabled_ = false;
   at::ScalarType was_dtype_ = at::kFloat;

@@ -123,4 +123,8 @@ bool has_bfloat16_products() {
   return instruction_set() == InstructionSet::kAvx512Bf16 || instruction_set() == InstructionSet::kNeonBf16;
 }
 
+bool trains_bfloat16_in_float32() {
+  return has_training_kernels() && !has_bfloat16_products();
+}
+
 }  // namespace zoo::kernels

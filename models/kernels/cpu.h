@@ -36,4 +36,8 @@ bool has_training_kernels();
 /// True if the mixed-precision training kernels run, which multiply pairs of bfloat16.
 bool has_bfloat16_products();
 
+/// True if training in bfloat16 computes in float32: the kernels run, but this CPU would be slower with
+/// bfloat16.
+bool trains_bfloat16_in_float32();
+
 }  // namespace zoo::kernels

@@ -8,8 +8,8 @@ namespace zoo {
 /// Arguments of one call of Embeddings.
 struct EmbeddingInputs {
   at::Tensor ids;  // [B, T]
-  at::Tensor
-      position_ids;  // [T], [1, T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
+  // [T], [1, T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says
+  at::Tensor position_ids;
   at::Tensor token_type_ids;       // [B, T]. Undefined: all 0
   std::int64_t past = 0;           // number of cached positions before the first id
   const char* name = "input_ids";  // name of `ids` in messages

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import platform
 import pty
 import re
 import resource
@@ -215,6 +216,18 @@ class TrainTest(CommandTest):
         self.assertEqual(self.weights(folder), self.weights(plain))
         refused = run("train", "--task", "mlm", *flags(self.folder / "mlm", self.text, sample_interval=5, tokenizer="wordpiece", bias="true"))
         self.assert_one_error(refused, 2, "--sample_interval", "--task lm")
+
+    def test_where_bfloat16_is_float32_it_is_said(self):
+        without_products = "avx2" if platform.machine() == "x86_64" else "neon"
+        folder, plain = self.folder / "bfloat16", self.folder / "float32"
+        result = run("train", *flags(folder, self.text, max_iters=3, dtype="bfloat16"), ZOO_KERNELS=without_products)
+        self.assertIn("--dtype bfloat16 computes in float32", result.err)
+        result = run("train", *flags(plain, self.text, max_iters=3), ZOO_KERNELS=without_products)
+        self.assertNotIn("bfloat16", result.err)
+        self.assertEqual(self.weights(folder), self.weights(plain))
+        result = run("train", *flags(self.folder / "rounded", self.text, max_iters=3, dtype="bfloat16"), ZOO_KERNELS="portable")
+        self.assertNotIn("computes in float32", result.err)
+        self.assertNotEqual(self.weights(self.folder / "rounded"), self.weights(plain))
 
     def test_the_last_words_say_how_to_use_the_model(self):
         result = run("train", *flags(self.folder / "run", self.text, max_iters=1))

@@ -24,6 +24,7 @@
 #include "data/base/directory_lock.h"
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/kernels/cpu.h"
 
 namespace zoo {
 namespace {
@@ -199,6 +200,10 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   std::cerr << "number of parameters: " << human_count(all);
   if (trained < all) std::cerr << "; trained: " << human_count(trained);
   std::cerr << "\n";
+  const UpdaterOptions& updater = options.updater;
+  if (updater.dtype == at::kBFloat16 && updater.device.is_cpu() && kernels::trains_bfloat16_in_float32())
+    std::cerr << "note: this CPU has no products of bfloat16, so --dtype bfloat16 computes in float32, which "
+                 "is faster here\n";
   TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png",
                             std::move(samples));
   const Trainer::Result result = trainer.train(reporter);

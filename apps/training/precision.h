@@ -7,8 +7,13 @@
 
 namespace zoo {
 
+/// True for bfloat16 on a CPU that is slower with it than in float32.
+inline bool computes_in_float32(at::ScalarType dtype, c10::Device device) {
+  return dtype == at::kBFloat16 && device.is_cpu() && kernels::trains_bfloat16_in_float32();
+}
+
 /// Mixed precision (Micikevicius et al., 2018) while in scope: matrix products in `dtype`, the rest in
-/// float32. kFloat changes nothing, nor does bfloat16 on a CPU that is slower with it than in float32.
+/// float32. kFloat changes nothing, nor does a type that computes_in_float32().
 class AutocastScope {
  public:
   AutocastScope(at::ScalarType dtype, c10::Device device)
@@ -31,10 +36,6 @@ class AutocastScope {
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
-  static bool computes_in_float32(at::ScalarType dtype, c10::Device device) {
-    return dtype == at::kBFloat16 && device.is_cpu() && kernels::trains_bfloat16_in_float32();
-  }
-
   c10::DeviceType device_;
   bool active_, was_enabled_ = false;
   at::ScalarType was_dtype_ = at::kFloat;

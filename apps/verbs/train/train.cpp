@@ -6,6 +6,7 @@
 
 #include "apps/command/output.h"
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/precision.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/process_memory.h"
@@ -24,7 +25,6 @@
 #include "data/base/directory_lock.h"
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/kernels/cpu.h"
 
 namespace zoo {
 namespace {
@@ -200,8 +200,7 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   std::cerr << "number of parameters: " << human_count(all);
   if (trained < all) std::cerr << "; trained: " << human_count(trained);
   std::cerr << "\n";
-  const UpdaterOptions& updater = options.updater;
-  if (updater.dtype == at::kBFloat16 && updater.device.is_cpu() && kernels::trains_bfloat16_in_float32())
+  if (computes_in_float32(options.updater.dtype, options.updater.device))
     std::cerr << "note: this CPU has no products of bfloat16, so --dtype bfloat16 computes in float32, which "
                  "is faster here\n";
   TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png",

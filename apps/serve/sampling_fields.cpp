@@ -43,7 +43,7 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
 const ordered_json* schema_of_format(RequestFields& fields) {
   const ordered_json* format = fields.get("response_format");
   if (format == nullptr) return nullptr;
-  const std::string type = format->is_object() ? format->value("type", "") : "";
+  const ordered_json type = format->is_object() && format->contains("type") ? (*format)["type"] : "none";
   if (type == "text") return nullptr;
   const auto place = type == "json_schema" ? format->find("json_schema") : format->end();
   if (place == format->end() || !place->is_object() || !place->contains("schema"))

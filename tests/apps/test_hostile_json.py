@@ -1,4 +1,4 @@
-"""JSON files with values of other types: tzoo works or prints one error line of its own words."""
+"""JSON, in files and in requests, with values of other types: tzoo works or refuses it in words of its own."""
 
 import copy
 import json
@@ -7,6 +7,7 @@ import random
 import tempfile
 import unittest
 
+from serving import Server, ServeTest
 from tiny_checkpoint import write_checkpoint, write_json
 from tzoo_runner import CommandTest, run
 
@@ -83,6 +84,48 @@ FILES = [
                       {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}], POOLING),
     ("sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": False}, POOLING),
 ]
+
+CHAT_TEMPLATE = "{% for message in messages %}{{ message.role + ' ' + message.content + '\n' }}{% endfor %}"
+REQUESTS = [
+    ("/v1/completions", {
+        "model": "tiny", "prompt": ["ab", [1, 2]], "max_tokens": 2, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1,
+        "typical_p": 0.9, "seed": 1, "repetition_penalty": 1.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "min_tokens": 1,
+        "no_repeat_ngram_size": 2, "logit_bias": {"1": 2}, "stop": ["z"], "n": 1, "best_of": 1, "echo": True, "logprobs": 1,
+        "stream": True, "stream_options": {"include_usage": True}, "regex": "a+"}),
+    ("/v1/chat/completions", {
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "content": None, "tool_calls": [
+            {"type": "function", "id": "x", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "user", "content": "b"}],
+        "max_tokens": 2, "logprobs": True, "top_logprobs": 1, "tools": [{"type": "function", "function": {"name": "f"}}],
+        "tool_choice": "auto", "chat_template_kwargs": {"a": 1}, "modalities": ["text"],
+        "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"a": {"const": 1}}}}}}),
+    ("/v1/embeddings", {"model": "bare", "input": ["ab", "a"], "encoding_format": "float"}),
+    ("/tokenize", {"content": "ab", "add_special": True, "with_pieces": True}),
+    ("/detokenize", {"tokens": [1, 2], "keep_special": True}),
+    ("/look", {"text": "ab", "append": [1], "position": 1, "layer": 0, "layers": ["0"], "sublayers": ["0.attention"],
+               "heads": ["0.1"], "with": "zero", "patch_text": "bb", "patch_part": "head", "patch_layer": 0, "patch_head": 0,
+               "patch_positions": [0]}),
+]
+
+
+class HostileRequests(ServeTest):
+    def test_no_foreign_exception_is_answered(self):
+        chance = random.Random(9)
+        count = 10 * int(os.environ.get("ZOO_CASES", "12"))
+        with tempfile.TemporaryDirectory() as folder:
+            model = write_checkpoint(os.path.join(folder, "tiny"), n_positions=400, tokenizer=True)
+            write_json(model, "tokenizer_config.json", {"chat_template": CHAT_TEMPLATE})
+            bare = write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"])
+            server = Server("--model", model, "--model", bare)
+            self.addCleanup(server.close)
+            for path, request in REQUESTS:
+                for case in range(count):
+                    body = mutated(request, chance) if case else request
+                    status, data, _ = server.request("POST", path, body)
+                    with self.subTest(path=path, body=json.dumps(body)):
+                        self.assertIn(status, (200, 400, 404), data)
+                        for words in NOT_OURS:
+                            self.assertNotIn(words, data)
+                        self.assertNotIn("server_error", data)
 
 
 class HostileJson(CommandTest):

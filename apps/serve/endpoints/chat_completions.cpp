@@ -30,8 +30,8 @@ struct ChatCompletion {
 std::string text_of_parts(const ordered_json& parts, const std::string& place) {
   std::string text;
   for (const ordered_json& part : parts) {
-    const bool good = part.is_object() && part.value("type", "") == "text" && part.contains("text") &&
-                      part["text"].is_string();
+    const bool good = part.is_object() && part.contains("type") && part["type"] == "text" &&
+                      part.contains("text") && part["text"].is_string();
     if (!good) RequestFields::refuse(place, "must be a text or a list of parts of type text");
     text += part["text"].get<std::string>();
   }

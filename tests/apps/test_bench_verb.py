@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import platform
 import tempfile
 import unittest
 
@@ -11,6 +12,7 @@ from tzoo_runner import CommandTest, run
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 KINDS = ["float32", "bfloat16", "int8", "int4"]
+WITHOUT_PRODUCTS = "avx2" if platform.machine() == "x86_64" else "neon"  # kernels that do not train in bfloat16
 
 
 class BenchTest(CommandTest):
@@ -64,6 +66,10 @@ class BenchTest(CommandTest):
                 self.assertGreater(found[name], 0)
             self.assertAlmostEqual(found["tokens_per_second"] * found["update_ms"] / 1000, tokens, places=3)
             self.assertLess(abs(found["loss"] - math.log(40)), 1)  # that of guessing
+        for kernels, type in ((WITHOUT_PRODUCTS, "float32"), ("portable", "bfloat16")):
+            words = ("bench", "train", *tiny, "--dtype", "bfloat16")
+            found = json.loads(self.succeed(*words, ZOO_KERNELS=kernels))
+            self.assertEqual((found["dtype"], found["computed_in"]), ("bfloat16", type))
 
     def test_a_training_of_a_recipe_of_a_checkpoint_and_of_less_memory(self):
         found = self.figures("train", "--recipe", "gpt-4x128", "--rounds", 1, "--threads", 1)

@@ -10,6 +10,7 @@
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/precision.h"
 #include "apps/verbs/measure/measure.h"
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
@@ -180,6 +181,8 @@ Figures measure(Objective& objective, const TrainerOptions& options, std::int64_
 ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
                       const ParallelSession& session) {
   const TrainFlags& flags = parsed.train;
+  const c10::Device device = device_of(flags.compute);
+  const bool in_float32 = computes_in_float32(dtype_of(flags.compute), device);
   return {{"work", "train"},
           {"recipe", parsed.recipe},
           {"task", name_of(flags.data.task)},
@@ -189,8 +192,9 @@ ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
           {"block_size", flags.data.block_size},
           {"gradient_accumulation_steps", flags.trainer.updater.accumulation},
           {"ranks", session.size()},
-          {"device", device_of(flags.compute).str()},
+          {"device", device.str()},
           {"dtype", flags.compute.dtype},
+          {"computed_in", in_float32 ? "float32" : flags.compute.dtype},
           {"activation_checkpointing", flags.activation_checkpointing},
           {"threads", at::get_num_threads()}};
 }

@@ -3,16 +3,14 @@
 import json
 import math
 import pathlib
-import platform
 import tempfile
 import unittest
 
 from tiny_checkpoint import write_checkpoint
-from tzoo_runner import CommandTest, run
+from tzoo_runner import WITHOUT_BFLOAT16, CommandTest, run
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 KINDS = ["float32", "bfloat16", "int8", "int4"]
-WITHOUT_PRODUCTS = "avx2" if platform.machine() == "x86_64" else "neon"  # kernels that do not train in bfloat16
 
 
 class BenchTest(CommandTest):
@@ -66,7 +64,7 @@ class BenchTest(CommandTest):
                 self.assertGreater(found[name], 0)
             self.assertAlmostEqual(found["tokens_per_second"] * found["update_ms"] / 1000, tokens, places=3)
             self.assertLess(abs(found["loss"] - math.log(40)), 1)  # that of guessing
-        for kernels, type in ((WITHOUT_PRODUCTS, "float32"), ("portable", "bfloat16")):
+        for kernels, type in ((WITHOUT_BFLOAT16, "float32"), ("portable", "bfloat16")):
             words = ("bench", "train", *tiny, "--dtype", "bfloat16")
             found = json.loads(self.succeed(*words, ZOO_KERNELS=kernels))
             self.assertEqual((found["dtype"], found["computed_in"]), ("bfloat16", type))

@@ -2,12 +2,16 @@
 
 import fcntl
 import os
+import platform
 import pty
 import struct
 import subprocess
 import termios
 import unittest
 from typing import NamedTuple
+
+# Kernels that do not train in bfloat16, as those of ZOO_KERNELS.
+WITHOUT_BFLOAT16 = "avx2" if platform.machine() == "x86_64" else "neon"
 
 
 class Result(NamedTuple):

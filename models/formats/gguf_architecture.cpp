@@ -45,7 +45,8 @@ double shortest(double number) {
 
 // All other numbers are integers.
 bool is_real(const std::string& key) {
-  constexpr std::array kEndings{"epsilon", "freq_base", "softcapping", "scaling.factor", "scale_linear"};
+  constexpr std::array kEndings{"epsilon",        "freq_base",    "freq_base_swa", "softcapping",
+                                "scaling.factor", "scale_linear", "scale"};
   return std::any_of(kEndings.begin(), kEndings.end(),
                      [&](const char* ending) { return key.ends_with(ending); });
 }
@@ -154,12 +155,17 @@ void complete_decoder(const GgufFile& file, const std::string& name, Architectur
   if (heads <= 0) keys.expect("attention.head_count", nullptr, "expected a positive number");
   if (config["head_dim"].is_null()) config["head_dim"] = hidden / heads;
   read_rope(file, keys, config);
-  if (name == "gemma2") {
-    // llama.cpp tells Gemma 2 27B, which scales by the mean width of a head, by its layers.
-    config["query_pre_attn_scalar"] =
-        config["num_hidden_layers"] == 46 ? hidden / heads : config["head_dim"].get<std::int64_t>();
-    for (const char* key : {"sliding_window", "attn_logit_softcapping", "final_logit_softcapping"})
-      if (config[key].is_null()) config.erase(key);
+  if (name == "gemma2" || name == "gemma3") {
+    // llama.cpp tells the models of 27B, which scale by the mean width of a head, by their layers.
+    const bool largest = config["num_hidden_layers"] == (name == "gemma2" ? 46 : 62);
+    config["query_pre_attn_scalar"] = largest ? hidden / heads : config["head_dim"].get<std::int64_t>();
+    if (name == "gemma2") {
+      for (const char* key : {"sliding_window", "attn_logit_softcapping", "final_logit_softcapping"})
+        if (config[key].is_null()) config.erase(key);
+    } else if (config["sliding_window"].is_null() || config["sliding_window"] == 0) {
+      config["sliding_window"] = nullptr;
+      config["sliding_window_pattern"] = 1;  // no layer has a window
+    }
   } else if (name == "phi3") {
     const json window = keys.number("attention.sliding_window", false);
     if (!window.is_null() && window != 0) config["sliding_window"] = window;
@@ -171,7 +177,7 @@ void complete_decoder(const GgufFile& file, const std::string& name, Architectur
     config["norm_topk_prob"] = false;
     config["qkv_bias"] = find_tensor(file, "blk.0.attn_q.bias") != nullptr;
   }
-  if (config.at("model_type") == "llama") {
+  if (name == "smollm3" || name == "granite" || config.at("model_type") == "llama") {
     config["attention_bias"] = find_tensor(file, "blk.0.attn_q.bias") != nullptr;
     config["mlp_bias"] = find_tensor(file, "blk.0.ffn_up.bias") != nullptr;
   }

@@ -59,6 +59,24 @@ std::vector<GgufKey> gemma2_keys_of_gguf() {
   return keys;
 }
 
+std::vector<GgufKey> gemma3_keys_of_gguf() {
+  std::vector<GgufKey> keys = decoder_keys();
+  keys.push_back({"attention.sliding_window", "sliding_window", false});
+  keys.push_back({"attention.sliding_window_pattern", "sliding_window_pattern", false});
+  keys.push_back({"final_logit_softcapping", "final_logit_softcapping", false});
+  keys.push_back({"rope.freq_base_swa", "rope_local_base_freq", false});
+  return keys;
+}
+
+std::vector<GgufKey> granite_keys() {
+  std::vector<GgufKey> keys = decoder_keys();
+  keys.push_back({"attention.scale", "attention_multiplier"});
+  keys.push_back({"embedding_scale", "embedding_multiplier", false});
+  keys.push_back({"residual_scale", "residual_multiplier", false});
+  keys.push_back({"logit_scale", "logits_scaling"});
+  return keys;
+}
+
 std::vector<GgufKey> gpt2_keys() {
   return {{"context_length", "n_positions"},  {"embedding_length", "n_embd"},
           {"block_count", "n_layer"},         {"feed_forward_length", "n_inner"},
@@ -138,6 +156,25 @@ std::vector<GgufName> gemma2_tensors() {
     if (name.theirs == "blk.{}.ffn_norm") name.ours = "model.layers.{}.pre_feedforward_layernorm";
   names.push_back({"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne});
   names.push_back({"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne});
+  return names;
+}
+
+std::vector<GgufName> gemma3_tensors() {
+  std::vector<GgufName> names = gemma2_tensors();
+  for (GgufName& name : names)
+    if (name.theirs == "blk.{}.attn_q_norm" || name.theirs == "blk.{}.attn_k_norm") name.layout = kPlusOne;
+  return names;
+}
+
+// Its norms are those after the sublayers.
+std::vector<GgufName> olmo2_tensors() {
+  std::vector<GgufName> names = decoder_tensors();
+  for (GgufName& name : names) {
+    if (name.theirs == "blk.{}.attn_norm")
+      name = {"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"};
+    if (name.theirs == "blk.{}.ffn_norm")
+      name = {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"};
+  }
   return names;
 }
 
@@ -241,6 +278,10 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(), qwen_experts()},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
       {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_keys_of_gguf(), gemma2_tensors()},
+      {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma3_keys_of_gguf(), gemma3_tensors()},
+      {"smollm3", "smollm3", "SmolLM3ForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
+      {"granite", "granite", "GraniteForCausalLM", granite_keys(), decoder_tensors(/*neighbours=*/true)},
+      {"olmo2", "olmo2", "Olmo2ForCausalLM", decoder_keys(), olmo2_tensors()},
       {"gpt2", "gpt2", "GPT2LMHeadModel", gpt2_keys(), gpt2_tensors()},
       {"phi3", "phi3", "Phi3ForCausalLM", decoder_keys(), phi3_tensors()},
       {"bert", "bert", "BertModel", bert_keys_of_gguf(), bert_tensors()},

@@ -7,10 +7,12 @@ import torch
 from forward_parity import hf
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3,
-                 "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gpt2": gguf.MODEL_ARCH.GPT2,
-                 "phi3": gguf.MODEL_ARCH.PHI3, "bert": gguf.MODEL_ARCH.BERT, "t5": gguf.MODEL_ARCH.T5,
+                 "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3,
+                 "gpt2": gguf.MODEL_ARCH.GPT2, "phi3": gguf.MODEL_ARCH.PHI3, "bert": gguf.MODEL_ARCH.BERT, "t5": gguf.MODEL_ARCH.T5,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE,
-                 "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}
+                 "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "granite": gguf.MODEL_ARCH.GRANITE,
+                 "olmo2": gguf.MODEL_ARCH.OLMO2}
+OF_NEIGHBOURS = ("llama", "mixtral", "smollm3", "granite")  # they rotate pairs of neighbours
 TYPES = gguf.GGMLQuantizationType
 # Types without a quantizer in numpy: random blocks, whose scales are these halves (offset in the block).
 SCALES = {TYPES.Q4_K: (0, 2), TYPES.Q5_K: (0, 2), TYPES.Q6_K: (208,)}
@@ -23,9 +25,9 @@ def permuted(weight, heads):
 
 def converted(name, weight, config):
     kind = config.model_type
-    if kind in ("llama", "mixtral") and ".q_proj." in name:
+    if kind in OF_NEIGHBOURS and ".q_proj." in name:
         return permuted(weight, config.num_attention_heads)
-    if kind in ("llama", "mixtral") and ".k_proj." in name:
+    if kind in OF_NEIGHBOURS and ".k_proj." in name:
         return permuted(weight, config.num_key_value_heads)
     if kind.startswith("gemma") and name.endswith("norm.weight"):
         return weight + 1
@@ -123,10 +125,20 @@ def add_sizes(writer, config):
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_key_length(head)
     writer.add_value_length(head)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    writer.add_rope_dimension_count(int(head * config.rope_parameters.get("partial_rotary_factor", 1.0)))
-    if kind == "gemma2":
+    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+    writer.add_rope_freq_base(rope["rope_theta"])
+    writer.add_rope_dimension_count(int(head * rope.get("partial_rotary_factor", 1.0)))
+    if rope.get("rope_type") == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
+    if kind == "granite":
+        writer.add_attention_scale(config.attention_multiplier)
+        writer.add_embedding_scale(config.embedding_multiplier)
+        writer.add_residual_scale(config.residual_multiplier)
+        writer.add_logit_scale(config.logits_scaling)
+    if kind in ("gemma2", "gemma3_text"):  # Gemma 3's layers with a window have llama.cpp's base, 10,000
         writer.add_sliding_window(config.sliding_window)
+    if kind == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
 
@@ -163,7 +175,7 @@ def set_numbers(model, numbers):
                 continue
             value = numbers[new]
             part = next((part for part in heads if part in name), None)
-            if model.config.model_type in ("llama", "mixtral") and part:
+            if model.config.model_type in OF_NEIGHBOURS and part:
                 count = getattr(model.config, heads[part])
                 value = value.reshape(count, -1, 2, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
             elif model.config.model_type.startswith("gemma") and name.endswith("norm.weight"):

@@ -40,6 +40,16 @@ MODELS = {
     "gemma": (transformers.GemmaForCausalLM, lambda: GemmaConfig(**WIDE, num_key_value_heads=1, head_dim=32, rope_parameters=ROPE)),
     "gemma2": (transformers.Gemma2ForCausalLM, lambda: Gemma2Config(
         **WIDE, num_key_value_heads=2, head_dim=32, query_pre_attn_scalar=32, sliding_window=5, rope_parameters=ROPE)),
+    "gemma3": (transformers.Gemma3ForCausalLM, lambda: transformers.Gemma3TextConfig(
+        **{**WIDE, "num_hidden_layers": 7}, num_key_value_heads=1, head_dim=32, query_pre_attn_scalar=32, sliding_window=5,
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})),
+    "smollm3": (transformers.SmolLM3ForCausalLM, lambda: transformers.SmolLM3Config(
+        **{**WIDE, "num_hidden_layers": 5}, num_key_value_heads=2, rope_parameters=ROPE)),
+    "granite": (transformers.GraniteForCausalLM, lambda: transformers.GraniteConfig(
+        **WIDE, num_key_value_heads=2, attention_multiplier=0.1, embedding_multiplier=12.0, residual_multiplier=0.22,
+        logits_scaling=8.0, tie_word_embeddings=True, rope_parameters=ROPE)),
+    "olmo2": (transformers.Olmo2ForCausalLM, lambda: transformers.Olmo2Config(**WIDE, num_key_value_heads=2, rope_parameters=ROPE)),
     "gpt2": (transformers.GPT2LMHeadModel, lambda: GPT2Config(
         n_embd=256, n_layer=2, n_head=4, n_positions=64, vocab_size=96, bos_token_id=None, eos_token_id=None)),
     "phi3": (transformers.Phi3ForCausalLM, lambda: Phi3Config(
@@ -59,7 +69,8 @@ MODELS = {
         **T5_SIZES, feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
 }
 QUANTIZED = (TYPES.Q8_0, TYPES.Q4_0, TYPES.Q4_1, TYPES.Q5_0, TYPES.Q5_1, TYPES.Q4_K, TYPES.Q5_K, TYPES.Q6_K)
-TEXTS = ["And God said, Let there be light", "it's 12345 tests,  two  spaces", "naïve cafés ✓ 日本語", "don't I'LL 3.14!", " a", ""]
+TEXTS = ["And God said, Let there be light", "it's 12345 tests,  two  spaces", "naïve cafés ✓ 日本語", "don't I'LL 3.14!", "TheSpirit /and",
+         " a", ""]
 LINES = ["And God said, Let there be light: and there was light.", "It's the 12345th test of two words and 678 numbers, isn't it?",
          "A naïve café is not there, and the light is.", "In the beginning God created the heaven and the earth.",
          "And the earth was without form, and void; and darkness was upon the face of the deep.",
@@ -270,6 +281,9 @@ def sentencepiece_model(kind, **options):
         return sentencepiece.SentencePieceProcessor(model_file=prefix + ".model"), pathlib.Path(prefix + ".model").read_bytes()
 
 
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+          r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
@@ -309,7 +323,8 @@ class TokenizerTest(unittest.TestCase):
                    eos_token_id=0, **keys)
 
     def test_byte_level_bpe(self):
-        for pre, pattern in (("gpt-2", None), ("qwen2", QWEN2), ("llama-bpe", QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|"))):
+        for pre, pattern in (("gpt-2", None), ("qwen2", QWEN2), ("llama-bpe", QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")),
+                             ("tekken", TEKKEN)):
             tokenizer = byte_level(pattern)
             self.write_bpe(tokenizer, pre, add_bos_token=False)
             with self.subTest(pre=pre):
@@ -416,7 +431,8 @@ class WriteTest(unittest.TestCase):
         return tzoo("export", "--model", self.source, "--format", "gguf", "--weights", weights, "--output", self.path)
 
     def test_tensors_equal_those_of_llama_cpps_converter(self):
-        for name in ("llama", "llama, scaled", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
+        for name in ("llama", "llama, scaled", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "smollm3", "granite", "olmo2",
+                     "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
             model = self.save(name)
             for kind in (TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0):
                 done = self.export(kind.name.lower())
@@ -456,7 +472,7 @@ class WriteTest(unittest.TestCase):
 
     def test_there_and_back(self):
         """The file gives the model that it was written from: ids, and the tokens of texts."""
-        for name in ("llama", "gemma2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
+        for name in ("llama", "gemma2", "gemma3", "smollm3", "granite", "olmo2", "gpt2", "phi3", "mixtral", "qwen2_moe", "qwen3_moe"):
             self.save(name)
             self.assertEqual(self.export().returncode, 0)
             words = ["generate", "--prompt", "And God", "--max_new_tokens", "12", "--temperature", "0", "--json", "--weights", "float32"]
@@ -467,6 +483,8 @@ class WriteTest(unittest.TestCase):
 
     def test_what_gguf_cannot_say_is_refused_by_name(self):
         for name, changes, said in (("llama", {"hidden_act": "gelu"}, "activation"), ("gemma2", {"query_pre_attn_scalar": 99}, "attention_scale"),
+                                    ("gemma3", {"layer_types": ["full_attention"] * 7}, "window_layers"),
+                                    ("smollm3", {"no_rope_layers": [1] * 5}, "rotary_layers"),
                                     ("qwen2_moe", {"norm_topk_prob": True}, "expert_weights"),
                                     ("qwen3_moe", {"norm_topk_prob": False}, "expert_weights"),
                                     ("qwen3_moe", {"mlp_only_layers": [0]}, "expert_layers"),

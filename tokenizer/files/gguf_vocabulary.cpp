@@ -208,6 +208,11 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
 const std::vector<GgufSplitting>& gguf_splittings() {
   const auto known = [](SplitPattern pattern) { return std::string(expression_of(pattern)); };
   static const std::string gpt2 = known(SplitPattern::gpt2), cl100k = known(SplitPattern::cl100k);
+  // Mistral's since NeMo: o200k's without contractions, and each digit for itself.
+  static const std::string tekken =
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+      R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::vector<GgufSplitting> all{
       {" gpt-2 phi-2 olmo mpt roberta-bpe jina-v1-en jina-v2-es jina-v2-de jina-v2-code ", {gpt2}},
       {" llama-bpe llama3 llama-v3 falcon3 pixtral ", {cl100k}, true, true},
@@ -215,6 +220,7 @@ const std::vector<GgufSplitting>& gguf_splittings() {
       {" qwen2 deepseek-r1-qwen megrez ", {known(SplitPattern::qwen2)}, false, false, true},
       {" stablelm2 ", {known(SplitPattern::qwen2)}},
       {" gpt-4o llama4 ", {known(SplitPattern::o200k)}},
+      {" tekken ", {tekken}, true, true},
       {" smollm starcoder refact command-r codeshell ", {R"(\p{N})", gpt2}},
       {" default ", {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
   };

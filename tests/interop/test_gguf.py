@@ -481,6 +481,20 @@ class WriteTest(unittest.TestCase):
                 self.assertEqual(after.returncode, 0, after.stderr)
                 self.assertEqual(json.loads(after.stdout)["ids"], json.loads(before.stdout)["ids"])
 
+    def test_blocks_are_evaluated_beside_the_exact_numbers(self):
+        self.save("llama")
+        self.assertEqual(self.export("q8_0").returncode, 0)
+        text = pathlib.Path(self.folder, "lines.txt")
+        text.write_text("\n".join(LINES), encoding="utf-8")
+        found = {}
+        for weights in ("modules", "gguf"):
+            done = tzoo("evaluate", "--model", self.path, "--dataset", text, "--block_size", "16", "--batch_size", "4", "--eval_iters",
+                        "2", "--json", "--weights", weights)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found[weights] = json.loads(done.stdout)
+        self.assertAlmostEqual(found["gguf"]["loss"] / found["modules"]["loss"], 1, delta=0.02)
+        self.assertGreater(found["gguf"]["largest_logit_error"], 0)
+
     def test_what_gguf_cannot_say_is_refused_by_name(self):
         for name, changes, said in (("llama", {"hidden_act": "gelu"}, "activation"), ("gemma2", {"query_pre_attn_scalar": 99}, "attention_scale"),
                                     ("gemma3", {"layer_types": ["full_attention"] * 7}, "window_layers"),

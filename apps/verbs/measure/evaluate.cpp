@@ -169,17 +169,16 @@ at::Tensor first_logits(Model& model, Batches& batches) {
   return model.forward({.input_ids = batches.evaluation(Split::kVal, 0).inputs.input_ids}).logits;
 }
 
-// Evaluates the model with weights packed as --weights says, or its modules.
-SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, Batches& batches,
-                         std::unique_ptr<Metric> metric, const c10::Device& device) {
+// Evaluates the model with weights packed as --weights says, or its modules. `exact`: first_logits() of the
+// modules, with which a packed decoder is compared; undefined: with none.
+SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, const at::Tensor& exact,
+                         Batches& batches, std::unique_ptr<Metric> metric, const c10::Device& device) {
   const bool drawn = batches.evaluation_batches(Split::kVal) == kUnlimitedBatches;
   const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
   Progress progress(count, "batches");
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
   const bool packed = flags.weights.weights != "modules";
   if (packed && loaded.head == Head::kCausalLm) {
-    const bool modules = !loaded.stored;  // until packing releases their weights
-    const at::Tensor exact = modules ? first_logits(*loaded.model, batches) : at::Tensor();
     const auto model = decoding_model(loaded, flags.compute, flags.weights);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
@@ -237,16 +236,20 @@ int run_evaluate(const Arguments& arguments) {
 
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
-  // A packed decoder is compared with its modules, if the directory holds their weights.
   const bool packed = packs(checkpoint, flags.compute, flags.weights);
-  const bool compares = head_of(task) == Head::kCausalLm && !checkpoint.packed_parts();
-  const LoadedModel loaded =
-      load_model(checkpoint, {.device = device, .head = head_of(task), .stored = packed && !compares});
+  const auto load = [&](bool stored) {
+    return load_model(checkpoint, {.device = device, .head = head_of(task), .stored = stored});
+  };
+  const LoadedModel loaded = load(packed);
   require_ids_below(data, loaded.model->config().vocab_size);
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
                    static_cast<std::uint64_t>(flags.compute.seed), device);
-  SplitEvaluation evaluation = evaluate(flags, loaded, *batches, make_metric(task, data.label_names), device);
+  at::Tensor exact;
+  if (packed && head_of(task) == Head::kCausalLm && !checkpoint.packed_parts())
+    exact = first_logits(*load(/*stored=*/false).model, *batches);
+  SplitEvaluation evaluation =
+      evaluate(flags, loaded, exact, *batches, make_metric(task, data.label_names), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});

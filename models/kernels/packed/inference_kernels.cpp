@@ -58,7 +58,7 @@ std::size_t InferenceKernels::row_bytes(WeightType type, std::size_t inputs) con
 }
 
 std::size_t scales_in_row(WeightType type, std::size_t inputs) {
-  if (type == WeightType::kInt8) return 1;
+  if (type == WeightType::kInt8) return (inputs + kByteGroup - 1) / kByteGroup;
   return type == WeightType::kInt4 || type == WeightType::kBlocks ? (inputs + kGroup - 1) / kGroup : 0;
 }
 

@@ -13,8 +13,9 @@ namespace zoo::kernels {
 
 /// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16, whose numbers
 /// are written as float32 where no instruction multiplies pairs (InferenceKernels::bfloat16_bytes); or int8
-/// with scales and sums, one of each per row (kInt8), or a scale per group and a sum per kRun inputs (kInt4,
-/// kBlocks). Rows are zero-padded to a multiple of kGroup inputs, except in float32.
+/// with scales and sums, one of each per kByteGroup inputs (kInt8), or a scale per group and a sum per kRun
+/// inputs (kInt4, kBlocks). A few inputs of trained models are a hundred times the others, which lose their
+/// digits if they share a scale. Rows are zero-padded to a multiple of kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
   std::byte* data = nullptr;

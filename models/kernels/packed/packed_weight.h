@@ -39,8 +39,8 @@ enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
 ///   kRuns            w = scale q - minimum, q in [0, 255], both for kRun inputs: each type; 10 bits
 enum class BlockFormat : std::uint8_t { kNibbles, kNibblesMinimum, kFiveBits, kSixBits, kBytes, kRuns };
 
-/// Outputs of a panel, inputs of a group.
-constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16;
+/// Outputs of a panel, inputs of a group. kByteGroup: inputs of a row that share a scale beside kInt8.
+constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16, kByteGroup = 64;
 
 /// Bytes of a group of an int4 panel: numbers, then steps.
 constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));

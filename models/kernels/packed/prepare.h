@@ -100,15 +100,16 @@ void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
         store(data + k * kBfloat16Bytes, low_half(rounded_to_bfloat16(x)));
     }
   } else {
-    const bool whole = to.type == WeightType::kInt8;
-    const std::size_t part = whole ? padded : kGroup, summed = whole ? padded : kRun;
-    float* scale = to.scales + index * (padded / part);
-    std::int32_t* sum = to.sums + index * (padded / summed);
+    const bool bytes = to.type == WeightType::kInt8;
+    const std::size_t part = bytes ? kByteGroup : kGroup, summed = bytes ? kByteGroup : kRun;
+    float* scale = to.scales + index * ((padded + part - 1) / part);
+    std::int32_t* sum = to.sums + index * ((padded + summed - 1) / summed);
     for (std::size_t first = 0; first < padded; first += part) {
-      const float most = largest(row, first, first + part), inverse = most > 0 ? 127.0F / most : 0.0F;
+      const std::size_t last = first + part < padded ? first + part : padded;
+      const float most = largest(row, first, last), inverse = most > 0 ? 127.0F / most : 0.0F;
       *scale++ = most / 127.0F;
-      for (std::size_t k = first; k < first + part; k += summed)
-        *sum++ = store_quantized(row, k, k + summed, inverse, data);
+      for (std::size_t k = first; k < last; k += summed)
+        *sum++ = store_quantized(row, k, k + summed < last ? k + summed : last, inverse, data);
     }
   }
 }

@@ -120,25 +120,30 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
 
 void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                    std::size_t first, std::size_t last) {
-  const std::size_t words = (p.weight->inputs + 3) / 4;
+  constexpr std::size_t kWords = kByteGroup / 4, kDepth = kPanelVectors * sizeof(Words);
+  const std::size_t words = (p.weight->inputs + 3) / 4, groups = (words + kWords - 1) / kWords;
   for_tiles<ByteDot::kTallest>(
       p.row_count, first, last, [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
         constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
         const std::size_t column = panel_column + v * kLanes;
-        IntegerLanes sums[R][V];
-        for (std::size_t r = 0; r < R; ++r)
-          for (std::size_t i = 0; i < V; ++i)
-            sums[r][i] = IntegerLanes{} + (ByteDot::kTaken - 128) * p.rows.sums[row + r];
-        add_products<ByteDot, kPrefetch<R>>(factors_of<ByteDot>(p, row, 0, panel + v * sizeof(Words), words),
-                                            sums);
+        const std::byte* columns = panel + v * sizeof(Words);
+        Lanes totals[R][V] = {};
+        for (std::size_t i = 0; i < groups; ++i, columns += kWords * kDepth) {
+          const std::size_t word = i * kWords, here = words - word < kWords ? words - word : kWords;
+          IntegerLanes sums[R][V];
+          for (std::size_t r = 0; r < R; ++r)
+            for (std::size_t j = 0; j < V; ++j)
+              sums[r][j] = IntegerLanes{} + (ByteDot::kTaken - 128) * p.rows.sums[(row + r) * groups + i];
+          add_products<ByteDot, kPrefetch<R>>(factors_of<ByteDot>(p, row, word, columns, here), sums);
+          for (std::size_t r = 0; r < R; ++r)
+            for (std::size_t j = 0; j < V; ++j)
+              totals[r][j] += converted<Lanes>(sums[r][j]) * p.rows.scales[(row + r) * groups + i];
+        }
         Lanes results[R][V];
         first_sums(p, row, column, results);
-        for (std::size_t r = 0; r < R; ++r) {
-          for (std::size_t i = 0; i < V; ++i) {
-            const Lanes scales = load(p.weight->scales + column + i * kLanes) * p.rows.scales[row + r];
-            results[r][i] += converted<Lanes>(sums[r][i]) * scales;
-          }
-        }
+        for (std::size_t r = 0; r < R; ++r)
+          for (std::size_t j = 0; j < V; ++j)
+            results[r][j] += totals[r][j] * load(p.weight->scales + column + j * kLanes);
         write_tile(p, row, column, results);
       });
 }

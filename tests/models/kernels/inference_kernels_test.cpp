@@ -47,7 +47,7 @@ struct Prepared {
       return reinterpret_cast<const float*>(at)[k];
     if (pairs) return from_bfloat16(reinterpret_cast<const std::uint16_t*>(at)[k]);
     const std::size_t in_row = scales_in_row(rows.type, inputs);
-    const float scale = scales[row * in_row + (rows.type == WeightType::kInt8 ? 0 : k / kGroup)];
+    const float scale = scales[row * in_row + k / (rows.type == WeightType::kInt8 ? kByteGroup : kGroup)];
     return static_cast<float>(reinterpret_cast<const signed char*>(at)[k]) * scale;
   }
 };
@@ -316,6 +316,25 @@ TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
   const Packed zero = pack(WeightType::kInt4, Floats(64, 0.0F), 1, 64);
   CHECK(unpacked(zero.weight, 0, 7) == 0);
   CHECK(unpacked(pack(WeightType::kInt8, Floats(64, 0.0F), 1, 64).weight, 0, 7) == 0);
+}
+
+FOR_EVERY_INSTRUCTION_SET("An input that is much larger than the others costs only its group their digits") {
+  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_inference_kernels(Set);
+  REQUIRE(kernels != nullptr);
+  constexpr std::size_t kInputs = 2 * kByteGroup + 21;
+  Floats x = random_floats(kInputs, 8);
+  x[3] = 1000;
+  const Prepared rows =
+      prepare(*kernels, WeightType::kInt8, {.input = x.data(), .input_row = kInputs, .width = kInputs}, 1);
+  CHECK(rows.value(0, 3) == Approx(1000));
+  for (std::size_t first = kByteGroup; first < kInputs; first += kByteGroup) {
+    const std::size_t last = std::min(first + kByteGroup, kInputs);
+    float largest = 0;
+    for (std::size_t k = first; k < last; ++k) largest = std::max(largest, std::fabs(x[k]));
+    for (std::size_t k = first; k < last; ++k)
+      CHECK(std::fabs(rows.value(0, k) - x[k]) <= largest / 254 * 1.0001F);
+  }
 }
 
 FOR_EVERY_INSTRUCTION_SET("Rows are normalised and gated on their way into a product") {

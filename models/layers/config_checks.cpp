@@ -30,7 +30,6 @@ class Faults {
 
 // Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
-constexpr std::int64_t kMostLayers = 100'000;
 constexpr std::int64_t kMostExperts = 65'536;
 
 void check_sizes(const TransformerConfig& c, Faults& faults) {

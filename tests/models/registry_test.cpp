@@ -158,3 +158,16 @@ TEST_CASE("a key that changes numbers is known to a family or refused by name") 
     }
   }
 }
+
+TEST_CASE("more layers than any model has are refused before anything is listed for each of them") {
+  for (const Family& family : families()) {
+    CAPTURE(family.model_type);
+    nlohmann::json json = family.write_config(family.presets.front().config);
+    for (const char* list : {"layer_types", "no_rope_layers"}) json.erase(list);
+    for (const char* key : {"num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers"}) {
+      if (!json.contains(key)) continue;
+      json[key] = 3'000'000'000'000'000;
+      CHECK_THROWS_WITH(family.read_config(json, "config.json").validate(), Contains("got 3000000000000000"));
+    }
+  }
+}

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/layers/config_checks.h"
+
 namespace zoo {
 namespace {
 
@@ -88,6 +90,7 @@ void add_decoder_heads(WeightTable& table, const TransformerConfig& config, cons
 
 std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has) {
   std::vector<bool> layers;
+  if (count > kMostLayers) return layers;  // validate() refuses the configuration
   for (std::int64_t i = 0; i < count; ++i) layers.push_back(has(i));
   return layers;
 }

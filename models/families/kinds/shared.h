@@ -36,7 +36,7 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
 void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
                        const std::string& embedding, const std::string& lm_head = "lm_head");
 
-/// has(layer) for each of `count` layers.
+/// has(layer) for each of `count` layers; nothing where no model has so many.
 std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has);
 
 /// pad_token_id, which must be an id: positions are counted from it.

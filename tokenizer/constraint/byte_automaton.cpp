@@ -12,7 +12,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
-constexpr std::size_t kMostVisits = 400'000'000;  // of nodes, in all closures: seconds
+constexpr std::size_t kMostVisits = 100'000'000;  // of nodes, in all closures: half a second
 constexpr std::size_t kMostMembers = 10'000'000;  // of the sets of all states
 
 [[noreturn]] void refuse_size() {

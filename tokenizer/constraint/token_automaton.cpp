@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 #include "data/base/error.h"
 #include "tokenizer/text/utf8.h"
@@ -45,17 +45,22 @@ std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
 TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::string> tokens)
     : bytes_(pattern), tokens_(std::move(tokens)) {
   std::array<bool, 256> single{};
+  TokenIds ids;
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    if (!tokens_[id].empty()) sorted_.push_back(static_cast<TokenId>(id));
+    if (!tokens_[id].empty()) ids.push_back(static_cast<TokenId>(id));
     if (tokens_[id].size() == 1) single[static_cast<unsigned char>(tokens_[id][0])] = true;
   }
   const auto text = [&](TokenId id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
-  std::sort(sorted_.begin(), sorted_.end(), [&](TokenId a, TokenId b) { return text(a) < text(b); });
-  for (std::size_t i = 0; i < sorted_.size(); ++i) {
-    const std::string& own = text(sorted_[i]);
-    const std::string& before = i > 0 ? text(sorted_[i - 1]) : std::string();
-    shared_.push_back(static_cast<std::size_t>(
-        std::mismatch(own.begin(), own.end(), before.begin(), before.end()).first - own.begin()));
+  std::sort(ids.begin(), ids.end(), [&](TokenId a, TokenId b) { return text(a) < text(b); });
+  std::string_view before;
+  for (const TokenId id : ids) {
+    const std::string& own = text(id);
+    const auto shared = static_cast<std::size_t>(
+        std::mismatch(own.begin(), own.end(), before.begin(), before.end()).first - own.begin());
+    sorted_.push_back({id, shared, own.size() - shared});
+    rests_.append(own, shared);
+    longest_ = std::max(longest_, own.size());
+    before = own;
   }
   const bool every_byte = std::all_of(single.begin(), single.end(), [](bool there) { return there; });
   if (every_byte && bytes_.size() * sorted_.size() > kMostSteps) {
@@ -70,29 +75,36 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
 // Calls visit(id, next) for each token that the byte automaton accepts in this state.
 template <class Visit>
 void TokenAutomaton::visit_steps(State state, Visit visit) const {
-  std::vector<State> path{state};  // the states after each byte of the token
-  for (std::size_t i = 0; i < sorted_.size(); ++i) {
-    const std::string& token = tokens_[static_cast<std::size_t>(sorted_[i])];
-    if (path.size() > shared_[i] + 1) path.resize(shared_[i] + 1);
-    if (path.back() == kDead) continue;  // a prefix shared with the tokens before it
-    while (path.size() <= token.size() && path.back() != kDead)
-      path.push_back(bytes_.next(path.back(), static_cast<unsigned char>(token[path.size() - 1])));
-    if (path.size() == token.size() + 1 && path.back() != kDead) visit(sorted_[i], path.back());
+  std::vector<State> path(longest_ + 1, kDead);  // the states after each byte of the token
+  path[0] = state;
+  std::size_t depth = 0;  // of the last one
+  const char* rest = rests_.data();
+  for (const SortedToken& token : sorted_) {
+    const char* next = rest;
+    rest += token.rest;
+    depth = std::min(depth, token.shared);
+    if (path[depth] == kDead) continue;  // a prefix shared with the tokens before it
+    while (next != rest && path[depth] != kDead) {
+      path[depth + 1] = bytes_.next(path[depth], static_cast<unsigned char>(*next++));
+      ++depth;
+    }
+    if (path[depth] != kDead) visit(token.id, path[depth]);
   }
 }
 
 void TokenAutomaton::measure_by_tokens() {
   std::vector<std::vector<std::int32_t>> forward(bytes_.size());
   std::vector<bool> seen(bytes_.size(), false);
+  std::vector<State> last_from(bytes_.size(), kDead);  // many tokens lead to one state, which is noted once
   std::vector<State> open{begin()};
   seen[0] = true;
   while (!open.empty()) {
     const State state = open.back();
     open.pop_back();
     auto& targets = forward[static_cast<std::size_t>(state)];
-    visit_steps(state, [&](TokenId, State next) { targets.push_back(next); });
-    std::sort(targets.begin(), targets.end());
-    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    visit_steps(state, [&](TokenId, State next) {
+      if (std::exchange(last_from[static_cast<std::size_t>(next)], state) != state) targets.push_back(next);
+    });
     for (const State next : targets) {
       if (seen[static_cast<std::size_t>(next)]) continue;
       seen[static_cast<std::size_t>(next)] = true;

@@ -44,10 +44,15 @@ class TokenAutomaton {
 
   ByteAutomaton bytes_;
   std::vector<std::string> tokens_;
-  // Ids of the tokens with bytes, sorted by these bytes, and how many bytes each shares with the one before
-  // it.
-  TokenIds sorted_;
-  std::vector<std::size_t> shared_;
+  // A token with bytes: how many it shares with the one before it in the order of the bytes, and how many
+  // follow.
+  struct SortedToken {
+    TokenId id;
+    std::size_t shared, rest;
+  };
+  std::vector<SortedToken> sorted_;
+  std::string rests_;  // the bytes that follow, of all tokens in their order
+  std::size_t longest_ = 0;
   std::vector<std::int64_t> distances_;  // kUnreachable if no tokens lead to an end
 };
 

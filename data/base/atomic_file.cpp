@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBufferSize = 1 << 20;
+constexpr std::size_t kMostOfStream = std::size_t{256} << 20;  // of a pipe or a device, which may never end
 
 // Two processes that write the same target must not share a temporary name.
 fs::path temporary_name(const fs::path& target) {
@@ -106,10 +106,16 @@ void write_file(const fs::path& path, std::string_view text) {
 }
 
 std::string read_file(const fs::path& path) {
-  if (type_of(path) == fs::file_type::directory) throw Error("cannot read ", path, ": it is a directory");
+  const fs::file_type type = type_of(path);
+  if (type == fs::file_type::directory) throw Error("cannot read ", path, ": it is a directory");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error("cannot open ", path, ": ", std::strerror(errno));
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text, block(kBufferSize, '\0');
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    if (type != fs::file_type::regular && text.size() > kMostOfStream)
+      throw Error("cannot read ", path, ": it is no regular file, and more than 256 MiB came from it");
+  }
   if (file.bad()) throw Error("cannot read ", path);
   return text;
 }

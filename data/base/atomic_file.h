@@ -35,7 +35,8 @@ class AtomicFile {
 /// Writes `text` to `path` atomically.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// The content of a small text file. Throws Error naming the path.
+/// The content of a small text file. Throws Error naming the path, also where a pipe or a device gives more
+/// than 256 MiB.
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target

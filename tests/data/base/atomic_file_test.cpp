@@ -113,6 +113,11 @@ TEST_CASE("paths that cannot be examined are Errors too") {
   CHECK_THAT(message_of([&] { zoo::read_file(folder.path()); }), Contains("it is a directory"));
 }
 
+TEST_CASE("a device that never ends is refused") {
+  CHECK(zoo::read_file("/dev/null").empty());
+  CHECK_THAT(message_of([] { zoo::read_file("/dev/zero"); }), Contains("/dev/zero") && Contains("256 MiB"));
+}
+
 TEST_CASE("an AtomicDirectory takes the place of the old one in one step") {
   const TemporaryDirectory folder;
   const fs::path target = folder / "best";

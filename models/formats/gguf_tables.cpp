@@ -8,37 +8,55 @@ namespace {
 
 using enum GgufLayout;
 
-std::vector<GgufKey> decoder_keys() {
-  return {{"context_length", "max_position_embeddings"},
-          {"embedding_length", "hidden_size"},
-          {"block_count", "num_hidden_layers"},
-          {"feed_forward_length", "intermediate_size"},
-          {"attention.head_count", "num_attention_heads"},
-          {"attention.head_count_kv", "num_key_value_heads", false},
-          {"attention.key_length", "head_dim", false},
-          {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-          {"rope.freq_base", "rope_theta", false}};
+// Of Llama and its relatives; `more`: what this one has besides.
+std::vector<GgufKey> decoder_keys(std::vector<GgufKey> more = {}) {
+  std::vector<GgufKey> keys{{"context_length", "max_position_embeddings"},
+                            {"embedding_length", "hidden_size"},
+                            {"block_count", "num_hidden_layers"},
+                            {"feed_forward_length", "intermediate_size"},
+                            {"attention.head_count", "num_attention_heads"},
+                            {"attention.head_count_kv", "num_key_value_heads", false},
+                            {"attention.key_length", "head_dim", false},
+                            {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+                            {"rope.freq_base", "rope_theta", false}};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
 }
 
 std::vector<GgufKey> mixtral_keys() {
-  std::vector<GgufKey> keys = decoder_keys();
-  keys.push_back({"expert_count", "num_local_experts"});
-  keys.push_back({"expert_used_count", "num_experts_per_tok"});
-  return keys;
+  return decoder_keys({{"expert_count", "num_local_experts"}, {"expert_used_count", "num_experts_per_tok"}});
 }
 
 std::vector<GgufKey> qwen3_moe_keys() {
-  std::vector<GgufKey> keys = decoder_keys();
-  keys.push_back({"expert_count", "num_experts"});
-  keys.push_back({"expert_used_count", "num_experts_per_tok"});
-  keys.push_back({"expert_feed_forward_length", "moe_intermediate_size"});
-  return keys;
+  return decoder_keys({{"expert_count", "num_experts"},
+                       {"expert_used_count", "num_experts_per_tok"},
+                       {"expert_feed_forward_length", "moe_intermediate_size"}});
 }
 
 std::vector<GgufKey> qwen2_moe_keys() {
   std::vector<GgufKey> keys = qwen3_moe_keys();
   keys.push_back({"expert_shared_feed_forward_length", "shared_expert_intermediate_size"});
   return keys;
+}
+
+std::vector<GgufKey> gemma2_keys_of_gguf() {
+  return decoder_keys({{"attention.sliding_window", "sliding_window", false},
+                       {"attn_logit_softcapping", "attn_logit_softcapping", false},
+                       {"final_logit_softcapping", "final_logit_softcapping", false}});
+}
+
+std::vector<GgufKey> gemma3_keys_of_gguf() {
+  return decoder_keys({{"attention.sliding_window", "sliding_window", false},
+                       {"attention.sliding_window_pattern", "sliding_window_pattern", false},
+                       {"final_logit_softcapping", "final_logit_softcapping", false},
+                       {"rope.freq_base_swa", "rope_local_base_freq", false}});
+}
+
+std::vector<GgufKey> granite_keys() {
+  return decoder_keys({{"attention.scale", "attention_multiplier"},
+                       {"embedding_scale", "embedding_multiplier", false},
+                       {"residual_scale", "residual_multiplier", false},
+                       {"logit_scale", "logits_scaling"}});
 }
 
 std::vector<GgufKey> nomic_bert_keys() {
@@ -49,32 +67,6 @@ std::vector<GgufKey> nomic_bert_keys() {
           {"attention.head_count", "num_attention_heads"},
           {"attention.layer_norm_epsilon", "layer_norm_eps"},
           {"rope.freq_base", "rope_theta"}};
-}
-
-std::vector<GgufKey> gemma2_keys_of_gguf() {
-  std::vector<GgufKey> keys = decoder_keys();
-  keys.push_back({"attention.sliding_window", "sliding_window", false});
-  keys.push_back({"attn_logit_softcapping", "attn_logit_softcapping", false});
-  keys.push_back({"final_logit_softcapping", "final_logit_softcapping", false});
-  return keys;
-}
-
-std::vector<GgufKey> gemma3_keys_of_gguf() {
-  std::vector<GgufKey> keys = decoder_keys();
-  keys.push_back({"attention.sliding_window", "sliding_window", false});
-  keys.push_back({"attention.sliding_window_pattern", "sliding_window_pattern", false});
-  keys.push_back({"final_logit_softcapping", "final_logit_softcapping", false});
-  keys.push_back({"rope.freq_base_swa", "rope_local_base_freq", false});
-  return keys;
-}
-
-std::vector<GgufKey> granite_keys() {
-  std::vector<GgufKey> keys = decoder_keys();
-  keys.push_back({"attention.scale", "attention_multiplier"});
-  keys.push_back({"embedding_scale", "embedding_multiplier", false});
-  keys.push_back({"residual_scale", "residual_multiplier", false});
-  keys.push_back({"logit_scale", "logits_scaling"});
-  return keys;
 }
 
 std::vector<GgufKey> gpt2_keys() {

@@ -100,10 +100,10 @@ void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
         store(data + k * kBfloat16Bytes, low_half(rounded_to_bfloat16(x)));
     }
   } else {
-    const bool bytes = to.type == WeightType::kInt8;
-    const std::size_t part = bytes ? kByteGroup : kGroup, summed = bytes ? kByteGroup : kRun;
-    float* scale = to.scales + index * ((padded + part - 1) / part);
-    std::int32_t* sum = to.sums + index * ((padded + summed - 1) / summed);
+    const bool is_int8 = to.type == WeightType::kInt8;
+    const std::size_t part = is_int8 ? kByteGroup : kGroup, summed = is_int8 ? kByteGroup : kRun;
+    float* scale = to.scales + index * scales_in_row(to.type, row.width);
+    std::int32_t* sum = to.sums + index * sums_in_row(to.type, row.width);
     for (std::size_t first = 0; first < padded; first += part) {
       const std::size_t last = first + part < padded ? first + part : padded;
       const float most = largest(row, first, last), inverse = most > 0 ? 127.0F / most : 0.0F;

@@ -122,7 +122,7 @@ class HostileRequests(ServeTest):
                     body = mutated(request, chance) if case else request
                     status, data, _ = server.request("POST", path, body)
                     with self.subTest(path=path, body=json.dumps(body)):
-                        self.assertIn(status, (200, 400, 404), data)
+                        self.assertIn(status, (200, 400, 404) if case else (200,), data)
                         for words in NOT_OURS:
                             self.assertNotIn(words, data)
                         self.assertNotIn("server_error", data)

@@ -74,6 +74,7 @@ void decode(const Kind& kind, Model& model, double bandwidth, std::vector<Reache
 
 // The backward pass has two products for each of the forward pass.
 void train(const Kind& kind, std::vector<Reached>& table) {
+  if (kind.type == WeightType::kBfloat16 && kernels::trains_bfloat16_in_float32()) return;
   const Arguments arguments{
       .command = "tzoo bench train",
       .words = {"--recipe", "gpt-6x384", "--rounds", "3", "--dtype", name_of(kind.type)}};

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from serving import Server, ServeTest
-from tiny_checkpoint import write_checkpoint, write_json
+from tiny_checkpoint import CHARS, write_char_tokenizer, write_checkpoint, write_json
 from tzoo_runner import CommandTest, run
 
 # Words of the JSON library, of C++'s exceptions, and of the last resort in apps/main.cpp.
@@ -17,6 +17,7 @@ NOT_OURS = ("json.exception", "std::", "basic_string", "vector::", "_M_", "stoi"
 VALUES = [None, True, False, 0, -1, 3, 1.5, 1e300, 2**63, -(2**63), "", "a", "gpt2", "\u2581", [], [1], ["a", None], [[1]], {},
           {"a": 1}, {"type": "Sequence"}, [[[[]]]]]
 IDS = "[[1, 2, 3]]"
+JSON_CHARS = CHARS + '{":1}'  # what a response_format needs
 CONFIG = ["forward", "--input_ids", IDS, "--output", os.devnull], ["inspect", "--json"]
 TOKENIZER = [["tokenizer", "encode", "--json", "--offsets"]]
 GENERATE = [["generate", "--input_ids", IDS, "--max_new_tokens", 2, "--json"]]
@@ -90,19 +91,20 @@ REQUESTS = [
     ("/v1/completions", {
         "model": "tiny", "prompt": ["ab", [1, 2]], "max_tokens": 2, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1,
         "typical_p": 0.9, "seed": 1, "repetition_penalty": 1.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "min_tokens": 1,
-        "no_repeat_ngram_size": 2, "logit_bias": {"1": 2}, "stop": ["z"], "n": 1, "best_of": 1, "echo": True, "logprobs": 1,
+        "no_repeat_ngram_size": 2, "logit_bias": {"1": 2}, "stop": ["z"], "n": 1, "best_of": 1, "logprobs": 1,
         "stream": True, "stream_options": {"include_usage": True}, "regex": "a+"}),
+    ("/v1/completions", {"model": "tiny", "prompt": "ab", "max_tokens": 1, "echo": True, "logprobs": 1}),
     ("/v1/chat/completions", {
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "content": None, "tool_calls": [
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "content": "", "tool_calls": [
             {"type": "function", "id": "x", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "user", "content": "b"}],
-        "max_tokens": 2, "logprobs": True, "top_logprobs": 1, "tools": [{"type": "function", "function": {"name": "f"}}],
+        "max_tokens": 9, "logprobs": True, "top_logprobs": 1, "tools": [{"type": "function", "function": {"name": "f"}}],
         "tool_choice": "auto", "chat_template_kwargs": {"a": 1}, "modalities": ["text"],
         "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"a": {"const": 1}}}}}}),
     ("/v1/embeddings", {"model": "bare", "input": ["ab", "a"], "encoding_format": "float"}),
     ("/tokenize", {"content": "ab", "add_special": True, "with_pieces": True}),
     ("/detokenize", {"tokens": [1, 2], "keep_special": True}),
     ("/look", {"text": "ab", "append": [1], "position": 1, "layer": 0, "layers": ["0"], "sublayers": ["0.attention"],
-               "heads": ["0.1"], "with": "zero", "patch_text": "bb", "patch_part": "head", "patch_layer": 0, "patch_head": 0,
+               "heads": ["0.1"], "with": "zero", "patch_text": "bbb", "patch_part": "head", "patch_layer": 0, "patch_head": 0,
                "patch_positions": [0]}),
 ]
 
@@ -112,7 +114,8 @@ class HostileRequests(ServeTest):
         chance = random.Random(9)
         count = 10 * int(os.environ.get("ZOO_CASES", "12"))
         with tempfile.TemporaryDirectory() as folder:
-            model = write_checkpoint(os.path.join(folder, "tiny"), n_positions=400, tokenizer=True)
+            model = write_checkpoint(os.path.join(folder, "tiny"), n_positions=400, vocab_size=len(JSON_CHARS))
+            write_char_tokenizer(model, JSON_CHARS)
             write_json(model, "tokenizer_config.json", {"chat_template": CHAT_TEMPLATE})
             bare = write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"])
             server = Server("--model", model, "--model", bare)

@@ -11,6 +11,11 @@ PatternPtr make(Pattern pattern) {
   return std::make_shared<const Pattern>(std::move(pattern));
 }
 
+// Written as *, + or ?, or without a repetition.
+bool is_plain(int least, int most) {
+  return least <= 1 && (most == 1 || most == Pattern::kEndless);
+}
+
 }  // namespace
 
 PatternPtr one_of(Pattern::Ranges characters) {
@@ -27,6 +32,7 @@ PatternPtr literal(std::string_view text) {
 }
 
 PatternPtr sequence(std::vector<PatternPtr> parts) {
+  if (parts.size() == 1) return std::move(parts[0]);
   return make({.kind = Pattern::Kind::kSequence, .parts = std::move(parts)});
 }
 
@@ -36,6 +42,12 @@ PatternPtr choice(std::vector<PatternPtr> parts) {
 
 PatternPtr repeat(PatternPtr part, int least, int most) {
   if (most != Pattern::kEndless && most < least) return choice({});
+  // One repetition says the same as two, of which the automaton would be twice as large.
+  if (part->kind == Pattern::Kind::kRepeat && is_plain(least, most) && is_plain(part->least, part->most)) {
+    least *= part->least;
+    most = std::min(most, part->most);  // kEndless is the lesser
+    part = part->parts[0];
+  }
   return make({.kind = Pattern::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most});
 }
 

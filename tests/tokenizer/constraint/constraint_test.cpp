@@ -57,6 +57,25 @@ TEST_CASE("A regular expression fits whole texts") {
   CHECK(matches("|a", ""));
 }
 
+TEST_CASE("A repetition of a repetition fits what both say, and is not larger than one") {
+  struct Case {
+    const char* expression;
+    bool nothing, one, three;
+  };
+  for (const auto& [expression, nothing, one, three] :
+       {Case{"(a+)+", false, true, true}, Case{"(a+)?", true, true, true}, Case{"(a+)*", true, true, true},
+        Case{"(a?)+", true, true, true}, Case{"(a?)?", true, true, false}, Case{"(a*)?", true, true, true},
+        Case{"(a{2})+", false, false, false}, Case{"(a+){2}", false, false, true},
+        Case{"(a{3})?", true, false, true}}) {
+    INFO(expression);
+    CHECK(matches(expression, "") == nothing);
+    CHECK(matches(expression, "a") == one);
+    CHECK(matches(expression, "aaa") == three);
+  }
+  CHECK(matches("a" + std::string(60, '+'), "aaa"));
+  CHECK_FALSE(matches("(a|b)" + std::string(60, '+'), ""));
+}
+
 TEST_CASE("Ranges of characters are those of UTF-8") {
   // The ends of each UTF-8 size, and characters outside the range.
   CHECK(matches(R"([\u0070-\uffff]*)",

@@ -54,8 +54,9 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   target_include_directories(zoo::libtorch SYSTEM INTERFACE ${LibTorch_ROOT}/include
                                                             ${LibTorch_ROOT}/include/torch/csrc/api/include)
   target_compile_features(zoo::libtorch INTERFACE cxx_std_20)
+  # libstdc++ comes first: LibTorch's libraries export a std::filesystem of their own, part of which crashes in 2.11.
   # torch_cuda registers its kernels when it is loaded; nothing refers to it by name.
-  target_link_libraries(zoo::libtorch INTERFACE -Wl,--push-state,--no-as-needed ${_torch_libraries}
+  target_link_libraries(zoo::libtorch INTERFACE stdc++ -Wl,--push-state,--no-as-needed ${_torch_libraries}
                                                 -Wl,--pop-state)
 
   # The OpenMP runtime in LibTorch's own folder, or the system's where LibTorch was built with that. GCC and Clang both

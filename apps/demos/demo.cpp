@@ -29,7 +29,8 @@ void begin_demo(const DemoOptions& options) {
   // At these sizes, starting a second thread costs more than it saves.
   at::set_num_threads(static_cast<int>(options.compute.threads.value_or(1)));
   if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32 only");
-  if (!device_of(options.compute).is_cpu()) throw UsageError("--device: demos compute on the CPU only");
+  if (options.compute.device != "auto" && !device_of(options.compute).is_cpu())
+    throw UsageError("--device: demos compute on the CPU only");
 }
 
 void show(const DemoOptions& options, const std::string& name, const Figure& figure) {

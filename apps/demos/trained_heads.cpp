@@ -63,7 +63,7 @@ at::Tensor right_answers(const at::Tensor& ids) {
 // Accuracy on each question.
 std::vector<double> accuracies(TwoQuestions& model, const at::Tensor& ids) {
   const at::Tensor said = model.forward(ids).first.slice(1, 1).argmax(-1);
-  return numbers_of(said.eq(right_answers(ids)).to(at::kFloat).mean({0, 1}));
+  return numbers_of(said.eq(right_answers(ids)).to(at::kFloat).mean(at::IntArrayRef({0, 1})));
 }
 
 std::vector<double> accuracies_without(TwoQuestions& model, std::int64_t head, const at::Tensor& ids) {

@@ -15,11 +15,16 @@ namespace {
 using inference::PackOptions;
 using kernels::WeightType;
 
+c10::Device device_with(const ComputeOptions& compute, const PackedWeights& choice, bool holds_packed) {
+  const bool packs = (choice.weights != "auto" && choice.weights != "modules") || choice.cache != "auto";
+  return compute.device == "auto" && (packs || holds_packed) ? c10::Device(c10::kCPU) : device_of(compute);
+}
+
 // Empty if the modules run the model.
 std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeOptions& compute,
                                        const PackedWeights& choice) {
-  if (!device_of(compute).is_cpu()) return std::nullopt;
   const auto packed = loaded.stored ? loaded.stored->packed() : nullptr;
+  if (!device_with(compute, choice, packed != nullptr).is_cpu()) return std::nullopt;
   const bool has_blocks = loaded.stored && loaded.stored->has_blocks();
   const std::string& name = packed                     ? packed->weights()
                             : choice.weights != "auto" ? choice.weights
@@ -48,19 +53,21 @@ class OwningDecoder : private ModelHolder, public ModuleDecoder {
 };
 
 // The reason why modules run the model.
-std::string no_kernels(const Model& model, const ComputeOptions& compute) {
-  if (!device_of(compute).is_cpu()) return "packed weights run on a CPU";
+std::string no_kernels(const Model& model, const PackedWeights& choice, const ComputeOptions& compute) {
+  if (!device_with(compute, choice, false).is_cpu()) return "packed weights run on a CPU";
   return lacking_kernels(model);
 }
 
 // For models that run as modules: throws if the flags ask for packed weights or a packed cache.
 void check_modules_fit(const PackedWeights& choice, const Model& model, const ComputeOptions& compute) {
   if (choice.weights != "auto" && choice.weights != "modules")
-    throw Error("--weights ", choice.weights, ": ", no_kernels(model, compute), "; use --weights modules");
+    throw Error("--weights ", choice.weights, ": ", no_kernels(model, choice, compute),
+                "; use --weights modules");
   if (choice.cache == "auto") return;
   const bool asked = choice.weights == "modules";
   throw Error("--cache ", choice.cache, ": ",
-              asked ? "--weights modules has no other cache" : no_kernels(model, compute), "; leave it out");
+              asked ? "--weights modules has no other cache" : no_kernels(model, choice, compute),
+              "; leave it out");
 }
 
 }  // namespace
@@ -85,10 +92,16 @@ std::optional<WeightType> weight_type_named(const std::string& name) {
   return std::nullopt;
 }
 
+c10::Device device_of(const ComputeOptions& compute, const PackedWeights& choice,
+                      const CheckpointConfig& checkpoint) {
+  return device_with(compute, choice, checkpoint.packed_parts() != nullptr);
+}
+
 bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute, const PackedWeights& choice) {
   const auto packed = checkpoint.packed_parts();
   if (!packed) return options_for({}, compute, choice).has_value();
-  if (choice.weights == "modules" || !device_of(compute).is_cpu()) packed->refuse_modules();
+  if (choice.weights == "modules" || !device_of(compute, choice, checkpoint).is_cpu())
+    packed->refuse_modules();
   if (choice.weights != "auto" && choice.weights != packed->weights())
     throw Error("--weights ", choice.weights, ": ", checkpoint.directory, " holds packed weights of type ",
                 packed->weights(), "; leave --weights out, or export the model again");
@@ -120,9 +133,9 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
   require_writes(checkpoint);
   // Packing starts from float32, which holds the file's weights exactly whatever --dtype says.
   const bool packed = packs(checkpoint, compute, choice);
-  const LoadedModel loaded = load_model(
-      checkpoint,
-      {.dtype = packed ? at::kFloat : dtype_of(compute), .device = device_of(compute), .stored = packed});
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = packed ? at::kFloat : dtype_of(compute),
+                                                     .device = device_of(compute, choice, checkpoint),
+                                                     .stored = packed});
   return decoding_model(loaded, compute, choice);
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <c10/core/Device.h>
+
 #include "apps/command/compute_options.h"
 #include "apps/command/flags.h"
 #include "models/checkpoint/checkpoint.h"
@@ -25,6 +27,11 @@ struct PackedWeights {
   void add_to(Flags& flags);
   void add_cache_to(Flags& flags);
 };
+
+/// Device of --device. Its "auto" is the CPU where the flags name weights or a cache that only packing has,
+/// or the directory holds packed weights: their kernels run there alone.
+c10::Device device_of(const ComputeOptions& compute, const PackedWeights& choice,
+                      const CheckpointConfig& checkpoint);
 
 /// True if the flags ask for packed weights, or the directory holds such: a model then loads with
 /// LoadOptions::stored, so that only those weights are read into memory that are not packed. Throws Error if

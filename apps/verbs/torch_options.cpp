@@ -12,12 +12,14 @@
 namespace zoo {
 
 c10::Device device_of(const ComputeOptions& options) {
+  if (options.device == "cpu") return c10::kCPU;  // without waking a GPU
   const bool has_cuda = at::hasCUDA() && at::globalContext().getAcceleratorHooksInterface().deviceCount() > 0;
-  if (options.device == "auto") return has_cuda ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
-  if (options.device == "cpu") return c10::kCPU;
+  if (options.device == "auto" && !has_cuda) return c10::kCPU;
   if (!has_cuda)
     throw Error("--device ", options.device, ": this LibTorch or this machine has no CUDA device");
-  c10::Device device(options.device);
+  // cuDNN's attention makes a plan for each new length, which takes longer than the step of a decoder.
+  at::globalContext().setSDPUseCuDNN(false);
+  c10::Device device(options.device == "auto" ? "cuda" : options.device);
   if (!device.has_index()) device = c10::Device(c10::kCUDA, 0);
   const auto count = at::globalContext().getAcceleratorHooksInterface().deviceCount();
   if (device.index() >= count)

@@ -139,11 +139,14 @@ int run_forward(const Arguments& arguments) {
   ForwardFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  LoadOptions options{.dtype = dtype_of(flags.compute), .device = device_of(flags.compute)};
-  options.trainable = flags.gradients;
-  options.stored = flags.packed();
-  if (flags.head) options.head = head_named(*flags.head);
-  const LoadedModel loaded = load_model(flags.model, options);
+  std::optional<Head> head;
+  if (flags.head) head = head_named(*flags.head);
+  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, head);
+  const LoadOptions options{.dtype = dtype_of(flags.compute),
+                            .device = device_of(flags.compute, flags.weights, checkpoint),
+                            .trainable = flags.gradients,
+                            .stored = packs(checkpoint, flags.compute, flags.weights)};
+  const LoadedModel loaded = load_model(checkpoint, options);
   ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
   inputs.output_attentions = flags.attentions;
 

@@ -121,9 +121,11 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 
 int bench_encoding(const BenchFlags& flags) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
-  const LoadedModel loaded = load_model(
-      checkpoint,
-      {.dtype = dtype_of(flags.compute), .stored = packs(checkpoint, flags.compute, flags.weights)});
+  const c10::Device device = device_of(flags.compute, flags.weights, checkpoint);
+  const LoadedModel loaded =
+      load_model(checkpoint, {.dtype = dtype_of(flags.compute),
+                              .device = device,
+                              .stored = packs(checkpoint, flags.compute, flags.weights)});
   if (loaded.model->config().shape == Shape::kEncoderDecoder)
     throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
   make_ready(loaded, flags.compute, flags.weights);
@@ -137,7 +139,8 @@ int bench_encoding(const BenchFlags& flags) {
   for (std::int64_t i = 0; i < batch * longest; ++i)
     inputs.input_ids.mutable_data_ptr<std::int64_t>()[i] =
         1 + i * 37 % (loaded.model->config().vocab_size - 1);
-  if (mask.min().item<std::int64_t>() == 0) inputs.attention_mask = mask;
+  if (mask.min().item<std::int64_t>() == 0) inputs.attention_mask = mask.to(device);
+  inputs.input_ids = inputs.input_ids.to(device);
   const at::NoGradGuard no_grad;
   std::vector<double> seconds;
   loaded.model->forward(inputs);

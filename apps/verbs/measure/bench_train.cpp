@@ -179,9 +179,8 @@ Figures measure(Objective& objective, const TrainerOptions& options, std::int64_
 }
 
 ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
-                      const ParallelSession& session) {
+                      const ParallelSession& session, c10::Device device) {
   const TrainFlags& flags = parsed.train;
-  const c10::Device device = device_of(flags.compute);
   const bool in_float32 = computes_in_float32(dtype_of(flags.compute), device);
   return {{"work", "train"},
           {"recipe", parsed.recipe},
@@ -224,7 +223,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   keep_freed_memory();
   const ParallelSession session;
   const TrainerOptions options = trainer_options(flags, session);
-  const c10::Device device = device_of(flags.compute);
+  const c10::Device device = options.updater.device;
   std::optional<CheckpointConfig> checkpoint;
   if (flags.init_from != "scratch") checkpoint = read_checkpoint_config(flags.init_from);
 
@@ -243,7 +242,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   const auto ranks = session.ranks_for(*loaded.model);
   const Figures figures = measure(*objective, options, parsed->rounds, ranks.get());
   if (session.rank() > 0) return std::nullopt;
-  ordered_json json = describe(*parsed, loaded, session);
+  ordered_json json = describe(*parsed, loaded, session, device);
   add(figures, session.size(), json);
   return json;
 }

@@ -232,7 +232,7 @@ int run_evaluate(const Arguments& arguments) {
   const Task task = flags.data.task;
   if (flags.baselines && task != Task::kClassification)
     throw UsageError("--baselines: only for the task classification, not ", name_of(task));
-  const c10::Device device = device_of(flags.compute);
+  const c10::Device device = device_of(flags.compute, flags.weights, checkpoint);
 
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);

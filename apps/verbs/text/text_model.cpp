@@ -19,7 +19,7 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
-                       .device = device_of(compute)};
+                       .device = device_of(compute, weights, checkpoint)};
   const bool packed = packs(checkpoint, compute, weights);
   // As in load_decoding_model(): packing starts from float32.
   const bool decodes = packed && head == Head::kSeq2SeqLm;

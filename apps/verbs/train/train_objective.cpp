@@ -10,7 +10,9 @@ TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& s
     throw UsageError("--shard_optimizer divides among several ranks: mpirun -np N tzoo train ...");
   TrainerOptions options = flags.trainer;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.updater.device = device_of(flags.compute);
+  // Several processes train on the CPU, where "auto" leaves the choice.
+  options.updater.device = session.size() > 1 && flags.compute.device == "auto" ? c10::Device(c10::kCPU)
+                                                                                : device_of(flags.compute);
   options.updater.dtype = dtype_of(flags.compute);
   if (flags.shard_optimizer) options.updater.optimizer_shares = session.size();
   return options;
@@ -27,7 +29,8 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
                                                const TaskData& data, Batches& batches) {
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
   LossOptions loss = data.loss;
-  if (loss.class_weights.defined()) loss.class_weights = loss.class_weights.to(device_of(flags.compute));
+  if (loss.class_weights.defined())
+    loss.class_weights = loss.class_weights.to(loaded.model->parameters().front().device());
   auto objective = std::make_unique<ModelObjective>(
       loaded.model, batches, make_metric(flags.data.task, data.label_names), std::move(loss));
   if (flags.disagreement != Disagreement::kNone)

@@ -5,6 +5,8 @@
 #include <string>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -16,16 +18,29 @@ namespace zoo::kernels {
 namespace {
 
 constexpr std::array kInstructionSets{
-    InstructionSet::kPortable,   InstructionSet::kAvx2, InstructionSet::kAvxVnni,  InstructionSet::kAvx512,
-    InstructionSet::kAvx512Bf16, InstructionSet::kNeon, InstructionSet::kNeonBf16,
+    InstructionSet::kPortable, InstructionSet::kAvx2,       InstructionSet::kAvxVnni,
+    InstructionSet::kAvx512,   InstructionSet::kAvx512Bf16, InstructionSet::kAmxBf16,
+    InstructionSet::kNeon,     InstructionSet::kNeonBf16,
 };
 
 #if defined(__x86_64__)
-// The compilers' own test of it is younger than they are allowed to be here.
+// The compilers' own tests of these are younger than they are allowed to be here.
 bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAvxVnni = 1U << 4;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
+
+// Linux lets a process use the tiles once it has asked: they make what it saves of each thread larger.
+bool has_amx_bf16() {
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned kAmx = 1U << 22 | 1U << 24;  // BF16, tiles
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmx) != kAmx) return false;
+    constexpr long kAskForState = 0x1023, kTiles = 18;
+    return ::syscall(SYS_arch_prctl, kAskForState, kTiles) == 0;
+  }();
+  return has;
 }
 #endif
 
@@ -59,6 +74,8 @@ const char* name_of(InstructionSet set) {
       return "avx512";
     case InstructionSet::kAvx512Bf16:
       return "avx512_bf16";
+    case InstructionSet::kAmxBf16:
+      return "amx_bf16";
     case InstructionSet::kNeon:
       return "neon";
     case InstructionSet::kNeonBf16:
@@ -83,6 +100,8 @@ bool cpu_runs(InstructionSet set) {
     case InstructionSet::kAvx512Bf16:
       return cpu_runs(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512bf16");
+    case InstructionSet::kAmxBf16:
+      return cpu_runs(InstructionSet::kAvx512Bf16) && has_amx_bf16();
 #elif defined(__aarch64__)
     case InstructionSet::kNeon:
       return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
@@ -120,7 +139,9 @@ bool has_training_kernels() {
 }
 
 bool has_bfloat16_products() {
-  return instruction_set() == InstructionSet::kAvx512Bf16 || instruction_set() == InstructionSet::kNeonBf16;
+  const InstructionSet set = instruction_set();
+  return set == InstructionSet::kAvx512Bf16 || set == InstructionSet::kAmxBf16 ||
+         set == InstructionSet::kNeonBf16;
 }
 
 bool trains_bfloat16_in_float32() {

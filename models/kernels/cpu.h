@@ -12,11 +12,13 @@ enum class InstructionSet {
   kAvxVnni,     // AVX-VNNI as well
   kAvx512,      // AVX-512 F, BW, DQ and VL
   kAvx512Bf16,  // AVX-512 BF16 and VNNI as well
+  kAmxBf16,     // AMX-BF16 as well
   kNeon,        // ARMv8.2 with dot products
   kNeonBf16,    // BF16 and I8MM as well
 };
 
-/// The set's name in ZOO_KERNELS: portable, avx2, avx_vnni, avx512, avx512_bf16, neon or neon_bf16.
+/// The set's name in ZOO_KERNELS: portable, avx2, avx_vnni, avx512, avx512_bf16, amx_bf16, neon or
+/// neon_bf16.
 const char* name_of(InstructionSet set);
 
 /// True if this CPU runs kernels of this set.

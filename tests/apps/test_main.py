@@ -63,7 +63,7 @@ class Mistakes(CommandTest):
     def test_a_misspelt_instruction_set_is_an_error_of_every_verb(self):
         for words in (["models"], ["data", "list"], ["train"], ["generate", "--model", "none"], ["bench", "decode"]):
             result = run(*words, ZOO_KERNELS="avx3")
-            self.assert_one_error(result, 1, "ZOO_KERNELS=avx3", "portable, avx2, avx_vnni, avx512, avx512_bf16, neon or neon_bf16")
+            self.assert_one_error(result, 1, "ZOO_KERNELS=avx3", "portable, avx2, avx_vnni, avx512, avx512_bf16, amx_bf16, neon or neon_bf16")
             self.assertEqual(result.out, "")
         self.assertIn("gpt2", self.succeed("models", ZOO_KERNELS="portable"))
         self.assertIn("gpt2", self.succeed("models", ZOO_KERNELS=""))

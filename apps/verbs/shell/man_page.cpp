@@ -31,7 +31,7 @@ constexpr const char* kEnvironment = R"(.SH ENVIRONMENT
 .TP
 .B ZOO_KERNELS
 The processor instructions that the kernels of training and inference use:
-.BR avx512_bf16 ", " avx512 ", " avx2 " or " portable .
+.BR amx_bf16 ", " avx512_bf16 ", " avx512 ", " avx2 " or " portable .
 Without it, the best that the processor has. One that it lacks is an error.
 .TP
 .BR GOMP_SPINCOUNT ", " OMP_WAIT_POLICY

@@ -38,6 +38,7 @@ const InferenceKernels& compiled_for(InstructionSet set) {
     case InstructionSet::kAvx512:
       return avx512::kernels;
     case InstructionSet::kAvx512Bf16:
+    case InstructionSet::kAmxBf16:
       return avx512_bf16::kernels;
 #elif defined(__aarch64__)
     case InstructionSet::kNeon:

@@ -1,6 +1,7 @@
 #include "models/kernels/training/bfloat16_product.h"
 
 #include "models/kernels/activations.h"
+#include "models/kernels/cpu.h"
 #include "models/kernels/tile.h"
 
 namespace zoo::kernels {
@@ -148,27 +149,48 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
   }
 }
 
-// Computes R rows and the first V vectors of a panel.
+// R rows and the first V vectors of a panel: what their sums begin with, and what becomes of them. Each part
+// of the depth is summed separately: in one long sum later terms would lose digits.
+template <std::size_t R, std::size_t V>
+struct PairTile {
+  const PairProduct& p;
+  const Part& part;
+  std::size_t row, column = part.panel * kPairPanel, at = row * p.columns + column;
+  ColumnMask<V> mask{p.columns - column};
+  bool begins = part.first_pair == 0 && !p.adds;
+
+  ZOO_INLINE void begin(Lanes (&sums)[R][V]) const {
+    begin_sums(mask, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
+  }
+  ZOO_INLINE void end(Lanes (&sums)[R][V]) const {
+    if (const float* more = begins ? p.addend : p.result; more != nullptr)
+      add_rows(mask, more + at, p.columns, sums, p.rows - row);
+    if (p.result != nullptr) return write_rows(mask, p.result + at, p.columns, sums, p.rows - row);
+    with_function(p.pointwise, [&](auto f) { store_packed_tile<decltype(f)>(p, row, part.panel, sums); });
+  }
+};
+
+const Pair* rows_of(const PairProduct& p, const Part& part, std::size_t row) {
+  return p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row + part.first_pair * p.a.pair;
+}
+
+const Pair* columns_of(const PairProduct& p, const Part& part) {
+  return p.b + (part.panel * p.pairs + part.first_pair) * kPairPanel;
+}
+
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
-  const std::size_t column = part.panel * kPairPanel, at = row * p.columns + column;
-  const ColumnMask<V> mask(p.columns - column);
-  // Sums each part of the depth separately: in one long sum later terms would lose digits.
-  const bool begins = part.first_pair == 0 && !p.adds;
+  const PairTile<R, V> tile{p, part, row};
   Lanes sums[R][V];
-  begin_sums(mask, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
-  add_products<PairDot>({.rows = p.a.data + row / kPairPanel * p.a.panel + row % kPairPanel * p.a.row +
-                                 part.first_pair * p.a.pair,
+  tile.begin(sums);
+  add_products<PairDot>({.rows = rows_of(p, part, row),
                          .row = p.a.row * sizeof(Pair),
                          .word = p.a.pair * sizeof(Pair),
-                         .columns = p.b + (part.panel * p.pairs + part.first_pair) * kPairPanel,
+                         .columns = columns_of(p, part),
                          .depth = kPairPanel * sizeof(Pair),
                          .words = part.pairs},
                         sums);
-  if (const float* more = begins ? p.addend : p.result; more != nullptr)
-    add_rows(mask, more + at, p.columns, sums, p.rows - row);
-  if (p.result != nullptr) return write_rows(mask, p.result + at, p.columns, sums, p.rows - row);
-  with_function(p.pointwise, [&](auto f) { store_packed_tile<decltype(f)>(p, row, part.panel, sums); });
+  tile.end(sums);
 }
 
 template <std::size_t V>
@@ -177,31 +199,164 @@ void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row
                          [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
 }
 
+// Calls f(V as a constant) for the vectors of a panel with so many columns.
+template <class F>
+ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
+  if (columns <= kLanes) return f(std::integral_constant<std::size_t, 1>{});
+  if (columns <= 2 * kLanes) return f(std::integral_constant<std::size_t, 2>{});
+  if (columns <= 3 * kLanes) return f(std::integral_constant<std::size_t, 3>{});
+  f(std::integral_constant<std::size_t, 4>{});
+}
+
+#if defined(__AVX512BF16__)
+// AMX multiplies tiles of 16 rows and 16 pairs by tiles of 16 pairs and 16 columns, as panels hold them.
+#define ZOO_AMX __attribute__((target("amx-tile,amx-bf16")))
+
+constexpr std::size_t kAmxSide = 16;  // rows, pairs or columns of a tile
+
+// Shapes of the tiles, as the processor reads them: 0 to 3 sum the vectors of a panel, 4 is of rows and 5 of
+// columns, 6 and 7 are the same for the last pairs of the depth.
+struct alignas(64) AmxShapes {
+  std::uint8_t palette = 1, start = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+
+  AmxShapes(std::size_t height, std::size_t last_pairs) {
+    for (std::size_t tile = 0; tile < 5; ++tile) set(tile, height, kAmxSide);
+    set(5, kAmxSide, kAmxSide);
+    if (last_pairs == 0) return;
+    set(6, height, last_pairs);
+    set(7, last_pairs, kAmxSide);
+  }
+  void set(std::size_t tile, std::size_t height, std::size_t words) {
+    rows[tile] = static_cast<std::uint8_t>(height);
+    row_bytes[tile] = static_cast<std::uint16_t>(words * sizeof(Pair));
+  }
+};
+
+// GCC's intrinsics do not say that they read and write memory: what was stored is there after this.
+ZOO_INLINE void settle() {
+  asm volatile("" ::: "memory");
+}
+
+constexpr std::size_t kTurned = 128;  // pairs of rows that are turned at a time
+
+// Rows of pairs from a factor by panels.
+void turn(const Pair* from, std::size_t stride, std::size_t pairs, Pair* rows) {
+  for (std::size_t pair = 0; pair < pairs; pair += kLanes) {
+    Lanes block[kLanes] = {};
+    for (std::size_t i = 0; i < kLanes && pair + i < pairs; ++i) block[i] = load(from + (pair + i) * stride);
+    transpose(block);
+    for (std::size_t r = 0; r < kLanes; ++r) store(rows + r * kTurned + pair, block[r]);
+  }
+}
+
+ZOO_AMX void add_amx(const Pair* rows, std::size_t stride, const Pair* columns, std::size_t pairs) {
+  constexpr std::size_t kPanelBytes = kPairPanel * sizeof(Pair);
+  for (; pairs >= kAmxSide; pairs -= kAmxSide, rows += kAmxSide, columns += kAmxSide * kPairPanel) {
+    _tile_loadd(4, rows, stride * sizeof(Pair));
+    _tile_loadd(5, columns, kPanelBytes);
+    _tile_dpbf16ps(0, 4, 5);
+    _tile_loadd(5, columns + kAmxSide, kPanelBytes);
+    _tile_dpbf16ps(1, 4, 5);
+    _tile_loadd(5, columns + 2 * kAmxSide, kPanelBytes);
+    _tile_dpbf16ps(2, 4, 5);
+    _tile_loadd(5, columns + 3 * kAmxSide, kPanelBytes);
+    _tile_dpbf16ps(3, 4, 5);
+  }
+  if (pairs == 0) return;
+  _tile_loadd(6, rows, stride * sizeof(Pair));
+  _tile_loadd(7, columns, kPanelBytes);
+  _tile_dpbf16ps(0, 6, 7);
+  _tile_loadd(7, columns + kAmxSide, kPanelBytes);
+  _tile_dpbf16ps(1, 6, 7);
+  _tile_loadd(7, columns + 2 * kAmxSide, kPanelBytes);
+  _tile_dpbf16ps(2, 6, 7);
+  _tile_loadd(7, columns + 3 * kAmxSide, kPanelBytes);
+  _tile_dpbf16ps(3, 6, 7);
+}
+
+// Products of up to 16 rows and a panel. [16, 64]
+ZOO_AMX void sum_amx(const PairProduct& p, const Part& part, std::size_t row, float* sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const Pair *rows = rows_of(p, part, row), *columns = columns_of(p, part);
+  if (p.a.row == 1) {
+    alignas(64) Pair turned[kAmxSide * kTurned];
+    for (std::size_t pair = 0; pair < part.pairs; pair += kTurned) {
+      const std::size_t pairs = part.pairs - pair < kTurned ? part.pairs - pair : kTurned;
+      turn(rows + pair * p.a.pair, p.a.pair, pairs, turned);
+      settle();
+      add_amx(turned, kTurned, columns + pair * kPairPanel, pairs);
+    }
+  } else {
+    add_amx(rows, p.a.row, columns, part.pairs);
+  }
+  constexpr std::size_t kRowBytes = kPairPanel * sizeof(float);
+  _tile_stored(0, sums, kRowBytes);
+  _tile_stored(1, sums + kAmxSide, kRowBytes);
+  _tile_stored(2, sums + 2 * kAmxSide, kRowBytes);
+  _tile_stored(3, sums + 3 * kAmxSide, kRowBytes);
+  settle();
+}
+
+template <std::size_t V>
+void end_amx(const PairProduct& p, const Part& part, std::size_t row, std::size_t height, const float* sums) {
+  for (std::size_t r = 0; r < height; r += 2, sums += 2 * kPairPanel) {
+    const PairTile<2, V> tile{p, part, row + r};
+    Lanes two[2][V];
+    tile.begin(two);
+    for (std::size_t v = 0; v < V; ++v) {
+      two[0][v] += load(sums + v * kLanes);
+      two[1][v] += load(sums + kPairPanel + v * kLanes);
+    }
+    tile.end(two);
+  }
+}
+
+ZOO_AMX void multiply_amx(const PairProduct& p, const Part& part, const PairRegion& region) {
+  alignas(64) float sums[kAmxSide * kPairPanel];
+  const std::size_t columns = columns_of_panel(p.columns, part.panel);
+  std::size_t height = 0;
+  for (std::size_t row = region.first_row; row < region.last_row; row += height) {
+    const std::size_t left = region.last_row - row, next = left < kAmxSide ? left : kAmxSide;
+    if (next != height) {
+      height = next;
+      const AmxShapes shapes(height, part.pairs % kAmxSide);
+      settle();
+      _tile_loadconfig(&shapes);
+    }
+    sum_amx(p, part, row, sums);
+    with_vectors(columns, [&](auto vectors) { end_amx<vectors()>(p, part, row, height, sums); });
+  }
+  _tile_release();
+}
+#endif
+
+void multiply_rows(const PairProduct& p, const Part& part, const PairRegion& region) {
+#if defined(__AVX512BF16__)
+  if (instruction_set() == InstructionSet::kAmxBf16) return multiply_amx(p, part, region);
+#endif
+  std::size_t end = 0;
+  for (std::size_t row = region.first_row; row < region.last_row; row = end) {
+    // Tiles do not cross the panels of a.
+    end = p.a.row == 1 ? (row / kPairPanel + 1) * kPairPanel : region.last_row;
+    if (end > region.last_row) end = region.last_row;
+    with_vectors(columns_of_panel(p.columns, part.panel),
+                 [&](auto vectors) { rows_of_panel<vectors()>(p, part, row, end); });
+  }
+}
+
 }  // namespace
 
 void multiply(const PairProduct& p, const PairRegion& region) {
   // Sums that are packed immediately cannot be continued.
   const std::size_t deepest = p.result != nullptr ? kDeepest : p.pairs;
   for (std::size_t panel = region.first_panel; panel < region.last_panel; ++panel) {
-    const std::size_t columns = columns_of_panel(p.columns, panel);
-    for (std::size_t pair = 0; pair < p.pairs; pair += deepest) {
-      const Part part{panel, pair, p.pairs - pair < deepest ? p.pairs - pair : deepest};
-      std::size_t end = 0;
-      for (std::size_t row = region.first_row; row < region.last_row; row = end) {
-        // Tiles do not cross the panels of a.
-        end = p.a.row == 1 ? (row / kPairPanel + 1) * kPairPanel : region.last_row;
-        if (end > region.last_row) end = region.last_row;
-        if (columns <= kLanes) {
-          rows_of_panel<1>(p, part, row, end);
-        } else if (columns <= 2 * kLanes) {
-          rows_of_panel<2>(p, part, row, end);
-        } else if (columns <= 3 * kLanes) {
-          rows_of_panel<3>(p, part, row, end);
-        } else {
-          rows_of_panel<4>(p, part, row, end);
-        }
-      }
-    }
+    for (std::size_t pair = 0; pair < p.pairs; pair += deepest)
+      multiply_rows(p, {panel, pair, p.pairs - pair < deepest ? p.pairs - pair : deepest}, region);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "models/kernels/cpu.h"
 #include "models/kernels/training/bfloat16_product.h"
 #include "models/kernels/training/function_tensors.h"
 #include "models/kernels/training/matrix_product.h"
@@ -96,8 +97,9 @@ PairProduct pair_product(const TensorProduct& p) {
 }
 
 void multiply_pairs(const PairProduct& product, const Team& team) {
-  // Rows of a factor by panels are a fraction of a panel.
-  const std::size_t unit = product.a.row == 1 ? kPairPanel / 4 : kPairTileRows;
+  // Rows of a factor by panels are a fraction of a panel, as AMX's tiles are.
+  const bool of_panel = product.a.row == 1 || instruction_set() == InstructionSet::kAmxBf16;
+  const std::size_t unit = of_panel ? kPairPanel / 4 : kPairTileRows;
   const std::size_t rows = 2 * pairs_of(product.rows), panels = panels_of(product.columns);
   if (rows / unit >= panels) {
     team.share(rows, unit, [&](Team::Part part) { multiply(product, {part.first, part.last, 0, panels}); });

@@ -36,13 +36,15 @@ TEST_CASE("ZOO_KERNELS names an instruction set, or leaves the CPU's best") {
   CHECK(choose_instruction_set("avx_vnni", any) == InstructionSet::kAvxVnni);
   CHECK(choose_instruction_set("avx512", any) == InstructionSet::kAvx512);
   CHECK(choose_instruction_set("avx512_bf16", any) == InstructionSet::kAvx512Bf16);
+  CHECK(choose_instruction_set("amx_bf16", any) == InstructionSet::kAmxBf16);
   CHECK(choose_instruction_set("neon", any) == InstructionSet::kNeon);
   CHECK(choose_instruction_set("neon_bf16", any) == InstructionSet::kNeonBf16);
   CHECK(choose_instruction_set("avx2", without_vnni) == InstructionSet::kAvx2);
 }
 
 TEST_CASE("A value of ZOO_KERNELS that names no instruction set is an error that lists them") {
-  const std::string expected = "; expected portable, avx2, avx_vnni, avx512, avx512_bf16, neon or neon_bf16";
+  const std::string expected =
+      "; expected portable, avx2, avx_vnni, avx512, avx512_bf16, amx_bf16, neon or neon_bf16";
   for (const std::string wanted : {"avx3", "AVX2", "avx512 ", "av"}) {
     CHECK_THROWS_WITH(choose_instruction_set(wanted, any),
                       Catch::Contains("ZOO_KERNELS=" + wanted + " ") && Catch::EndsWith(expected));
@@ -63,7 +65,8 @@ TEST_CASE("Training kernels run only with the instruction sets that they need") 
   const InstructionSet set = choose_instruction_set(wanted != nullptr ? wanted : "");
   CHECK(instruction_set() == set);
   CHECK(has_training_kernels() == (set != InstructionSet::kPortable));
-  CHECK(has_bfloat16_products() == (set == InstructionSet::kAvx512Bf16 || set == InstructionSet::kNeonBf16));
+  CHECK(has_bfloat16_products() == (set == InstructionSet::kAvx512Bf16 || set == InstructionSet::kAmxBf16 ||
+                                    set == InstructionSet::kNeonBf16));
   const at::Tensor x = at::randn({16, 12}), weight = at::randn({3, 12});
   CHECK(has_fast_linear(x, weight) == has_training_kernels());
   CHECK(has_fast_norm(x, weight[0]) == has_training_kernels());

@@ -14,6 +14,7 @@ ZOO_DECLARE(avx2)
 ZOO_DECLARE(avx_vnni)
 ZOO_DECLARE(avx512)
 ZOO_DECLARE(avx512_bf16)
+ZOO_DECLARE(amx_bf16)
 #elif defined(__aarch64__)
 ZOO_DECLARE(neon)
 ZOO_DECLARE(neon_bf16)
@@ -38,8 +39,9 @@ const InferenceKernels& compiled_for(InstructionSet set) {
     case InstructionSet::kAvx512:
       return avx512::kernels;
     case InstructionSet::kAvx512Bf16:
-    case InstructionSet::kAmxBf16:
       return avx512_bf16::kernels;
+    case InstructionSet::kAmxBf16:
+      return amx_bf16::kernels;
 #elif defined(__aarch64__)
     case InstructionSet::kNeon:
       return neon::kernels;

@@ -31,5 +31,5 @@ inline Floats random_floats(std::size_t count, unsigned seed) {
 #define FOR_EVERY_INSTRUCTION_SET(name)                                                            \
   TEMPLATE_TEST_CASE_SIG(name, "", ((InstructionSet Set), Set), InstructionSet::kPortable,         \
                          InstructionSet::kAvx2, InstructionSet::kAvxVnni, InstructionSet::kAvx512, \
-                         InstructionSet::kAvx512Bf16)
+                         InstructionSet::kAvx512Bf16, InstructionSet::kAmxBf16)
 #endif

@@ -1,9 +1,14 @@
-// bfloat16_product.cpp as a CPU with AMX runs it, with the instructions of AMX computed by loops: few
-// machines have them. Compiled for AVX-512 BF16, so that nothing of the standard library may be included.
+#pragma once
+
+// Included before bfloat16_product.cpp when that is compiled for amx_test.cpp, as emulated_kernels: it then
+// runs as on a CPU with AMX, whose instructions are computed here by loops. Few machines have them. What is
+// compiled for AVX-512 must define nothing that the linker could give to the rest of the program.
 #include <cstddef>
 #include <cstdint>
 
 #include <immintrin.h>
+
+#include "models/kernels/cpu.h"
 
 namespace {
 
@@ -83,9 +88,6 @@ void multiply(int sums, int a, int b) {
 #define _tile_dpbf16ps(sums, a, b) ::multiply(sums, a, b)
 #define _tile_loadconfig(from) __builtin_memcpy(::configured, from, sizeof(::configured))
 #define _tile_release() __builtin_memset(::configured, 0, sizeof(::configured))
-
-#define kernels emulated_kernels  // beside the program's own
-#include "models/kernels/training/bfloat16_product.cpp"
 
 namespace zoo::kernels {
 

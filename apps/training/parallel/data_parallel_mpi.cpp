@@ -91,7 +91,9 @@ ParallelSession::ParallelSession() {
 ParallelSession::~ParallelSession() {
   if (std::uncaught_exceptions() > 0 && size_ > 1) {
     // The other ranks wait for this rank in a sum. MPI_Abort ends them when the message has been printed.
-    std::atexit([] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); });
+    constexpr auto abort = [] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); };
+    std::atexit(abort);
+    std::at_quick_exit(abort);
     return;
   }
   int is_initialized = 0;

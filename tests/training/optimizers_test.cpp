@@ -12,9 +12,9 @@ using zoo::OptimizerKind;
 
 namespace {
 
-class TwoParameters : public torch::nn::Module {
+class MatrixAndVector : public torch::nn::Module {
  public:
-  TwoParameters(const at::Tensor& matrix_values, const at::Tensor& vector_values) {
+  MatrixAndVector(const at::Tensor& matrix_values, const at::Tensor& vector_values) {
     matrix = register_parameter("matrix", matrix_values.clone());
     vector = register_parameter("vector", vector_values.clone());
   }
@@ -34,7 +34,7 @@ TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
   INFO(name);
   const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
                                     ".safetensors");
-  TwoParameters module(golden.tensor("matrix.0"), golden.tensor("vector.0"));
+  MatrixAndVector module(golden.tensor("matrix.0"), golden.tensor("vector.0"));
   const auto optimizer = zoo::make_optimizer(module, {.kind = kind,
                                                       .beta1 = 0.8,
                                                       .beta2 = 0.95,
@@ -54,7 +54,7 @@ TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
 }
 
 TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrices") {
-  TwoParameters module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
+  MatrixAndVector module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
   zoo::Lion optimizer(module, {.beta1 = 0.5, .beta2 = 0.9, .weight_decay = 0.2, .grad_clip = 0});
   const auto step = [&](float gradient) {
     module.matrix.mutable_grad() = at::full({1, 1}, gradient);
@@ -74,7 +74,7 @@ TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its m
   for (std::size_t i = 0; i < zoo::optimizer_names().size(); ++i) {
     const std::string& name = zoo::optimizer_names()[i];
     INFO(name);
-    TwoParameters module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
+    MatrixAndVector module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
     const auto optimizer = zoo::make_optimizer(module, {.kind = static_cast<zoo::OptimizerKind>(i)});
     module.matrix.mutable_grad() = at::full({1, 2}, 0.5);
     module.vector.mutable_grad() = at::full({2}, 0.5);
@@ -97,13 +97,13 @@ TEST_CASE("Every optimizer goes on from its saved state as if it had never stopp
     const std::string& name = zoo::optimizer_names()[i];
     INFO(name);
     const zoo::OptimizerOptions options{.kind = static_cast<zoo::OptimizerKind>(i)};
-    TwoParameters first(at::full({2, 2}, 1.0), at::full({2}, 1.0));
+    MatrixAndVector first(at::full({2, 2}, 1.0), at::full({2}, 1.0));
     const auto saved = zoo::make_optimizer(first, options);
     first.matrix.mutable_grad() = at::tensor({1.0, -2.0, 3.0, 0.5}, at::kFloat).view({2, 2});
     first.vector.mutable_grad() = at::tensor({1.0, -2.0}, at::kFloat);
     saved->step(0.1);
     zoo::write_safetensors(directory / name, saved->state());
-    TwoParameters second(first.matrix.detach(), first.vector.detach());
+    MatrixAndVector second(first.matrix.detach(), first.vector.detach());
     const auto restored = zoo::make_optimizer(second, options);
     restored->load_state(zoo::SafetensorsFile(directory / name));
     for (auto* module : {&first, &second}) {
@@ -117,7 +117,7 @@ TEST_CASE("Every optimizer goes on from its saved state as if it had never stopp
 }
 
 TEST_CASE("The average of weights forgets by its decay and changes places with them") {
-  TwoParameters module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
+  MatrixAndVector module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
   zoo::WeightAverage average(module, 0.75);
   {
     const at::NoGradGuard no_grad;

@@ -27,7 +27,7 @@ bool read_all(const std::filesystem::path& path) {
 }
 
 // One to three of: another byte, a byte more, a byte less, an end cut off, a digit of the header changed.
-std::string damaged(std::string bytes, std::mt19937& random, std::size_t header_end) {
+std::string damaged_safetensors(std::string bytes, std::mt19937& random, std::size_t header_end) {
   const auto below = [&](std::size_t bound) { return random() % bound; };
   for (std::size_t changes = 1 + below(3); changes > 0 && !bytes.empty(); --changes) {
     const std::size_t at = below(below(2) == 0 ? bytes.size() : std::min(header_end, bytes.size()));
@@ -55,7 +55,7 @@ std::string damaged(std::string bytes, std::mt19937& random, std::size_t header_
 
 }  // namespace
 
-TEST_CASE("a damaged safetensors file loads or is refused, and never does harm") {
+TEST_CASE("a damaged_safetensors safetensors file loads or is refused, and never does harm") {
   const test::TemporaryDirectory directory;
   const auto path = directory / "fuzz.safetensors";
   write_safetensors(path, {{"a", at::arange(6, at::kFloat).view({2, 3})},
@@ -80,7 +80,7 @@ TEST_CASE("a damaged safetensors file loads or is refused, and never does harm")
     int refused = 0;
     constexpr int kFiles = 3000;
     for (int i = 0; i < kFiles; ++i) {
-      test::write_bytes(path, damaged(whole, random, 8 + header));
+      test::write_bytes(path, damaged_safetensors(whole, random, 8 + header));
       CAPTURE(i);
       if (!read_all(path)) ++refused;
     }

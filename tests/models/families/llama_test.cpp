@@ -34,14 +34,14 @@ nlohmann::json whole_config() {
           {"num_attention_heads", 4}, {"intermediate_size", 24}, {"max_position_embeddings", 64}};
 }
 
-TransformerConfig read(const nlohmann::json& json) {
+TransformerConfig read_llama(const nlohmann::json& json) {
   return find_family("llama").read_config(json, "config.json");
 }
 
 std::string fault(const nlohmann::json& changes) {
   nlohmann::json json = whole_config();
   if (!changes.is_null()) json.update(changes);  // {} is null
-  return test::error_of([&] { read(json); });
+  return test::error_of([&] { read_llama(json); });
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ TEST_CASE("the rotary base is read wherever transformers wrote it") {
   const auto theta = [](const nlohmann::json& changes) {
     nlohmann::json json = whole_config();
     if (!changes.is_null()) json.update(changes);  // {} is null
-    return read(json).rope_theta;
+    return read_llama(json).rope_theta;
   };
   CHECK(theta({}) == 10000.0);
   CHECK(theta({{"rope_theta", 500.0}}) == 500.0);
@@ -96,7 +96,7 @@ TEST_CASE("the rotary scaling is read in every form and refused by name where it
   const auto scaling = [](const nlohmann::json& changes) {
     nlohmann::json json = whole_config();
     if (!changes.is_null()) json.update(changes);  // {} is null
-    return read(json).rope_scaling;
+    return read_llama(json).rope_scaling;
   };
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     for (const char* type : {"type", "rope_type"}) {
@@ -137,7 +137,7 @@ TEST_CASE("what a Llama's config.json asks for and the zoo does not have is refu
   CHECK_THAT(fault({{"num_hidden_layers", "two"}}), Contains("num_hidden_layers"));
   nlohmann::json json = whole_config();
   json.erase("intermediate_size");
-  CHECK_THAT(test::error_of([&] { read(json); }), Contains("'intermediate_size' is missing"));
+  CHECK_THAT(test::error_of([&] { read_llama(json); }), Contains("'intermediate_size' is missing"));
 }
 
 TEST_CASE("a Llama's configuration survives config.json") {
@@ -241,15 +241,15 @@ TEST_CASE("a file of Gemma 3 as transformers 4 wrote it gives both rotary bases"
 }
 
 TEST_CASE("a null of Falcon's multi_query or parallel_attn is false, an absent one true") {
-  const auto read = [](const nlohmann::json& change) {
+  const auto read_change = [](const nlohmann::json& change) {
     nlohmann::json json = whole_config();
     if (!change.is_null()) json.update(change);  // {} is null
     return find_family("falcon").read_config(json, "config.json");
   };
-  CHECK(read({}).kv_heads() == 1);
-  CHECK(read({{"multi_query", nullptr}}).kv_heads() == read({}).num_heads);
-  CHECK(read({}).sublayer_order == SublayerOrder::kParallelOneNorm);
-  CHECK(read({{"parallel_attn", nullptr}}).sublayer_order == SublayerOrder::kSequential);
+  CHECK(read_change({}).kv_heads() == 1);
+  CHECK(read_change({{"multi_query", nullptr}}).kv_heads() == read_change({}).num_heads);
+  CHECK(read_change({}).sublayer_order == SublayerOrder::kParallelOneNorm);
+  CHECK(read_change({{"parallel_attn", nullptr}}).sublayer_order == SublayerOrder::kSequential);
 }
 
 // transformers 5 takes YaRN's truncate from rope_parameters itself, not from the object of a type of layers.
@@ -275,13 +275,13 @@ TEST_CASE("the original context beside a scaling is preferred to the one inside"
                           {"low_freq_factor", 1.0},
                           {"high_freq_factor", 4.0},
                           {"original_max_position_embeddings", 10}};
-  CHECK(read(json).rope_scaling.original_max_positions == 10);
+  CHECK(read_llama(json).rope_scaling.original_max_positions == 10);
   json["original_max_position_embeddings"] = 20;
-  CHECK(read(json).rope_scaling.original_max_positions == 20);
+  CHECK(read_llama(json).rope_scaling.original_max_positions == 20);
   json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 2.0}};
-  CHECK(read(json).rope_scaling.original_max_positions == 20);
+  CHECK(read_llama(json).rope_scaling.original_max_positions == 20);
   json.erase("original_max_position_embeddings");
-  CHECK(read(json).rope_scaling.original_max_positions == 64);
+  CHECK(read_llama(json).rope_scaling.original_max_positions == 64);
 }
 
 TEST_CASE("rope_scaling beside Gemma 3's rope_parameters changes those of full attention") {

@@ -41,7 +41,7 @@ std::shared_ptr<Model> random_t5(const TransformerConfig& config, std::uint64_t 
   return model;
 }
 
-TransformerConfig read(const nlohmann::json& changes) {
+TransformerConfig read_t5(const nlohmann::json& changes) {
   nlohmann::json json{{"vocab_size", 32}, {"d_model", 16}, {"d_ff", 24}, {"num_layers", 2}, {"num_heads", 4}};
   if (!changes.is_null()) json.update(changes);  // {} is null
   return find_family("t5").read_config(json, "config.json");
@@ -152,8 +152,8 @@ TEST_CASE("tying and scaling are read as release 4 and as release 5 say them") {
   const double scale = 1 / std::sqrt(16.0);
   const auto check = [](const nlohmann::json& changes, bool tied, double expected) {
     CAPTURE(changes.dump());
-    CHECK(read(changes).tie_word_embeddings == tied);
-    CHECK(read(changes).output_scale() == expected);
+    CHECK(read_t5(changes).tie_word_embeddings == tied);
+    CHECK(read_t5(changes).output_scale() == expected);
   };
   check({}, true, scale);
   check({{"tie_word_embeddings", true}}, true, scale);
@@ -214,30 +214,33 @@ TEST_CASE("a projection beside the embedding is one of its own unless the two ar
 }
 
 TEST_CASE("what a T5's config.json asks for and the zoo does not have is refused by name") {
-  const auto refused = [](const nlohmann::json& changes) { return test::error_of([&] { read(changes); }); };
+  const auto refused = [](const nlohmann::json& changes) {
+    return test::error_of([&] { read_t5(changes); });
+  };
   CHECK_THAT(refused({{"feed_forward_proj", "gated-mish"}}),
              Contains("'feed_forward_proj' is \"gated-mish\""));
   CHECK_THAT(refused({{"feed_forward_proj", "prelu"}}), Contains("'feed_forward_proj' is \"prelu\""));
   CHECK_THAT(refused({{"dense_act_fn", "xielu"}}), Contains("'dense_act_fn' is \"xielu\""));
   CHECK_THAT(refused({{"dense_act_fn", nullptr}}), Contains("'dense_act_fn' is null"));
   CHECK_THAT(refused({{"num_decoder_layers", 1.5}}), Contains("num_decoder_layers"));
-  CHECK(read({{"feed_forward_proj", "gated-gelu"}}).activation == Activation::kGeGluTanh);
-  CHECK(read({{"feed_forward_proj", "gated-silu"}}).activation == Activation::kSwiGlu);
-  CHECK(read({}).activation == Activation::kRelu);
-  CHECK(read({{"feed_forward_proj", "mish"}}).activation == Activation::kMish);
+  CHECK(read_t5({{"feed_forward_proj", "gated-gelu"}}).activation == Activation::kGeGluTanh);
+  CHECK(read_t5({{"feed_forward_proj", "gated-silu"}}).activation == Activation::kSwiGlu);
+  CHECK(read_t5({}).activation == Activation::kRelu);
+  CHECK(read_t5({{"feed_forward_proj", "mish"}}).activation == Activation::kMish);
   // transformers obeys these where they contradict feed_forward_proj.
-  CHECK(read({{"dense_act_fn", "gelu"}}).activation == Activation::kGelu);
-  CHECK(read({{"feed_forward_proj", "gated-gelu"}, {"dense_act_fn", "gelu"}}).activation ==
+  CHECK(read_t5({{"dense_act_fn", "gelu"}}).activation == Activation::kGelu);
+  CHECK(read_t5({{"feed_forward_proj", "gated-gelu"}, {"dense_act_fn", "gelu"}}).activation ==
         Activation::kGeGlu);
-  CHECK(read({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", false}}).activation == Activation::kSilu);
-  CHECK(read({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", nullptr}}).activation ==
+  CHECK(read_t5({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", false}}).activation ==
         Activation::kSilu);
-  CHECK(read({{"dense_act_fn", "silu"}, {"is_gated_act", true}}).activation == Activation::kSwiGlu);
-  CHECK(read({}).logits_scale == 0.0);
-  CHECK(read({{"scale_decoder_outputs", nullptr}}).logits_scale == 1.0);
-  CHECK(read({}).decoder_layers() == 2);
-  CHECK(read({{"num_decoder_layers", nullptr}}).decoder_layers() == 2);
-  CHECK(read({{"num_decoder_layers", 5}}).decoder_layers() == 5);
+  CHECK(read_t5({{"feed_forward_proj", "gated-silu"}, {"is_gated_act", nullptr}}).activation ==
+        Activation::kSilu);
+  CHECK(read_t5({{"dense_act_fn", "silu"}, {"is_gated_act", true}}).activation == Activation::kSwiGlu);
+  CHECK(read_t5({}).logits_scale == 0.0);
+  CHECK(read_t5({{"scale_decoder_outputs", nullptr}}).logits_scale == 1.0);
+  CHECK(read_t5({}).decoder_layers() == 2);
+  CHECK(read_t5({{"num_decoder_layers", nullptr}}).decoder_layers() == 2);
+  CHECK(read_t5({{"num_decoder_layers", 5}}).decoder_layers() == 5);
 }
 
 TEST_CASE("fresh T5 weights have the deviations of its paper's code") {

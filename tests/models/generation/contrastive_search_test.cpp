@@ -73,7 +73,7 @@ class LanguageModel : public DecodingModel {
   TransformerConfig config_;
 };
 
-const Language kLanguage{.chances = {{0.1F, 0.2F, 0.3F, 0.4F},
+const Language kTwoWords{.chances = {{0.1F, 0.2F, 0.3F, 0.4F},
                                      {0.4F, 0.3F, 0.2F, 0.1F},
                                      {0.05F, 0.55F, 0.3F, 0.1F},
                                      {0.25F, 0.05F, 0.6F, 0.1F}},
@@ -86,7 +86,7 @@ GenerationOptions contrastive(double alpha, std::int64_t top_k, std::int64_t max
 }
 
 // The method word for word: whole passes over the context, which slides as generate() says.
-TokenIds uncached(Model& model, TokenIds context, const GenerationOptions& options) {
+TokenIds whole_passes(Model& model, TokenIds context, const GenerationOptions& options) {
   const auto& [alpha, top_k] = options.contrastive;
   const std::int64_t limit = model.config().max_positions;
   const auto pass = [&](const TokenIds& ids) {
@@ -139,7 +139,7 @@ TEST_CASE("A candidate's score is what it is likely less what it is like") {
 }
 
 TEST_CASE("Contrastive search leaves what is likely for what is new") {
-  LanguageModel model(kLanguage);
+  LanguageModel model(kTwoWords);
   // After 2: 1 has 0.4 * 0.55 - 0.6, 2 0.4 * 0.3 - 0.6, and 3, which is like nothing, 0.4 * 0.1. After 3: 2
   // has 0.4 * 0.6 - 0.6, 0 0.4 * 0.25 - 0.6, 3 0.4 * 0.1 - 0.6.
   GenerationOptions options = contrastive(0.6, 3, 2);
@@ -184,7 +184,7 @@ TEST_CASE("Contrastive search gives the ids of its formula on Hugging Face's mod
 TEST_CASE("The context of a contrastive search slides") {
   const auto model = test::random_gpt(test::small_config(), 4);
   const GenerationOptions options = contrastive(0.6, 4, 40);
-  const TokenIds expected = uncached(*model, {1, 2, 3}, options);
+  const TokenIds expected = whole_passes(*model, {1, 2, 3}, options);
   CHECK(generate(*model, {{1, 2, 3}}, options).ids[0] == expected);
   CHECK(generate(*pack(*model, {}), {{1, 2, 3}}, options).ids[0] == expected);
   TransformerConfig config = test::small_config();
@@ -227,6 +227,6 @@ TEST_CASE("What a contrastive search cannot do is said") {
   CHECK_THAT(refusal(options), Contains("num_beams"));
   options = contrastive(0.5, 4, 1);
   options.history.bad_words = {{0}, {1}, {2}, {3}};
-  LanguageModel language(kLanguage);
+  LanguageModel language(kTwoWords);
   CHECK_THAT(test::error_of([&] { generate(language, {{1}}, options); }), Contains("the filters"));
 }

@@ -34,7 +34,7 @@ TransformerConfig llama_config() {
   return config;
 }
 
-TokenIds list(const at::Tensor& ids) {
+TokenIds ids_of(const at::Tensor& ids) {
   const auto* data = ids.const_data_ptr<std::int64_t>();
   return {data, data + ids.numel()};
 }
@@ -56,11 +56,13 @@ void check_decoder(const std::shared_ptr<Model>& model, const PackOptions& optio
   const auto session = packed->begin(2, 14);
   session->keep_hidden();
   // Rows of unlike length: 5 and 2 tokens, then 1 and 4, then all that is left.
-  const at::Tensor first = session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 2))}).clone();
+  const at::Tensor first =
+      session->read({ids_of(ids[0].slice(0, 0, 5)), ids_of(ids[1].slice(0, 0, 2))}).clone();
   const at::Tensor states = session->hidden().clone();
-  const at::Tensor second = session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 2, 6))}).clone();
+  const at::Tensor second =
+      session->read({ids_of(ids[0].slice(0, 5, 6)), ids_of(ids[1].slice(0, 2, 6))}).clone();
   const at::Tensor rest =
-      session->read({list(ids[0].slice(0, 6)), list(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
+      session->read({ids_of(ids[0].slice(0, 6)), ids_of(ids[1].slice(0, 6))}, DecodingSession::Logits::kAll);
   CHECK(session->length(0) == 14);
   for (std::int64_t row = 0; row < 2; ++row) {
     CAPTURE(row);
@@ -133,7 +135,7 @@ TEST_CASE("Packed weights of fewer bits are off by the rounding of activations a
     round_weights(*model, type);
     const at::Tensor ids = test::random_ids(config, 1, 12, 3);
     const auto session = original->begin(1, 12);
-    const at::Tensor logits = session->read({list(ids[0])}, DecodingSession::Logits::kAll);
+    const at::Tensor logits = session->read({ids_of(ids[0])}, DecodingSession::Logits::kAll);
     CHECK(relative_error(logits[0], expected_logits(*model, ids[0])) <= 0.03);
   }
 }
@@ -153,7 +155,7 @@ TEST_CASE("A cache of bytes is off by its rounding alone") {
   CHECK(pack(*model, {})->cache_bytes_per_token() == 2 * 2 * (10 + 16) * 4);
   const at::Tensor ids = test::random_ids(config, 1, 150, 3);
   const auto session = packed->begin(1, 150);
-  const at::Tensor logits = session->read({list(ids[0])}, DecodingSession::Logits::kAll).clone();
+  const at::Tensor logits = session->read({ids_of(ids[0])}, DecodingSession::Logits::kAll).clone();
   const at::Tensor expected = expected_logits(*model, ids[0]);
   const double error = relative_error(logits[0], expected);
   // Half a step is the 254th part of the largest element; two layers add what they are off by.
@@ -162,7 +164,7 @@ TEST_CASE("A cache of bytes is off by its rounding alone") {
   // Rows that were copied and went back are as they would be alone.
   session->rewind(0, 70);
   session->select({0, 0, 0});
-  const at::Tensor again = session->read({list(ids[0].slice(0, 70, 71)), {1}, list(ids[0].slice(0, 70))});
+  const at::Tensor again = session->read({ids_of(ids[0].slice(0, 70, 71)), {1}, ids_of(ids[0].slice(0, 70))});
   CHECK(relative_error(again[2], logits[0][-1]) <= 1e-5);
   CHECK(relative_error(again[0], logits[0][70]) <= 1e-5);
 }
@@ -175,9 +177,9 @@ TEST_CASE("A packed encoder-decoder gives the modules' logits") {
     const auto model = test::random_model(family, config, Head::kSeq2SeqLm, 7);
     const auto packed = pack(*model, {});
     const at::Tensor sources = test::random_ids(config, 2, 9, 1), targets = test::random_ids(config, 2, 6, 2);
-    const auto session = packed->begin({list(sources[0]), list(sources[1].slice(0, 0, 4))}, 6);
-    session->read({list(targets[0].slice(0, 0, 2)), list(targets[1].slice(0, 0, 2))});
-    const at::Tensor logits = session->read({list(targets[0].slice(0, 2)), list(targets[1].slice(0, 2))},
+    const auto session = packed->begin({ids_of(sources[0]), ids_of(sources[1].slice(0, 0, 4))}, 6);
+    session->read({ids_of(targets[0].slice(0, 0, 2)), ids_of(targets[1].slice(0, 0, 2))});
+    const at::Tensor logits = session->read({ids_of(targets[0].slice(0, 2)), ids_of(targets[1].slice(0, 2))},
                                             DecodingSession::Logits::kAll);
     const at::NoGradGuard no_grad;
     for (std::int64_t row = 0; row < 2; ++row) {
@@ -195,22 +197,22 @@ TEST_CASE("Rows of a packed session are chosen, repeated and rewound") {
   const auto packed = pack(*model, {});
   const at::Tensor ids = test::random_ids(model->config(), 3, 10, 3);
   const auto session = packed->begin(2, 10);
-  session->read({list(ids[0].slice(0, 0, 4)), list(ids[1].slice(0, 0, 4))});
+  session->read({ids_of(ids[0].slice(0, 0, 4)), ids_of(ids[1].slice(0, 0, 4))});
   session->select({1, 0, 1, 1});  // more rows than there were
   CHECK(session->rows() == 4);
   const at::Tensor parted =
-      session->read({{list(ids[2])[0]}, {list(ids[0])[4]}, {list(ids[2])[1]}, {list(ids[1])[4]}});
+      session->read({{ids_of(ids[2])[0]}, {ids_of(ids[0])[4]}, {ids_of(ids[2])[1]}, {ids_of(ids[1])[4]}});
   const auto with_last = [&](std::int64_t row, std::int64_t last) {
     return at::cat({ids[row].slice(0, 0, 4), at::tensor({last}, at::kLong)});
   };
-  CHECK(relative_error(parted[0], expected_logits(*model, with_last(1, list(ids[2])[0]))[4]) <= 1e-5);
+  CHECK(relative_error(parted[0], expected_logits(*model, with_last(1, ids_of(ids[2])[0]))[4]) <= 1e-5);
   CHECK(relative_error(parted[1], expected_logits(*model, ids[0].slice(0, 0, 5))[4]) <= 1e-5);
-  CHECK(relative_error(parted[2], expected_logits(*model, with_last(1, list(ids[2])[1]))[4]) <= 1e-5);
+  CHECK(relative_error(parted[2], expected_logits(*model, with_last(1, ids_of(ids[2])[1]))[4]) <= 1e-5);
   CHECK(relative_error(parted[3], expected_logits(*model, ids[1].slice(0, 0, 5))[4]) <= 1e-5);
   session->select({3});
   session->rewind(0, 2);
   CHECK(session->length(0) == 2);
-  const at::Tensor again = session->read({list(ids[1].slice(0, 2, 10))});
+  const at::Tensor again = session->read({ids_of(ids[1].slice(0, 2, 10))});
   CHECK(relative_error(again[0], expected_logits(*model, ids[1])[9]) <= 1e-5);
 }
 
@@ -222,8 +224,8 @@ TEST_CASE("Rows that part, meet and part again are as each would be alone") {
   const auto session = packed->begin(2, 120);
   std::mt19937 chance(11);
   const auto below = [&](std::size_t end) { return static_cast<std::int64_t>(chance() % end); };
-  std::vector<TokenIds> rows{list(test::random_ids(config, 1, 60, 1)),
-                             list(test::random_ids(config, 1, 62, 2))};
+  std::vector<TokenIds> rows{ids_of(test::random_ids(config, 1, 60, 1)),
+                             ids_of(test::random_ids(config, 1, 62, 2))};
   session->read(rows);
   for (int step = 0; step < 30; ++step) {
     // A few of them, as beams and candidates do; now and then some go back, over the border of a panel too.
@@ -270,8 +272,8 @@ TEST_CASE("However many threads divide the heads of a group, they compute the sa
         at::set_num_threads(threads);
         const auto session = packed->begin(2, 12);
         std::vector<at::Tensor> found{
-            session->read({list(ids[0].slice(0, 0, 5)), list(ids[1].slice(0, 0, 1))}).clone(),
-            session->read({list(ids[0].slice(0, 5, 6)), list(ids[1].slice(0, 1, 2))}).clone()};
+            session->read({ids_of(ids[0].slice(0, 0, 5)), ids_of(ids[1].slice(0, 0, 1))}).clone(),
+            session->read({ids_of(ids[0].slice(0, 5, 6)), ids_of(ids[1].slice(0, 1, 2))}).clone()};
         if (threads == 1) alone = found;
         CHECK(at::equal(found[0], alone[0]));
         CHECK(at::equal(found[1], alone[1]));

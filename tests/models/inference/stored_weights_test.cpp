@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_equal(const fs::path& path, at::ScalarType dtype = at::kFloat) {
+void check_stored(const fs::path& path, at::ScalarType dtype = at::kFloat) {
   for (const WeightType type : test::kWeightTypes) {
     const NamedTensors expected = test::packed_outputs(path, type, dtype, false),
                        found = test::packed_outputs(path, type, dtype, true);
@@ -50,7 +50,7 @@ std::shared_ptr<Model> model_of_blocks(const Family& family) {
 TEST_CASE("Weights packed from their files are those packed from modules, for every family and head") {
   const std::vector<fs::path> checkpoints = test::golden_checkpoints();
   CHECK(checkpoints.size() > 60);
-  for (const fs::path& path : checkpoints) check_equal(path);
+  for (const fs::path& path : checkpoints) check_stored(path);
 }
 
 TEST_CASE("Weights of 16 bits are packed from their files as from modules") {
@@ -62,8 +62,8 @@ TEST_CASE("Weights of 16 bits are packed from their files as from modules") {
       const LoadedModel loaded = load_model(path);
       const test::TemporaryDirectory directory;
       save_model(*loaded.model, family, loaded.head, directory.path(), {.dtype = type});
-      check_equal(directory.path());
-      if (family.base.shape == Shape::kEncoder) check_equal(directory.path(), at::kBFloat16);
+      check_stored(directory.path());
+      if (family.base.shape == Shape::kEncoder) check_stored(directory.path(), at::kBFloat16);
     }
   }
 }
@@ -75,7 +75,7 @@ TEST_CASE("Weights of GGUF files are packed from their blocks as from modules") 
     const test::TemporaryDirectory directory;
     const fs::path path = directory / "model.gguf";
     save_gguf(*model_of_blocks(family), family, Head::kCausalLm, path, type, {});
-    check_equal(path);
+    check_stored(path);
   }
 }
 

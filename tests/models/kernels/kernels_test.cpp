@@ -27,15 +27,15 @@ using zoo::test::leaf;
 
 namespace {
 
-struct Case {
+struct KernelCase {
   std::int64_t rows, in, out;
 };
 
 // Below and above a tile of 6 x 64, a whole vector of 16, and the depth of 512 that is summed at a time.
-const std::vector<Case> kCases = {{16, 1, 1},     {16, 3, 15},     {17, 16, 16},  {19, 31, 33},
-                                  {23, 64, 65},   {24, 130, 48},   {97, 65, 130}, {100, 513, 17},
-                                  {16, 1100, 80}, {768, 128, 384}, {30, 20, 700}, {33, 17, 257},
-                                  {1030, 40, 100}};
+const std::vector<KernelCase> kKernelCases = {{16, 1, 1},     {16, 3, 15},     {17, 16, 16},  {19, 31, 33},
+                                              {23, 64, 65},   {24, 130, 48},   {97, 65, 130}, {100, 513, 17},
+                                              {16, 1100, 80}, {768, 128, 384}, {30, 20, 700}, {33, 17, 257},
+                                              {1030, 40, 100}};
 
 at::Tensor reference(const at::Tensor& x, Pointwise f) {
   switch (f) {
@@ -58,7 +58,7 @@ at::Tensor reference(const at::Tensor& x, Pointwise f) {
 TEST_CASE("The CPU's linear layer equals the definition in double precision, gradients too") {
   ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(1);
-  for (const Case& c : kCases) {
+  for (const KernelCase& c : kKernelCases) {
     INFO(c.rows << " x " << c.in << " to " << c.out);
     compare(
         {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.out})},
@@ -95,7 +95,7 @@ TEST_CASE("The CPU's feed-forward network equals the definition in double precis
   ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(3);
   for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
-    for (const Case& c : kCases) {
+    for (const KernelCase& c : kKernelCases) {
       INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
       compare(
           {leaf({c.rows, c.in}), leaf({c.out, c.in}), leaf({c.out}), leaf({c.in, c.out}), leaf({c.in})},
@@ -142,7 +142,7 @@ TEST_CASE("The CPU kernels give the same bits on one thread as on three") {
   ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(4);
   const int before = at::get_num_threads();
-  for (const Case& c : kCases) {
+  for (const KernelCase& c : kKernelCases) {
     const at::Tensor x = at::randn({c.rows, c.in}), w = at::randn({c.out, c.in}), b = at::randn({c.out});
     at::set_num_threads(1);
     const at::Tensor alone = zoo::kernels::linear(x, w, b);

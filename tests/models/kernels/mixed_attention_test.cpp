@@ -1,8 +1,7 @@
 #include <cmath>
 
-#include <ATen/autocast_mode.h>
-
 #include "models/kernels/attention/short_attention.h"
+#include "tests/models/kernels/autocast.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
@@ -11,11 +10,6 @@ using namespace zoo;
 using kernels::causal_self_attention;
 
 namespace {
-
-// A matrix as a product rounds it.
-at::Tensor seen(const at::Tensor& x) {
-  return x.to(at::kFloat).to(at::kBFloat16).to(at::kDouble);
-}
 
 struct Heads {
   at::Tensor q, k, v;
@@ -55,15 +49,6 @@ Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& ou
   return {merged(at::matmul(weights, v)), at::cat({merged(for_q), merged(for_k), merged(for_v)}, -1)};
 }
 
-class Autocast {
- public:
-  Autocast() {
-    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-  }
-  ~Autocast() { at::autocast::set_autocast_enabled(at::kCPU, false); }
-};
-
 }  // namespace
 
 TEST_CASE("short attention under autocast rounds the factors of its products and nothing else") {
@@ -75,7 +60,7 @@ TEST_CASE("short attention under autocast rounds the factors of its products and
   const at::Tensor output_gradient = at::randn({2, length, 3 * head_dim});
   at::Tensor output;
   {
-    const Autocast autocast;
+    const Autocast autocast(at::kBFloat16);
     output = causal_self_attention(qkv, 3);
   }
   REQUIRE(output.scalar_type() == at::kFloat);

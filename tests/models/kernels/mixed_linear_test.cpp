@@ -2,7 +2,6 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -11,6 +10,7 @@
 
 #include "models/kernels/training/linear.h"
 #include "models/layers/linear.h"
+#include "tests/models/kernels/autocast.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
@@ -31,32 +31,11 @@ at::Tensor leaf(at::IntArrayRef sizes) {
   return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
 }
 
-// A float32 tensor as a product rounds it, in double precision.
-at::Tensor seen(const at::Tensor& x) {
-  return x.detach().to(at::kFloat).to(at::kBFloat16).to(at::kDouble);
-}
-
-double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
+double product_error(const at::Tensor& actual, const at::Tensor& expected) {
   REQUIRE(actual.scalar_type() == at::kFloat);
   REQUIRE(actual.sizes() == expected.sizes());
   return ((actual.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
 }
-
-class Autocast {
- public:
-  explicit Autocast(at::ScalarType dtype) : dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
-    at::autocast::set_autocast_dtype(at::kCPU, dtype);
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-  }
-  ~Autocast() {
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
-    at::autocast::clear_cache();
-  }
-
- private:
-  at::ScalarType dtype_;
-};
 
 at::Tensor mixed_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& addend = {}) {
@@ -81,11 +60,11 @@ TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the w
     const at::Tensor wide = leaf({c.rows, c.out}), narrow = leaf({c.rows, c.in});
     const at::Tensor projected = mixed_linear(x, up, {}, wide);
     const at::Tensor expected = at::linear(seen(x), seen(up)) + wide.detach();
-    CHECK(relative_error(projected, expected) < 2e-6);
+    CHECK(product_error(projected, expected) < 2e-6);
     const zoo::kernels::FeedForwardWeights weights{up, {}, down, {}};
     const at::Tensor through = mixed_feed_forward(x, weights, Pointwise::kRelu, narrow);
     const at::Tensor alone = mixed_feed_forward(x, weights, Pointwise::kRelu);
-    CHECK(relative_error(through, (alone + narrow).detach().to(at::kDouble)) < 2e-6);
+    CHECK(product_error(through, (alone + narrow).detach().to(at::kDouble)) < 2e-6);
     const at::Tensor upstream = at::randn(projected.sizes()), other = at::randn(through.sizes());
     CHECK(torch::autograd::grad({projected}, {wide}, {upstream})[0].equal(upstream));
     CHECK(torch::autograd::grad({through}, {narrow}, {other})[0].equal(other));
@@ -103,15 +82,15 @@ TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
       const at::Tensor actual = mixed_linear(x, weight, bias);
       at::Tensor expected = at::linear(seen(x), seen(weight));
       if (biased) expected = expected + bias.detach();
-      CHECK(relative_error(actual, expected) < 2e-6);
+      CHECK(product_error(actual, expected) < 2e-6);
 
       const at::Tensor upstream = at::randn(actual.sizes());
       const auto gradients = torch::autograd::grad(
           {actual}, biased ? std::vector<at::Tensor>{x, weight, bias} : std::vector<at::Tensor>{x, weight},
           {upstream});
-      CHECK(relative_error(gradients[0], seen(upstream).matmul(seen(weight))) < 2e-6);
-      CHECK(relative_error(gradients[1], seen(upstream).t().matmul(seen(x))) < 2e-6);
-      if (biased) CHECK(relative_error(gradients[2], upstream.to(at::kDouble).sum(0)) < 2e-6);
+      CHECK(product_error(gradients[0], seen(upstream).matmul(seen(weight))) < 2e-6);
+      CHECK(product_error(gradients[1], seen(upstream).t().matmul(seen(x))) < 2e-6);
+      if (biased) CHECK(product_error(gradients[2], upstream.to(at::kDouble).sum(0)) < 2e-6);
     }
   }
 }
@@ -131,18 +110,18 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
       const at::Tensor inner = at::linear(seen(x), seen(up)) + up_bias.detach();
       const at::Tensor activated = seen(activation(inner));
       // A sum that lies at the border of two roundings may fall to either side.
-      CHECK(relative_error(actual, at::linear(activated, seen(down)) + down_bias.detach()) < 1e-4);
+      CHECK(product_error(actual, at::linear(activated, seen(down)) + down_bias.detach()) < 1e-4);
 
       const at::Tensor upstream = at::randn(actual.sizes());
       const auto gradients = torch::autograd::grad({actual}, {x, up, up_bias, down, down_bias}, {upstream});
       const at::Tensor inner_leaf = inner.detach().requires_grad_();
       const at::Tensor slope = seen(torch::autograd::grad({activation(inner_leaf).sum()}, {inner_leaf})[0]);
       const at::Tensor inner_gradient = seen(seen(upstream).matmul(seen(down)) * slope);
-      CHECK(relative_error(gradients[0], inner_gradient.matmul(seen(up))) < 1e-4);
-      CHECK(relative_error(gradients[1], inner_gradient.t().matmul(seen(x))) < 1e-4);
-      CHECK(relative_error(gradients[2], inner_gradient.sum(0)) < 1e-4);
-      CHECK(relative_error(gradients[3], seen(upstream).t().matmul(activated)) < 1e-4);
-      CHECK(relative_error(gradients[4], upstream.to(at::kDouble).sum(0)) < 2e-6);
+      CHECK(product_error(gradients[0], inner_gradient.matmul(seen(up))) < 1e-4);
+      CHECK(product_error(gradients[1], inner_gradient.t().matmul(seen(x))) < 1e-4);
+      CHECK(product_error(gradients[2], inner_gradient.sum(0)) < 1e-4);
+      CHECK(product_error(gradients[3], seen(upstream).t().matmul(activated)) < 1e-4);
+      CHECK(product_error(gradients[4], upstream.to(at::kDouble).sum(0)) < 2e-6);
     }
   }
 }
@@ -152,13 +131,13 @@ TEST_CASE("A linear layer in bfloat16 takes weights of any strides") {
   at::manual_seed(4);
   const at::Tensor x = leaf({17, 20}), weight = leaf({20, 11}), up = leaf({20, 11}), down = leaf({11, 20});
   const at::Tensor projected = mixed_linear(x, weight.t(), {});
-  CHECK(relative_error(projected, seen(x).matmul(seen(weight))) < 2e-6);
+  CHECK(product_error(projected, seen(x).matmul(seen(weight))) < 2e-6);
   const at::Tensor upstream = at::randn(projected.sizes());
-  CHECK(relative_error(torch::autograd::grad({projected}, {weight}, {upstream})[0],
-                       seen(x).t().matmul(seen(upstream))) < 2e-6);
+  CHECK(product_error(torch::autograd::grad({projected}, {weight}, {upstream})[0],
+                      seen(x).t().matmul(seen(upstream))) < 2e-6);
   const at::Tensor through = mixed_feed_forward(x, {up.t(), {}, down.t(), {}}, Pointwise::kRelu);
   const at::Tensor activated = seen(at::relu(seen(x).matmul(seen(up))));
-  CHECK(relative_error(through, activated.matmul(seen(down))) < 1e-4);
+  CHECK(product_error(through, activated.matmul(seen(down))) < 1e-4);
 }
 
 TEST_CASE("Under autocast to bfloat16 a layer gives float32 of any shape, with and without gradients") {
@@ -168,8 +147,8 @@ TEST_CASE("Under autocast to bfloat16 a layer gives float32 of any shape, with a
   const at::Tensor x = at::randn({5, 7, 20});
   const at::Tensor expected = at::linear(seen(x), seen(layer->weight)) + layer->bias.detach();
   const Autocast autocast(at::kBFloat16);
-  CHECK(relative_error(layer(x), expected) < 2e-6);
-  CHECK(relative_error(layer(x.to(at::kBFloat16)), expected) < 2e-6);
+  CHECK(product_error(layer(x), expected) < 2e-6);
+  CHECK(product_error(layer(x.to(at::kBFloat16)), expected) < 2e-6);
   const at::NoGradGuard no_grad;
-  CHECK(relative_error(layer(x), expected) < 2e-6);
+  CHECK(product_error(layer(x), expected) < 2e-6);
 }

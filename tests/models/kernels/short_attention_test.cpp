@@ -14,12 +14,12 @@ using kernels::has_short_attention;
 
 namespace {
 
-struct Result {
+struct ShortAttention {
   at::Tensor output, gradient;
 };
 
 // The same through the explicit weights of scaled_dot_product_attention, in double precision.
-Result reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& output_gradient) {
+ShortAttention short_reference(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& output_gradient) {
   const at::Tensor wide = qkv.detach().to(at::kDouble).requires_grad_();
   const auto parts = wide.chunk(3, -1);
   const auto split = [&](const at::Tensor& x) {
@@ -61,7 +61,7 @@ TEST_CASE("short causal attention and its gradient equal the definition for ever
   const at::Tensor output_gradient = at::randn({2, length, 3 * head_dim});
   const at::Tensor output = causal_self_attention(qkv, 3);
   output.backward(output_gradient);
-  const Result expected = reference(qkv, 3, output_gradient);
+  const ShortAttention expected = short_reference(qkv, 3, output_gradient);
   CHECK(test::relative_error(output.detach(), expected.output) < 1e-6);
   if (length > 1) {
     CHECK(test::relative_error(qkv.grad(), expected.gradient) < 2e-6);

@@ -9,22 +9,22 @@ using zoo::test::largest_difference;
 
 namespace {
 
-struct Heads {
+struct QueryKeyValue {
   at::Tensor q, k, v;
 };
 
-Heads draw(std::int64_t length, std::int64_t size = 6) {
+QueryKeyValue draw(std::int64_t length, std::int64_t size = 6) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
   const auto one = [&] { return at::randn({2, 3, length, size}, generator); };
   return {one(), one(), one()};
 }
 
-at::Tensor full(const Heads& h, bool causal) {
+at::Tensor full(const QueryKeyValue& h, bool causal) {
   return ops::scaled_dot_product_attention(h.q, h.k, h.v, {.causal = causal}, {}).output;
 }
 
 // The weights by the definition: softmax over the visible keys alone, in double precision.
-at::Tensor by_definition(const Heads& h, const at::Tensor& visible) {
+at::Tensor by_definition(const QueryKeyValue& h, const at::Tensor& visible) {
   const at::Tensor scores =
       at::matmul(h.q.to(at::kDouble), h.k.to(at::kDouble).transpose(-2, -1)) / std::sqrt(6.0);
   const at::Tensor shown = scores.exp() * visible;
@@ -77,7 +77,7 @@ TEST_CASE("sparse attention in blocks is the softmax over the visible keys") {
   const auto kind = GENERATE(AttentionKind::kSlidingWindow, AttentionKind::kStridedSparse);
   const bool causal = GENERATE(false, true);
   const std::int64_t length = GENERATE(1, 2, 7, 12, 13), window = GENERATE(1, 3, 4, 20);
-  const Heads h = draw(length);
+  const QueryKeyValue h = draw(length);
   EfficientAttentionOptions options{.kind = kind, .window = window, .causal = causal};
   const at::Tensor visible = visible_keys(options, length, length, at::kCPU);
   CAPTURE(length, window, causal);
@@ -92,7 +92,7 @@ TEST_CASE("sparse attention in blocks is the softmax over the visible keys") {
 TEST_CASE("hidden keys are seen by nobody, and a row that sees none gives zeros with a gradient") {
   const auto kind = GENERATE(AttentionKind::kSlidingWindow, AttentionKind::kStridedSparse);
   const bool need_weights = GENERATE(false, true);
-  Heads h = draw(8);
+  QueryKeyValue h = draw(8);
   h.q.requires_grad_();
   EfficientAttentionOptions options{.kind = kind, .window = 2, .causal = true, .need_weights = need_weights};
   options.key_mask = at::tensor({0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1}).view({2, 8}).to(at::kBool);
@@ -107,7 +107,7 @@ TEST_CASE("hidden keys are seen by nobody, and a row that sees none gives zeros 
 
 TEST_CASE("a window as wide as the sequence, or a stride of one, is full attention") {
   const bool causal = GENERATE(false, true);
-  const Heads h = draw(9);
+  const QueryKeyValue h = draw(9);
   EfficientAttentionOptions options{.kind = AttentionKind::kSlidingWindow, .window = 9, .causal = causal};
   CHECK(largest_difference(sparse_attention(h.q, h.k, h.v, options).output, full(h, causal)) < 1e-5);
   options = {.kind = AttentionKind::kStridedSparse, .window = 1, .causal = causal};
@@ -135,7 +135,7 @@ TEST_CASE("linear attention by hand: weights in proportion to phi(q) . phi(k), p
 TEST_CASE("linear attention by sums is that of all pairs, over many chunks, with hidden keys") {
   const bool causal = GENERATE(false, true);
   const std::int64_t length = GENERATE(1, 64, 150);
-  const Heads h = draw(length);
+  const QueryKeyValue h = draw(length);
   EfficientAttentionOptions options{.kind = AttentionKind::kLinear, .causal = causal};
   options.key_mask = at::ones({2, length}, at::kBool);
   options.key_mask[1].slice(0, 0, length / 3).fill_(false);
@@ -148,7 +148,7 @@ TEST_CASE("linear attention by sums is that of all pairs, over many chunks, with
 }
 
 TEST_CASE("Linformer with a projection that changes nothing is full attention") {
-  const Heads h = draw(7);
+  const QueryKeyValue h = draw(7);
   // Two positions more than there are: their columns are not used.
   const at::Tensor same = at::eye(9).slice(0, 0, 7);
   const EfficientAttentionOptions options{.kind = AttentionKind::kLinformer};
@@ -157,7 +157,7 @@ TEST_CASE("Linformer with a projection that changes nothing is full attention") 
 }
 
 TEST_CASE("Linformer by hand: one mixture of all keys has all the weight") {
-  const Heads h = draw(4);
+  const QueryKeyValue h = draw(4);
   const at::Tensor mixture = at::tensor({0.5, 0.25, 0.0, 0.25}, at::kFloat).view({1, 4});
   EfficientAttentionOptions options{.kind = AttentionKind::kLinformer, .need_weights = true};
   const AttentionOutput result = linformer_attention(h.q, h.k, h.v, mixture, mixture, options);

@@ -11,12 +11,12 @@ using test::message_of;
 
 namespace {
 
-using Tokens = std::vector<std::string>;
+using Pieces = std::vector<std::string>;
 
 /// The tokens after the five special ones.
-Tokens learn(std::string_view text, WordPieceTrainerOptions options = {}) {
-  const Tokens tokens = train_wordpiece(text, options);
-  REQUIRE(Tokens(tokens.begin(), tokens.begin() + 5) == Tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
+Pieces learn_pieces(std::string_view text, WordPieceTrainerOptions options = {}) {
+  const Pieces tokens = train_wordpiece(text, options);
+  REQUIRE(Pieces(tokens.begin(), tokens.begin() + 5) == Pieces{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
   return {tokens.begin() + 5, tokens.end()};
 }
 
@@ -24,18 +24,19 @@ Tokens learn(std::string_view text, WordPieceTrainerOptions options = {}) {
 
 TEST_CASE("WordPiece learns from words as BERT cuts and normalises them") {
   // Words: ab (3 times, once with an accent), "!" and an ideograph, each by itself.
-  CHECK(learn("Ab \xC3\x81"
-              "B!\nab\u4E2Dc") == Tokens{"!", "a", "b", "c", "\u4E2D", "##b", "ab"});
-  CHECK(learn("Ab ab", {.normalizer = {.lowercase = false}}) == Tokens{"A", "a", "b", "##b"});
+  CHECK(learn_pieces("Ab \xC3\x81"
+                     "B!\nab\u4E2Dc") == Pieces{"!", "a", "b", "c", "\u4E2D", "##b", "ab"});
+  CHECK(learn_pieces("Ab ab", {.normalizer = {.lowercase = false}}) == Pieces{"A", "a", "b", "##b"});
 }
 
 TEST_CASE("WordPiece merges pairs inside a word under one prefix") {
   // ##b ##c occurs 6 times, a ##bc 4 and x ##bc 2.
-  CHECK(learn("abc abc abc abc xbc xbc") == Tokens{"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"});
+  CHECK(learn_pieces("abc abc abc abc xbc xbc") ==
+        Pieces{"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"});
 }
 
 TEST_CASE("WordPiece keeps the most frequent characters, at most as many as it may") {
-  CHECK(learn("aab", {.limit_alphabet = 1}) == Tokens{"a", "##a"});
+  CHECK(learn_pieces("aab", {.limit_alphabet = 1}) == Pieces{"a", "##a"});
 }
 
 TEST_CASE("WordPiece needs its special tokens and room for the characters") {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds and runs the tests: all that a fresh clone needs.
 #
-#   tests/run.sh                  everything
+#   tests/run.sh                  each part, family, verb and engine: 12 minutes on two cores after apps/quickstart.sh
+#   tests/run.sh --all            more cases of each seed and table, and the tests that only that shows (label "long")
 #   tests/run.sh -R safetensors   ctest's arguments: the tests whose name matches
 #   tests/run.sh --sanitize       in build-sanitize/, with the address and undefined-behaviour sanitizers
 #   tests/run.sh --fuzz SECONDS   in build-fuzz/, each fuzzer that long (clang's libFuzzer with the same sanitizers)
@@ -15,6 +16,7 @@ options=(-DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE=)
 arguments=()
 target=all
 fuzz_seconds=
+all=
 # Undefined behaviour would otherwise be a line in the log of a test that passes, and refused memory the end of it.
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
@@ -31,6 +33,8 @@ for argument; do
     folder=$root/build-sanitize
     options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DZOO_SANITIZE=address,undefined")
     arguments+=(--exclude-regex test_load_memory)  # the sanitizers' own memory is counted there
+  elif [[ $argument == --all ]]; then
+    all=1
   else
     arguments+=("$argument")
   fi
@@ -39,16 +43,38 @@ if [[ $target == fuzzers && ! $fuzz_seconds =~ ^[1-9][0-9]*$ ]]; then
   printf 'error: --fuzz takes a number of seconds, got "%s"\n' "$fuzz_seconds" >&2
   exit 2
 fi
+# Tests chosen by name run whole, too.
+if [[ ! $all && ${#arguments[@]} -eq 0 ]]; then
+  export ZOO_TEST_SHORT=1
+  arguments=(--label-exclude long)
+fi
 if [[ ! -f $folder/CMakeCache.txt ]]; then export ZOO_WERROR=${ZOO_WERROR:-ON}; fi
 
 "$root/third_party/install.sh" --tests
-started=$SECONDS
+installed=$SECONDS
 "$root/third_party/build.sh" "$folder" "$target" -DZOO_BUILD_TESTS=ON "${options[@]}"
-printf 'installing took %s s, building %s s\n' "$started" $((SECONDS - started))
+built=$SECONDS
 
 cd "$folder"
 if [[ $target == fuzzers ]]; then exec "$root/tests/fuzz/run.sh" "$folder/tests/fuzz" "$fuzz_seconds"; fi
-# Teams of two threads: those of every processor, several at a time, wait for one another most of the time.
-jobs=$(nproc)
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
-exec ctest --output-on-failure -j"$jobs" "${arguments[@]}"
+
+# Fork servers (runner/README.md). They end with this script, which holds the other end of their standard input; where
+# one is not there yet, or cannot be, its clients start the program themselves.
+ZOO_FORK_SERVERS=$(mktemp -d /tmp/zoo-tests-XXXXXX)
+export ZOO_FORK_SERVERS ZOO_TEST_TIMES=$ZOO_FORK_SERVERS/times
+trap 'rm -rf "$ZOO_FORK_SERVERS"' EXIT
+mkfifo "$ZOO_FORK_SERVERS/alive"
+exec 9<>"$ZOO_FORK_SERVERS/alive"
+if [[ -f tests/runner/libfork_server.so ]]; then
+  OMP_WAIT_POLICY=passive ZOO_FORK_SOCKET=$ZOO_FORK_SERVERS/tzoo LD_PRELOAD=$PWD/tests/runner/libfork_server.so \
+    apps/tzoo <"$ZOO_FORK_SERVERS/alive" 9>&- &
+fi
+OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive HF_HUB_OFFLINE=1 "$root/third_party/interop/bin/python" \
+  "$root/tests/runner/fork_server.py" "$ZOO_FORK_SERVERS/python" <"$ZOO_FORK_SERVERS/alive" 9>&- &
+
+result=0
+ctest --output-on-failure -j"$(nproc)" "${arguments[@]}" 9>&- || result=$?
+grep -ho 'SKIPPED: needs .*' Testing/Temporary/LastTest.log | sort | uniq -c || true
+printf 'installing took %s s, building %s s, testing %s s\n' "$installed" $((built - installed)) $((SECONDS - built))
+"$root/third_party/interop/bin/python" "$root/tests/runner/times.py" "$ZOO_TEST_TIMES" "${arguments[@]}" || result=1
+exit $result

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from tzoo_runner import CommandTest
+from tzoo_runner import PROGRAM, CommandTest
 
 # A request that takes seconds.
 SLOW = {"prompt": "a", "max_tokens": 3800, "temperature": 1, "seed": 1}
@@ -20,7 +20,7 @@ class Server:
 
     def __init__(self, *args, **environment):
         self.process = subprocess.Popen(
-            [os.environ["TZOO"], "serve", "--port", "0", "--threads", "2", *map(str, args)],
+            [PROGRAM, "serve", "--port", "0", "--threads", "2", *map(str, args)],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},

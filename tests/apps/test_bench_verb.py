@@ -7,7 +7,8 @@ import tempfile
 import unittest
 
 from tiny_checkpoint import write_checkpoint
-from tzoo_runner import WITHOUT_BFLOAT16, CommandTest, run
+from tzoo_runner import WITHOUT_BFLOAT16, CommandTest, run  # also the path to support/
+import tier
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 KINDS = ["float32", "bfloat16", "int8", "int4"]
@@ -39,6 +40,7 @@ class BenchTest(CommandTest):
         self.assertNotIn("decode_tokens_per_second", found)
         self.assertGreater(self.figures("load", "--model", self.model, "--rounds", 1)["seconds_to_first_token"], 0)
 
+    @tier.long
     def test_the_machine_and_what_work_reaches_of_it(self):
         found = self.figures("compare", "--json", "--threads", 2)
         # Elsewhere training in bfloat16 computes in float32, whose row is there.

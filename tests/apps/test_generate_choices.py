@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from tiny_checkpoint import write_char_tokenizer, write_checkpoint, write_json
-from tzoo_runner import CommandTest, run
+from tzoo_runner import PROGRAM, CommandTest, run
 
 # ASCII with its control characters left out, except the line feed, and characters of two, three and four bytes.
 CHARS = "\n" + "".join(map(chr, range(32, 127))) + "é世😀"
@@ -288,7 +288,7 @@ class Interactive(Generated):
         self.assertRegex(result.err, r"(?m)^error: .*ü")
 
     def test_ctrl_c_stops_a_reply_and_keeps_the_session(self):
-        command = [os.environ["TZOO"], "generate", "--model", self.chars, "--interactive", "--max_new_tokens", "100000000"]
+        command = [PROGRAM, "generate", "--model", self.chars, "--interactive", "--max_new_tokens", "100000000"]
         # Without buffers here: what is left of a reply must not be taken for the beginning of the next.
         process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(2):

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from tiny_checkpoint import CHARS, write_checkpoint, write_json
-from tzoo_runner import CommandTest, run
+from tzoo_runner import PROGRAM, CommandTest, run
 
 PROMPTS = [[3, 1, 4, 1, 5], [9, 2], [6, 5, 3, 5, 8, 9, 7]]
 
@@ -153,7 +153,7 @@ class Text(GenerateTest):
 class Interrupted(GenerateTest):
     def test_ctrl_c_ends_the_stream_in_order(self):
         reader, writer = pty.openpty()
-        command = [os.environ["TZOO"], "generate", "--model", self.chars, "--prompt", "ab"]
+        command = [PROGRAM, "generate", "--model", self.chars, "--prompt", "ab"]
         command += ["--max_new_tokens", "100000000"]
         process = subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.close(writer)

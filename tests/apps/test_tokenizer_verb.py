@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tzoo_runner import CommandTest, run
+from tzoo_runner import PROGRAM, CommandTest, run
 
 TEXT = "hello wörld\n"
 
@@ -158,7 +158,7 @@ class Encode(TokenizerTest):
 
     def test_an_answer_comes_before_the_next_line_is_sent(self):
         with subprocess.Popen(
-            [os.environ["TZOO"], "tokenizer", "encode", "--model", self.char, "--json"],
+            [PROGRAM, "tokenizer", "encode", "--model", self.char, "--json"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         ) as process:  # fmt: skip
             for line, ids in ((b"hell\n", b"[4,3,5,5]\n"), (b"o\n", b"[6]\n")):
@@ -182,7 +182,7 @@ class Encode(TokenizerTest):
     def test_input_that_cannot_be_read_is_an_error(self):
         directory = os.open(self.folder.name, os.O_RDONLY)
         done = subprocess.run(
-            [os.environ["TZOO"], "tokenizer", "encode", "--model", self.char],
+            [PROGRAM, "tokenizer", "encode", "--model", self.char],
             stdin=directory, capture_output=True, text=True,
         )  # fmt: skip
         os.close(directory)

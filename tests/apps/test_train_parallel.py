@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+from tzoo_runner import PROGRAM
+
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 20
 SMALL = dict(tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, learning_rate=1e-2, min_lr=1e-3, warmup_iters=2, adam_eps=1e-4,
              max_iters=12, eval_interval=6, eval_iters=2, log_interval=1, threads=1)
@@ -23,7 +25,7 @@ class ParallelTest(unittest.TestCase):
 
     def train(self, name, ranks, **more):
         values = {**SMALL, "dataset": self.text, "out_dir": self.folder / name, **more}
-        words = [os.environ["TZOO"], "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
+        words = [PROGRAM, "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
         environment = dict(os.environ)
         if ranks > 1:
             environment["LSAN_OPTIONS"] = "detect_leaks=0"  # Open MPI's own memory at its end

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from tzoo_runner import CommandTest, run
+from tzoo_runner import PROGRAM, CommandTest, run
 
 SMALL = dict(n_layer=1, n_head=2, n_embd=32, batch_size=8, warmup_iters=5, eval_interval=50, eval_iters=4, log_interval=10, threads=1,
              learning_rate=5e-3, min_lr=5e-4)
@@ -170,7 +170,7 @@ class ResumeTest(TaskTest):
         self.train("whole", **words)
         process = None
         for start, wanted in (("scratch", 7), ("resume", 33)):
-            process = subprocess.Popen([os.environ["TZOO"], "train", *self.words("killed", **words, log_interval=1), "--init_from", start],
+            process = subprocess.Popen([PROGRAM, "train", *self.words("killed", **words, log_interval=1), "--init_from", start],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             log = self.folder / "killed/metrics.jsonl"
             while process.poll() is None and not (log.exists() and f'"iter":{wanted},' in log.read_text()):

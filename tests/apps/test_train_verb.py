@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from tzoo_runner import WITHOUT_BFLOAT16, CommandTest, run
+from tzoo_runner import PROGRAM, WITHOUT_BFLOAT16, CommandTest, run
 
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 30
 
@@ -76,7 +76,7 @@ class TrainTest(CommandTest):
         start = ["scratch"]
         kills = 0
         for wanted in (3, 25, 140, 290):  # before the first checkpoint, and in later stretches
-            process = subprocess.Popen([os.environ["TZOO"], "train", *words, "--init_from", start[0]], stderr=subprocess.DEVNULL,
+            process = subprocess.Popen([PROGRAM, "train", *words, "--init_from", start[0]], stderr=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL)
             log = folder / "metrics.jsonl"
             while process.poll() is None:
@@ -96,7 +96,7 @@ class TrainTest(CommandTest):
     def test_a_term_signal_writes_a_checkpoint_and_the_flags_need_not_be_repeated(self):
         whole = self.train("whole", max_iters=400)
         folder = self.folder / "stopped"
-        process = subprocess.Popen([os.environ["TZOO"], "train", *flags(folder, self.text, max_iters=400)],
+        process = subprocess.Popen([PROGRAM, "train", *flags(folder, self.text, max_iters=400)],
                                    stderr=subprocess.PIPE, text=True)
         for line in process.stderr:
             if line.startswith("iter 33:"):
@@ -112,7 +112,7 @@ class TrainTest(CommandTest):
     def test_ctrl_c_does_not_wait_for_the_end_of_an_evaluation(self):
         folder = self.folder / "run"
         words = flags(folder, self.text, eval_iters=100_000_000)  # hours
-        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([PROGRAM, "train", *words], stderr=subprocess.PIPE, text=True)
         while not (folder / "metrics.jsonl").exists():
             time.sleep(0.05)
         time.sleep(0.3)
@@ -126,7 +126,7 @@ class TrainTest(CommandTest):
     def test_on_a_terminal_the_last_words_do_not_run_into_the_bar(self):
         reader, writer = pty.openpty()
         words = flags(self.folder / "run", self.text, max_iters=100_000, eval_interval=100_000)
-        process = subprocess.Popen([os.environ["TZOO"], "train", *words], stderr=writer, stdout=subprocess.DEVNULL,
+        process = subprocess.Popen([PROGRAM, "train", *words], stderr=writer, stdout=subprocess.DEVNULL,
                                    env={**os.environ, "TERM": "xterm"})
         os.close(writer)
         shown, sent = b"", False
@@ -161,7 +161,7 @@ class TrainTest(CommandTest):
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 
         words = flags(self.folder / "run", self.text, n_embd=16, block_size=16, batch_size=50_000_000, threads=1)
-        done = subprocess.run([os.environ["TZOO"], "train", *words], capture_output=True, text=True, preexec_fn=limit)
+        done = subprocess.run([PROGRAM, "train", *words], capture_output=True, text=True, preexec_fn=limit)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"(?m)^error: out of memory: [\d.]+ GB could not be allocated; .*--batch_size")
 
@@ -174,7 +174,7 @@ class TrainTest(CommandTest):
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
         words = flags(folder, self.text, max_iters=40, lr_decay_iters=40)
-        done = subprocess.run([os.environ["TZOO"], "train", *words, "--init_from", "resume"], capture_output=True,
+        done = subprocess.run([PROGRAM, "train", *words, "--init_from", "resume"], capture_output=True,
                               text=True, preexec_fn=limit)
         errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
         self.assertEqual((done.returncode, len(errors)), (1, 1), done.stderr)
@@ -243,7 +243,7 @@ class TrainTest(CommandTest):
 
     def test_two_runs_do_not_write_one_folder(self):
         words = ["train", *flags(self.folder / "run", self.text, max_iters=100000, eval_interval=20)]
-        first = subprocess.Popen([os.environ["TZOO"], *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        first = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(first.kill)
         while not (self.folder / "run/checkpoints/step-00000020").exists():
             self.assertIsNone(first.poll())

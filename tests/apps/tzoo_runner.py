@@ -6,10 +6,16 @@ import platform
 import pty
 import struct
 import subprocess
+import sys
 import termios
 import unittest
 from typing import NamedTuple
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+# The program itself, where a test sends signals, sets limits, preloads a library or reads the process's own numbers; that of
+# TZOO may be a copy that a fork server runs.
+PROGRAM = os.environ.get("TZOO_PROGRAM") or os.environ["TZOO"]
 # Kernels that do not train in bfloat16, as those of ZOO_KERNELS.
 WITHOUT_BFLOAT16 = "avx2" if platform.machine() == "x86_64" else "neon"
 
@@ -35,12 +41,11 @@ def run(*args, stdin=None, **environment):
 
 def on_terminal(columns, *args):
     """All that the command prints on a terminal of so many columns."""
-    tzoo = os.environ["TZOO"]
     process, terminal = pty.fork()
     if process == 0:
         try:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-            os.execve(tzoo, ["tzoo", *args], {**os.environ, "TERM": "xterm"})
+            os.execve(PROGRAM, ["tzoo", *args], {**os.environ, "TERM": "xterm"})
         finally:
             os._exit(127)  # else a copy of the tests would go on here
     printed = b""

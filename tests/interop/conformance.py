@@ -65,7 +65,7 @@ def chosen_cases(arguments):
 
 def main():
     parser = seeded_run.flags(__doc__)
-    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--cases", type=int, default=200 if seeded_run.SHORT else 1000)
     parser.add_argument("--only", help=f"a kind, or KIND:NUMBER for one case; kinds: {', '.join(KINDS)}")
     arguments = parser.parse_args()
     seeded_run.be_quiet()

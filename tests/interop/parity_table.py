@@ -211,7 +211,7 @@ def print_table(rows):
 
 def main():
     parser = seeded_run.flags(__doc__)
-    parser.add_argument("--part", type=int, default=1, help="compute one row in so many")
+    parser.add_argument("--part", type=int, default=16 if seeded_run.SHORT else 1, help="compute one row in so many")
     parser.add_argument("--only", help="model_type of a family")
     arguments = parser.parse_args()
     seeded_run.be_quiet()

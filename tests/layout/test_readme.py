@@ -1,6 +1,6 @@
 """Runs the commands that a README shows.
 
-    test_readme.py ROOT TZOO README
+    test_readme.py ROOT TZOO README...
 
 Every ```sh block is run, in order, in one empty directory with tzoo on PATH; the first command that fails is the
 test's failure. Commands that set up (git, cmake, cd, export, apt-get) are left out, and so are scripts of the tree
@@ -91,14 +91,18 @@ def run_readme(root, tzoo, readme):
 
 
 def main():
-    root, tzoo, readme = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-    try:
-        blocks, commands = run_readme(root, tzoo, readme)
-    except Failure as failure:
-        sys.exit(f"error: {failure}")
-    if readme == "README.md" and commands == 0:
-        sys.exit("error: README.md shows no command that could be run")
-    print(f"{readme}: {blocks} blocks, {commands} commands run")
+    root, tzoo = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    failures = 0
+    for readme in sys.argv[3:]:
+        try:
+            blocks, commands = run_readme(root, tzoo, readme)
+            if readme == "README.md" and commands == 0:
+                raise Failure("README.md shows no command that could be run")
+            print(f"{readme}: {blocks} blocks, {commands} commands run")
+        except Failure as failure:
+            print(f"error: {failure}", file=sys.stderr)
+            failures += 1
+    sys.exit(int(failures > 0))
 
 
 if __name__ == "__main__":

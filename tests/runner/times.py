@@ -1,0 +1,48 @@
+"""Prints where a run's processor time went, and holds each test of a whole run to its share.
+
+    times.py FILE [CTEST'S ARGUMENTS]
+
+FILE has a line for each process measured: microseconds, a tab, the test's name. A test above its share fails the run: it
+has grown, and the next one will too, until nobody runs them. Make it smaller; if what it tests is worth more, say so in
+SHARES. Shares do not depend on how fast the machine is.
+"""
+
+import collections
+import pathlib
+import sys
+
+EACH = 2.0  # percent of the run's processor time
+SHARES = {
+}
+# Arguments of a whole run, in which shares mean something.
+WHOLE = ([], ["--label-exclude", "long"])
+
+
+def read(path):
+    seconds = collections.Counter()
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        microseconds, test = line.split("\t")
+        seconds[test] += int(microseconds) / 1e6
+    return seconds
+
+
+def too_large(seconds):
+    """(test, percent, allowed) of each test above its share."""
+    whole = sum(seconds.values())
+    shares = ((test, 100 * used / whole, SHARES.get(test, EACH)) for test, used in seconds.items())
+    return [(test, share, allowed) for test, share, allowed in shares if share > allowed]
+
+
+def main():
+    seconds = read(sys.argv[1])
+    print(f"{len(seconds)} tests took {sum(seconds.values()):.0f} s of processor time; the ten slowest:")
+    for test, used in seconds.most_common(10):
+        print(f"  {used:7.1f} s  {100 * used / sum(seconds.values()):4.1f} %  {test}")
+    faults = too_large(seconds) if sys.argv[2:] in WHOLE else []
+    for test, share, allowed in faults:
+        print(f"error: {test} took {share:.1f} % of the processor time; its share is {allowed:.1f} % (tests/runner/times.py)")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,14 +4,14 @@
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/TransformerZoo)
-file(GLOB_RECURSE _files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} data/*.h tokenizer/*.h models/*.h
+file(GLOB_RECURSE zoo_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} data/*.h tokenizer/*.h models/*.h
      apps/training/*.h)
-list(FILTER _files EXCLUDE REGEX "/pch\\.h$")
+list(FILTER zoo_headers EXCLUDE REGEX "/pch\\.h$")
 install(CODE "
   set(SOURCE \"${PROJECT_SOURCE_DIR}\")
   set(STAGE \"${PROJECT_BINARY_DIR}/zoo\")
   set(DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/zoo\")
-  set(HEADERS \"${_files}\")
+  set(HEADERS \"${zoo_headers}\")
   include(\"${PROJECT_SOURCE_DIR}/third_party/InstallHeaders.cmake\")")
 
 # LibTorch of the clone is installed with the program, which then works without the clone and on other machines; one

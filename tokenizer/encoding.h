@@ -59,7 +59,7 @@ const EncodingTemplate& plain_template();
 /// [CLS] first [SEP], [CLS] first [SEP] second [SEP]: type id 1 from the second text on.
 EncodingTemplate bert_template(TokenId cls, TokenId sep);
 
-/// <s> first </s>, <s> first </s></s> second </s>: RoBERTa has no segments.
+/// `<s> first </s>`, `<s> first </s></s> second </s>`: RoBERTa has no segments.
 EncodingTemplate roberta_template(TokenId cls, TokenId sep);
 
 /// Puts texts and special tokens together and truncates to options.max_length. `second` may be null. Throws

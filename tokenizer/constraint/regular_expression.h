@@ -11,11 +11,14 @@ struct RegularExpression {
   bool begins = false, ends = false;  // it has the anchors ^ and $
 };
 
-/// Reads a regular expression: characters, . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \xHH \uHHHH,
-/// groups (…) and (?:…), a|b, * + ? {m} {m,} {m,n} (a lazy ? after them changes nothing), and the anchors ^
-/// and $ at the ends. \d \w \s are ASCII's; \S is no space of Unicode and . no line end of ECMA-262, so that
-/// ECMA-262 and Python both match the texts. Throws Error with the position of anything else, such as
-/// backreferences and lookaround.
+/// Reads a regular expression of characters and
+///
+///     . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \xHH \uHHHH
+///     (…) (?:…) a|b * + ? {m} {m,} {m,n}, and the anchors ^ and $ at the ends
+///
+/// A lazy ? after a repetition changes nothing. `\d`, `\w` and `\s` are those of ASCII; `\S` is no space of
+/// Unicode and the dot no line end of ECMA-262, so that ECMA-262 and Python both match the texts. Throws
+/// Error with the position of anything else, such as backreferences and lookaround.
 RegularExpression parse_regular_expression(std::string_view text);
 
 }  // namespace zoo

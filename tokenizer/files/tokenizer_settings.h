@@ -44,7 +44,7 @@ struct TokenizerSettings {
   void use_class(std::string name);
 
   BertNormalizerOptions bert_cleaning() const;
-  /// Adds T5's <extra_id_0> and so on to the special tokens.
+  /// Adds T5's `<extra_id_0>` and so on to the special tokens.
   void add_sentinels();
 };
 

@@ -51,7 +51,7 @@ struct ByteLevelOptions {
 
 /// Splits at white space, which is dropped, and isolates punctuation (Devlin et al., 2019).
 PreTokenizer bert_pre_tokenizer();
-/// \w+|[^\w\s]+
+/// Finds `\w+|[^\w\s]+`.
 PreTokenizer whitespace_pre_tokenizer();
 PreTokenizer whitespace_split_pre_tokenizer();
 PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior);

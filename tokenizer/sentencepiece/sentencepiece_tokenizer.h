@@ -12,7 +12,7 @@ namespace zoo {
 class SentencePieceUnigram;
 
 /// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the
-/// library's. A character without an id becomes <unk>; the model's normalization may change the text.
+/// library's. A character without an id becomes `<unk>`; the model's normalization may change the text.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// Throws Error naming the file if the model is damaged.

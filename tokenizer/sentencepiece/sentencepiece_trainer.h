@@ -18,7 +18,7 @@ struct SentencePieceOptions {
   Model model = Model::unigram;
   /// Special tokens and byte tokens included.
   std::int64_t vocab_size = 8000;
-  /// Unknown characters become their UTF-8 bytes instead of <unk>.
+  /// Unknown characters become their UTF-8 bytes instead of `<unk>`.
   bool byte_fallback = false;
   /// The share of the text's characters that get ids, 0.98 to 1.
   double character_coverage = 0.9995;

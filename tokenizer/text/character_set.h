@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// The characters of a property as in the engine of `tokenizers` (Oniguruma, Unicode 16): \p{NAME} with a
+/// The characters of a property as in the engine of `tokenizers` (Oniguruma, Unicode 16): `\p{NAME}` with a
 /// general category ("L", "Lu" …), a script ("Han" …) or "Alphabetic", "Uppercase", "Lowercase", "Punct",
 /// "Space", "Word", "Any", "ASCII"; case, spaces, hyphens and underscores do not matter. Nothing for another.
 std::optional<icu::UnicodeSet> characters_of_property(std::string_view name);
@@ -15,8 +15,8 @@ std::optional<icu::UnicodeSet> characters_of_property(std::string_view name);
 /// The characters of [:NAME:], such as "punct".
 std::optional<icu::UnicodeSet> characters_of_bracket(std::string_view name);
 
-/// The characters of \d, \h, \s and \w inside of brackets, or with a capital those outside of them; nothing
-/// for another letter.
+/// The characters of `\d`, `\h`, `\s` and `\w` inside of brackets, or with a capital those outside of them;
+/// nothing for another letter.
 std::optional<icu::UnicodeSet> characters_of_escape(char letter);
 
 }  // namespace zoo

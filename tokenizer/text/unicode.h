@@ -15,7 +15,7 @@ bool is_control(char32_t c);
 bool is_nonspacing_mark(char32_t c);  // Mn
 bool is_combining_mark(char32_t c);   // Mn, Mc, Me
 bool is_numeric(char32_t c);          // N
-/// Matches \w: letters, marks, decimal digits, connector punctuation, joiners.
+/// Matches `\w`: letters, marks, decimal digits, connector punctuation, joiners.
 bool is_word_character(char32_t c);
 /// The blocks that BERT splits into characters (_is_chinese_char).
 bool is_cjk_ideograph(char32_t c);

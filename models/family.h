@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Family& family = zoo::find_family("llama");  // models/registry.h
+///     const zoo::TransformerConfig config = family.read_config(json, "config.json");
+///     const nlohmann::json written = family.write_config(config);
+
 #include <memory>
 #include <string>
 #include <vector>

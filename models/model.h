@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");  // models/checkpoint/checkpoint.h
+///     const at::Tensor ids = at::arange(8).unsqueeze(0);                  // [B, T]
+///     const zoo::ModelOutput output = loaded.model->forward({.input_ids = ids, .output_attentions = true});
+///     const at::Tensor next = output.logits.select(1, -1).argmax(-1);  // [B], of logits [B, T, V]
+///     const at::Tensor first_layer = output.attentions.front();        // [B, H, T, S]
+
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto [family, preset] = zoo::find_preset("gpt2");
+///     const auto model = zoo::build_model(family, preset.config, zoo::Head::kCausalLm, /*seed=*/1337);
+///     for (const zoo::Family& each : zoo::families()) std::cout << each.model_type << "\n";
+
 #include <string_view>
 
 #include "models/family.h"

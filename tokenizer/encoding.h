@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Encoding encoding = tokenizer.encode(text, {.max_length = 128});
+///     for (std::size_t i = 0; i < encoding.size(); ++i)
+///       std::cout << encoding.ids[i] << " from byte " << encoding.offsets[i].begin << "\n";
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::StreamDecoder decoder(tokenizer);
+///     for (const zoo::TokenId id : ids) std::cout << decoder.push(id);
+///     std::cout << decoder.finish() << "\n";
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto tokenizer = zoo::load_tokenizer("runs/kjv/final");
+///     const zoo::TokenIds ids = tokenizer->encode("In the beginning");
+///     std::cout << tokenizer->decode(ids) << "\n";
+///     const zoo::Encoding pair = tokenizer->encode_pair("a question", "a text", {.max_length = 384});
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>

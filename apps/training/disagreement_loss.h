@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::DisagreementLoss penalized(*model, zoo::Disagreement::kOutputs, /*weight=*/0.1);
+///     penalized.forward(*model, inputs).loss.backward();
+
 #include <optional>
 #include <string>
 #include <vector>

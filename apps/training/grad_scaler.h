@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::GradScaler scaler({}, c10::kCPU);
+///     scaler.scaled(loss).backward();
+///     if (scaler.unscale(optimizer.gradients())) optimizer.step(/*learning_rate=*/1e-3);
+///     scaler.adjust();
+
 #include <vector>
 
 #include <ATen/core/Tensor.h>

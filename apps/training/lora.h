@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto adapters = zoo::LoraAdapters::add_to(*model, {.rank = 8, .alpha = 16});
+///     // … train; then save the merged weights:
+///     zoo::save_model(*model, family, head, "tuned", {.replaced = adapters->merged_weights()});
+
 #include <map>
 #include <string>
 #include <vector>

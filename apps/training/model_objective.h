@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ModelObjective objective(model, batches, zoo::make_metric(zoo::Task::kLm, {}));
+///     const zoo::Batch batch = objective.training(/*micro_step=*/0);
+///     batch.loss().backward();
+
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,17 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     struct Mine : zoo::Objective {
+///       Net net;  // your module; loss(n) is the mean loss of batch n
+///       torch::nn::Module& module() override { return net; }
+///       zoo::Batch training(std::int64_t n) override {
+///         return {.loss = [this, n] { return net.loss(n); }};
+///       }
+///       zoo::Batch evaluation(zoo::Split, std::int64_t n) override { return training(n); }
+///     };
+
 #include <functional>
 #include <string>
 #include <vector>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::AutocastScope scope(at::kBFloat16, c10::kCPU);
+///     const zoo::ModelOutput output = model->forward(inputs);
+
 #include <ATen/autocast_mode.h>
 #include <c10/core/Device.h>
 

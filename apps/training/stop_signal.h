@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::StopSignal signals("stopping after this step");
+///     while (zoo::StopSignal::received() == 0) step();
+
 #include <string>
 
 namespace zoo {

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ModelObjective objective(model, batches);  // or an Objective of your own
+///     const auto save = [&](const std::filesystem::path& to) { zoo::save_model(*model, family, head, to); };
+///     zoo::Trainer trainer(objective, zoo::RunDirectory("runs/mine", /*keep=*/2), save, {.max_iters = 500});
+///     zoo::TrainingObserver quiet;
+///     std::cout << trainer.train(quiet).final_val_loss << "\n";
+
 #include <functional>
 #include <memory>
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Updater updater(objective, {.accumulation = 4}, /*ranks=*/nullptr);
+///     for (std::int64_t i = 0; i < 100; ++i) updater.run(i, /*learning_rate=*/1e-3, [] { return false; });
+///     std::cout << updater.loss().item<double>() << "\n";
+
 #include <functional>
 #include <memory>
 #include <optional>

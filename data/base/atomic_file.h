@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::AtomicFile file("notes.txt");
+///     file.write("all of it, or nothing");
+///     file.commit();
+///     const std::string text = zoo::read_file("notes.txt");
+
 #include <cstddef>
 #include <filesystem>
 #include <string>

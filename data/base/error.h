@@ -1,5 +1,10 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     if (lines < 2) throw zoo::Error(path, ": expected at least ", 2, " lines, found ", lines);
+
 #include <sstream>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::GgufFile file("model.gguf");
+///     std::cout << file.text("general.architecture") << "\n";
+///     for (const zoo::GgufFile::Tensor& tensor : file.tensors()) std::cout << tensor.name << "\n";
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::GgufOutput tensor{"a", &zoo::gguf_type("F32"), {1}, [] { return std::string(4, '\0'); }};
+///     zoo::write_gguf("a.gguf", {{"general.architecture", std::string("mine")}}, {tensor});
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>

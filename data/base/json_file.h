@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     nlohmann::json config = zoo::read_json("config.json");
+///     config["num_labels"] = 3;
+///     zoo::write_json("config.json", config);
+
 #include <filesystem>
 #include <string>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const nlohmann::json value = zoo::parse_json(R"({"a": 1})");
+///     if (!value.is_discarded()) std::cout << zoo::json_text(value, /*indent=*/2) << "\n";
+
 #include <string>
 #include <string_view>
 

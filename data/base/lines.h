@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     for (const zoo::Line& line : zoo::lines_of(text))
+///       std::cout << line.number << ": " << line.text << "\n";
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::MappedFile file("train.bin");
+///     std::cout << file.bytes().size() << " bytes\n";
+
 #include <cstddef>
 #include <filesystem>
 #include <memory>

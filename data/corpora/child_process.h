@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const std::optional<zoo::ChildResult> result = zoo::run_program({"git", "--version"});
+///     if (result && result->exit_code == 0) std::cout << result->output;
+
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     for (const zoo::Corpus& corpus : zoo::corpora())
+///       std::cout << corpus.name << ": " << corpus.licence << "\n";
+///     const std::string text = zoo::read_text(zoo::get_corpus("kjv"));  // data/corpora/text_file.h
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,10 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     std::cout << zoo::sha256("abc") << "\n";
+
 #include <string>
 #include <string_view>
 

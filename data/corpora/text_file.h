@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TextFile file("input.txt");  // mapped, checked to be UTF-8
+///     const std::string_view text = file.text();
+
 #include <filesystem>
 #include <string>
 #include <string_view>

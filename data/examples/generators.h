@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     std::cout << zoo::make_toy_set("addition", /*count=*/10, /*seed=*/1);
+///     const std::string pairs = zoo::make_toy_pairs("reverse", 10, 1);  // question, tab, answer
+
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     for (const zoo::Question& each : zoo::parse_questions(text, "questions.jsonl"))
+///       std::cout << each.question << "\n";
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto records = zoo::parse_records(text, "reviews.tsv", {.required = {"text", "label"}});
+///     std::cout << records[0].line << ": " << records[0].fields[1] << "\n";
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const std::vector<zoo::TaggedSentence> sentences =
+///         zoo::parse_tagged("Ada\tPER\nlaughs\tO\n", "names.txt");
+///     std::cout << sentences[0].words[0] << " " << sentences[0].tags[0] << "\n";
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,10 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     std::cout << zoo::make_translations(zoo::PhraseSet::kHeldOut, /*count=*/5, /*seed=*/1);
+
 #include <cstdint>
 #include <string>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::PhiloxKey key = zoo::philox_key(/*seed=*/1);
+///     const std::uint64_t die = 1 + zoo::uniform_below(6, /*counter=*/{0, 0, 0, 0}, key);
+
 #include <array>
 #include <cstdint>
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::RandomStream random(/*seed=*/1, {.stream = 0, .step = 7, .row = 3});
+///     const double uniform = random.uniform();
+///     const std::vector<std::int64_t> order = random.permutation(10);
+
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::TokenIds all;
+///     const auto take = [&](std::span<const zoo::TokenId> ids, std::size_t) {
+///       all.insert(all.end(), ids.begin(), ids.end());
+///     };
+///     zoo::encode_in_parts(text, tokenizer, /*threads=*/0, take);
+
 #include <cstddef>
 #include <functional>
 #include <span>

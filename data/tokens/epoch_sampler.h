@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::EpochSampler sampler(/*lengths=*/{5, 9, 7, 4}, /*batch_size=*/2, {.seed = 1});
+///     const std::vector<std::int64_t> examples = sampler.batch(/*step=*/0);
+
 #include <cstdint>
 #include <vector>
 

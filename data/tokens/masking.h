@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::RandomStream random(/*seed=*/1, {});
+///     const auto masks = zoo::draw_masks(words, {.mask_id = 103, .vocab_size = 30522}, random);
+///     zoo::apply_masks(masks, /*mask_id=*/103, row, labels);
+
 #include <cstdint>
 #include <span>
 #include <vector>

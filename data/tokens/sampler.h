@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::RandomBlockSampler sampler(dataset.train, /*block_size=*/64, /*batch_size=*/12,
+///                                           {.seed = 1});
+///     std::vector<std::int64_t> inputs(12 * 64), targets(12 * 64);
+///     sampler.fill(/*step=*/0, inputs, targets);
+
 #include <cstdint>
 #include <span>
 

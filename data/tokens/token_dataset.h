@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto tokenizer = zoo::CharTokenizer::train(text);  // tokenizer/pipeline/char_tokenizer.h
+///     zoo::write_token_dataset("tokens", zoo::tokenize_dataset(text, tokenizer));
+///     const zoo::TokenDataset dataset = zoo::load_token_dataset("tokens");
+///     std::cout << dataset.train.size() << " ids\n";
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TokenFile tokens("train.bin", zoo::TokenWidth::kUint16);
+///     std::cout << tokens.size() << " ids, the first is " << tokens[0] << "\n";
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

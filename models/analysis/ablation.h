@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::SweepOptions heads{
+///         .part = zoo::LayerPart::kAttention, .heads = true, .target = {.token = 42}};
+///     const auto effects =
+///         zoo::analysis::ablation_sweep(model, inputs, heads, zoo::analysis::Ablation::kZero);
+///     std::cout << effects.whole << "\n" << effects.ablated << "\n";  // [L, H], each head off by itself
+
 #include <vector>
 
 #include "models/analysis/sweep.h"

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::Run run = zoo::analysis::run(model, {.input_ids = ids_of_rows});
+///     const auto shares = zoo::analysis::attribute_logit(model, run, {.token = 42});
+///     std::cout << shares.logit << "\n" << shares.heads << "\n";  // heads [L, H]
+
 #include "models/analysis/logit_target.h"
 #include "models/analysis/residual_stream.h"
 

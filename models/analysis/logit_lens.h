@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::Run run = zoo::analysis::run(model, {.input_ids = ids_of_rows});
+///     const zoo::analysis::LogitLens lens =
+///         zoo::analysis::logit_lens(model, run, {.top_k = 5, .positions = {3}});
+///     std::cout << lens.ids.select(1, 0) << "\n";  // [L + 1, top_k]: the answers after each layer
+
 #include <optional>
 #include <vector>
 

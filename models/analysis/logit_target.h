@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ModelOutput output = model.forward({.input_ids = ids_of_rows});
+///     const double probability = zoo::analysis::measure(model, output, {.token = 42});  // at the end
+///     const double difference =
+///         zoo::analysis::measure(model, output, {.token = 42, .other = 7});  // of two logits
+
 #include <optional>
 
 #include "models/model.h"

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::SweepOptions options{.target = {.token = 42}};
+///     const auto effects = zoo::analysis::patch_sweep(model, clean, corrupted, options);
+///     std::cout << effects.clean << " " << effects.corrupted << "\n" << effects.patched << "\n";  // [L, P]
+
 #include <vector>
 
 #include "models/analysis/sweep.h"

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::Run run = zoo::analysis::run(model, {.input_ids = ids_of_rows});
+///     const at::Tensor norms = zoo::analysis::stream_norms(run);  // [num_layers + 1, B, T]
+
 #include <vector>
 
 #include "models/model.h"

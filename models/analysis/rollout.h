@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ModelOutput output = model.forward({.input_ids = ids_of_rows, .output_attentions = true});
+///     const at::Tensor rollout = zoo::analysis::attention_rollout(output.attentions);  // [L, B, T, T]
+
 #include <vector>
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
+///     std::cout << loaded.family->model_type << ": " << loaded.model->parameter_count() << " parameters\n";
+///     zoo::save_model(*loaded.model, *loaded.family, loaded.head, "copy");  // an existing directory
+
 #include <filesystem>
 #include <map>
 #include <memory>

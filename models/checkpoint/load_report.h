@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadReport report = zoo::inspect_weights(zoo::read_checkpoint_config("runs/kjv/final"));
+///     if (!report.good()) std::cerr << report.faults() << "\n";
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ModelOutput output = loaded.model->forward(inputs);
+///     zoo::write_safetensors("outputs.safetensors", zoo::tensors_of(output, loaded.head));
+///     output.loss.backward();
+///     zoo::write_safetensors("gradients.safetensors", zoo::gradients_of(loaded));
+
 #include "models/checkpoint/checkpoint.h"
 #include "models/formats/safetensors.h"
 

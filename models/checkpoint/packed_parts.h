@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::PackedParts parts("kjv-int8");  // a directory of tzoo export --format packed
+///     std::cout << parts.weights() << " weights of " << parts.source() << "\n";
+
 #include <filesystem>
 #include <map>
 #include <memory>

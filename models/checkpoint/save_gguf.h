@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::GgufMetadata no_tokenizer;
+///     zoo::save_gguf(*loaded.model, *loaded.family, loaded.head, "model.gguf", "Q8_0", no_tokenizer);
+
 #include <filesystem>
 #include <string>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final", {.stored = true});
+///     const auto decoder =
+///         zoo::pack(*loaded.model, {.stored = loaded.stored});  // reads the files row by row
+///     loaded.stored->load_all();                                // or: into the modules
+
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto files = std::make_shared<const zoo::WeightFiles>("runs/kjv/final");
+///     const zoo::WeightTable table = family.weight_table(model.config());
+///     zoo::load_weights(model, table, files, {.trainable = true});
+///     zoo::write_safetensors("copy.safetensors", zoo::export_weights(model, table));
+
 #include <map>
 #include <string>
 

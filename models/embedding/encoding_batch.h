@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Encoding first = tokenizer.encode("to be", zoo::EncodeOptions{});
+///     const zoo::Encoding second = tokenizer.encode("or not", zoo::EncodeOptions{});
+///     const std::array<const zoo::Encoding*, 2> rows{&first, &second};
+///     const zoo::ModelInputs inputs = zoo::batch_of(model, tokenizer, c10::kCPU, rows);
+
 #include <filesystem>
 #include <span>
 #include <vector>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::SentenceConfig config = zoo::SentenceConfig::read("all-MiniLM-L6-v2");
+///     for (const zoo::SentenceConfig::Module& module : config.modules) std::cout << module.type << "\n";
+
 #include <cstddef>
 #include <filesystem>
 #include <map>

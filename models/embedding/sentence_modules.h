@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::SentenceModules modules = zoo::load_sentence_modules(config, {.normalize = true});
+///     zoo::SentenceFeatures features{.tokens = states, .mask = mask};
+///     for (const auto& module : modules) module->apply(features);  // gives features.sentence [B, D]
+
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TextEmbedder embedder("all-MiniLM-L6-v2");                  // a directory
+///     const at::Tensor vectors = embedder.embed({"to be", "or not to be"});  // [2, D]
+///     std::cout << at::cosine_similarity(vectors[0], vectors[1], /*dim=*/0).item<double>() << "\n";
+
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ConfigKeys keys("Mine", {zoo::required_key("n_layer", &zoo::TransformerConfig::num_layers),
+///                                         zoo::activation_key("hidden_act")});
+///     const zoo::TransformerConfig config = keys.read(base, json, "config.json");
+///     const nlohmann::json written = keys.write(base, config);
+
 #include <functional>
 #include <optional>
 #include <string>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ConfigReader reader(json, "config.json");
+///     const std::int64_t layers = reader.require_int("num_hidden_layers");
+///     const double eps = reader.get_double("rms_norm_eps", 1e-6);
+
 #include <cstdint>
 #include <optional>
 #include <set>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::GgufFile file("model.gguf");
+///     std::cout << zoo::architecture_of(file).name << "\n";
+///     const nlohmann::json config = zoo::config_of(file);  // what config.json would say
+
 #include <optional>
 #include <string>
 #include <vector>

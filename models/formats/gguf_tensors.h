@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::GgufTensors tensors(zoo::GgufFile("model.gguf"));                // data/base/gguf_file.h
+///     const at::Tensor embeddings = tensors.tensor("model.embed_tokens.weight");  // float32
+
 #include <map>
 #include <string>
 #include <vector>

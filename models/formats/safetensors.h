@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::write_safetensors("pair.safetensors", {{"a", at::ones({2, 3})}, {"b", at::zeros({4})}});
+///     const zoo::SafetensorsFile file("pair.safetensors");
+///     for (const std::string& name : file.names())
+///       std::cout << name << " " << file.tensor(name).sizes() << "\n";
+
 #include <filesystem>
 #include <map>
 #include <memory>

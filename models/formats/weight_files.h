@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::WeightFiles files("runs/kjv/final");  // a directory: one file or shards
+///     for (const std::string& name : files.names())
+///       std::cout << name << " " << files.tensor(name).sizes() << "\n";
+
 #include <filesystem>
 #include <map>
 #include <memory>

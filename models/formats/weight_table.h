@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::WeightTable table;
+///     table.prefix = "model.";
+///     zoo::add_weights_and_biases(table, {{"stack.final_norm", {"norm"}}});
+///     table.names = zoo::expand_layers(table.names, /*num_layers=*/12);
+
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto request = std::make_shared<zoo::BatchRequest>();
+///     request->prompts = {ids};
+///     request->options = {.max_new_tokens = 20};
+///     request->on_end = [](std::size_t row, zoo::RowEnd end) { std::cout << row << " has ended\n"; };
+///     batch.submit(request);  // a ContinuousBatch
+
 #include <atomic>
 #include <functional>
 #include <optional>

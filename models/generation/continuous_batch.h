@@ -1,5 +1,16 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ContinuousBatch batch(decoder, {.slots = 8, .context = 512});  // of a DecodingModel
+///     const auto request = std::make_shared<zoo::BatchRequest>();  // models/generation/batch_request.h
+///     request->prompts = {ids};
+///     request->on_token = [](std::size_t row, const zoo::ScoredToken& token) {
+///       std::cout << token.id << "\n";
+///     };
+///     for (bool works = batch.submit(request); works;) works = batch.step();
+
 #include <atomic>
 #include <deque>
 #include <memory>

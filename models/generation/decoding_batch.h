@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::DecodingBatch batch(decoder, {ids}, {.max_new_tokens = 10});
+///     const at::Tensor logits = batch.next_logits();  // [B, V]
+///     batch.append(/*row=*/0, logits.argmax(-1).item<zoo::TokenId>());
+
 #include <memory>
 #include <vector>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ModuleDecoder decoder(model);  // or zoo::pack(model, {})
+///     const auto session = decoder.begin(/*rows=*/1, /*capacity=*/100);
+///     const at::Tensor logits = session->read({ids});  // [B, V], of the next token
+///     session->rewind(/*row=*/0, /*length=*/2);        // keeps two tokens
+
 #include <cstdint>
 #include <memory>
 #include <vector>

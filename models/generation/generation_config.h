@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::CheckpointConfig checkpoint = zoo::read_checkpoint_config(directory);
+///     const auto config = zoo::read_generation_config(directory, checkpoint.json);
+///     zoo::GenerationOptions options;
+///     options.eos_token_ids = zoo::defaults_of(config).eos_token_ids;
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto filters = zoo::make_history_filters({.repetition_penalty = 1.1, .no_repeat_ngram_size = 3},
+///                                                    {.max_new_tokens = 50, .vocab_size = 50257});
+///     const at::Tensor allowed = zoo::apply_filters(filters, logits, {{.tokens = &ids, .given = 5}});
+
 #include <optional>
 #include <utility>
 

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     class Bounded : public zoo::LogitsFilter {
+///       at::Tensor apply(const at::Tensor& logits, const zoo::RowHistories& rows) const override {
+///         return logits.clamp_max(20);
+///       }
+///     };
+
 #include <memory>
 #include <vector>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ModuleDecoder decoder(model);
+///     const zoo::GenerationResult result = zoo::generate(decoder, {ids}, {.max_new_tokens = 20});
+
 #include "models/generation/decoding_session.h"
 #include "models/model.h"
 

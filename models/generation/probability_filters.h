@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LogitsFilters filters =
+///         zoo::make_filters({.temperature = 0.7, .top_k = 40, .top_p = 0.95});
+///     const at::Tensor filtered = zoo::apply_filters(filters, logits);  // [B, V]; forbidden tokens: -inf
+
 #include "models/generation/logits_filters.h"
 
 namespace zoo {

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::TokenSampler sampler({.temperature = 0.8, .top_p = 0.9, .seed = 7}, /*rows=*/1);
+///     const zoo::TokenIds next = sampler.sample(logits, {0});  // an id for each row of logits [B, V]
+
 #include <cstdint>
 #include <random>
 #include <vector>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const at::Tensor loss =
+///         zoo::cross_entropy(logits, labels, {.label_smoothing = 0.1});  // -100 is ignored
+
 #include <ATen/core/Tensor.h>
 
 #include "models/layers/transformer_config.h"

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::VocabularyHead head{.weight = weight};  // [V, C]
+///     const at::Tensor loss = head.loss(hidden, labels, {});
+
 #include <ATen/core/Tensor.h>
 
 #include "models/heads/losses.h"

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto int4 = zoo::inference::WeightType::kInt4;
+///     zoo::inference::Calibration calibration(loaded, int4, samples, [](std::int64_t, std::int64_t) {});
+///     const auto feedback = [&](const at::Tensor& parameter) { return calibration.feedback_of(parameter); };
+///     const auto decoder = zoo::pack(*loaded.model, {.weights = int4, .feedback = feedback});
+
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
+///     const auto decoder = zoo::pack(*loaded.model, {.weights = zoo::inference::WeightType::kInt8});
+///     const zoo::GenerationResult result = zoo::generate(*decoder, {ids}, {.max_new_tokens = 100});
+
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const at::NoGradGuard no_grad;
+///     zoo::pack_stacks(model, {.weights = zoo::inference::WeightType::kInt8});
+///     const zoo::ModelOutput output = model.forward({.input_ids = ids_of_rows, .attention_mask = mask});
+
 #include <string>
 
 #include "models/inference/packed_linear.h"

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::CheckpointConfig checkpoint = zoo::read_checkpoint_config("runs/kjv/final");
+///     zoo::save_packed(checkpoint, zoo::kernels::WeightType::kInt4, "runs/kjv/final",
+///                      "int4");  // a directory
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Block block(config);
+///     const at::Tensor y = block->forward(x, {.mask = {.causal = true}});  // [B, T, C] to [B, T, C]
+
 #include "models/layers/attention/attention.h"
 #include "models/layers/experts.h"
 #include "models/layers/norm.h"

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Embeddings embeddings(config);
+///     const at::Tensor x = embeddings->forward({.ids = ids_of_rows});  // [B, T] to [B, T, C]
+
 #include "models/layers/linear.h"
 #include "models/layers/norm.h"
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::EncoderDecoderStack stacks(config);  // of Shape::kEncoderDecoder
+///     const auto output = stacks->forward({.encoder_embeddings = source, .decoder_embeddings = x});
+///     const at::Tensor hidden = output.decoder.hidden;  // [B, T, C]
+
 #include "models/layers/stack.h"
 
 namespace zoo {

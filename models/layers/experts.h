@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Experts experts(config);  // with config.num_experts
+///     at::Tensor router_logits;      // [B T, E]
+///     const at::Tensor y = experts->forward(x, /*add_to=*/x, &router_logits);
+///     const at::Tensor loss =
+///         zoo::router_loss({router_logits}, config.experts_per_token, /*attention_mask=*/{});
+
 #include <vector>
 
 #include "models/layers/feed_forward.h"

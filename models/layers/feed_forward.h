@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::FeedForward feed_forward(config);
+///     const at::Tensor y = feed_forward->forward(x, /*add_to=*/x);  // with the residual connection
+
 #include "models/layers/linear.h"
 #include "models/layers/transformer_config.h"
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Intervention off{.site = {.layer = 2, .part = zoo::LayerPart::kAttention, .head = 3}};
+///     model.eval();
+///     const auto output = model.forward({.input_ids = ids_of_rows, .interventions = {off}});
+
 #include <cstdint>
 #include <vector>
 

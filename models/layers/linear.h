@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Linear linear(/*in_features=*/128, /*out_features=*/65);
+///     const at::Tensor y = linear->forward(x);
+///     zoo::Embedding table(/*num_embeddings=*/65, /*embedding_dim=*/128);
+///     const at::Tensor rows = table->forward(ids_of_rows);
+
 #include <optional>
 
 #include <torch/nn/module.h>

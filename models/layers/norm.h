@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Norm norm(zoo::NormKind::kRmsNorm, /*size=*/128, /*eps=*/1e-5, /*with_bias=*/false);
+///     const at::Tensor y = norm->forward(x);  // over the last dimension
+
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>

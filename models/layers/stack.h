@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::TransformerStack stack(config);
+///     const zoo::StackOutput output = stack->forward({.embeddings = x, .output_attentions = true});
+
 #include <memory>
 #include <optional>
 #include <utility>

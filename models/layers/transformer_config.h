@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::TransformerConfig config{.vocab_size = 65, .hidden_size = 128, .num_layers = 4, .num_heads = 4};
+///     config.max_positions = 256;
+///     config.norm = zoo::NormKind::kRmsNorm;
+///     config.validate();
+
 #include <cmath>
 #include <cstdint>
 #include <string>

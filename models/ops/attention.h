@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::AttentionMask mask{.causal = true};
+///     const auto [output, weights] =
+///         zoo::ops::scaled_dot_product_attention(q, k, v, mask, {.need_weights = true});
+
 #include <ATen/core/Tensor.h>
 
 namespace zoo {

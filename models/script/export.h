@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
+///     zoo::export_torchscript(*loaded.model, *loaded.family, loaded.head, "kjv.pt", {.eos_ids = {2}});
+///     // Python: torch.jit.load("kjv.pt").generate(ids, 50, 0.8, 40)
+
 #include <filesystem>
 #include <optional>
 #include <vector>

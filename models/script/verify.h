@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::VerifyReport report = zoo::verify_torchscript("kjv.pt", model);
+///     if (!report.good()) std::cerr << "the file differs by " << report.largest_error() << "\n";
+
 #include <filesystem>
 #include <vector>
 

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
+///     nlohmann::ordered_json request;
+///     request["messages"].push_back({{"role", "user"}, {"content", "Hello"}});
+///     request["add_generation_prompt"] = true;
+///     const std::string prompt = format.prompt(request);
+
 #include <filesystem>
 #include <map>
 #include <string>

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ChatTemplate chat("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
+///                                  "mine");
+///     nlohmann::ordered_json variables;
+///     variables["messages"].push_back({{"role", "user"}, {"content", "Hello"}});
+///     const std::string prompt = chat.render(variables);
+
 #include <memory>
 #include <string>
 #include <string_view>

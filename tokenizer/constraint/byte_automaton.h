@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ByteAutomaton automaton(zoo::choice({zoo::literal("yes"), zoo::literal("no")}));
+///     std::cout << automaton.fits("yes") << automaton.fits("maybe") << "\n";  // 10
+
 #include <array>
 #include <cstdint>
 #include <string_view>

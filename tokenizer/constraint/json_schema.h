@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto schema = nlohmann::ordered_json::parse(R"({"type": "integer", "minimum": 0})");
+///     const zoo::ByteAutomaton automaton(zoo::json_schema_pattern(schema));  // byte_automaton.h
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "tokenizer/constraint/pattern.h"

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto digits = zoo::repeat(zoo::one_of({{U'0', U'9'}}), /*least=*/1);
+///     const auto number = zoo::sequence({zoo::optional(zoo::literal("-")), digits});
+
 #include <memory>
 #include <string>
 #include <string_view>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::RegularExpression date = zoo::parse_regular_expression(R"(\d{4}-\d\d-\d\d)");
+///     std::cout << zoo::ByteAutomaton(date.pattern).fits("2024-02-29") << "\n";  // byte_automaton.h
+
 #include <string_view>
 
 #include "tokenizer/constraint/pattern.h"

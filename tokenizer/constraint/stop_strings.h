@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::StopStrings stops({"\n\n", "END"});
+///     if (const auto at = stops.find(text)) std::cout << text.substr(0, *at) << "\n";
+
 #include <optional>
 #include <string>
 #include <string_view>

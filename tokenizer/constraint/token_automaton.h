@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TokenAutomaton automaton(pattern, zoo::token_bytes(tokenizer));
+///     for (const auto& step : automaton.steps(automaton.begin()))
+///       std::cout << step.id << "\n";  // allowed first
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::BpeTrainerOptions options{.vocab_size = 2000};
+///     zoo::save_bpe(zoo::train_bpe(text, options), options, "kjv-bpe");  // an existing directory
+
 #include <cstdint>
 #include <filesystem>
 #include <string>

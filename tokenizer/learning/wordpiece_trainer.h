@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::WordPieceTrainerOptions options{.vocab_size = 2000};
+///     zoo::save_wordpiece(zoo::train_wordpiece(text, options), options,
+///                         "kjv-wordpiece");  // an existing directory
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>

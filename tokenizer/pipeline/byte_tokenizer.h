@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ByteTokenizer tokenizer;
+///     const zoo::TokenIds ids = tokenizer.encode("é");  // 195, 169
+
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

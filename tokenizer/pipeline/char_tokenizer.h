@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto tokenizer = zoo::CharTokenizer::train("to be or not to be");
+///     const zoo::TokenIds ids = tokenizer.encode("not");
+///     std::cout << tokenizer.decode(ids) << "\n";
+
 #include <array>
 
 #include "tokenizer/tokenizer.h"

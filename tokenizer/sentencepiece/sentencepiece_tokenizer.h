@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto tokenizer = zoo::SentencePieceTokenizer::train(text, {.vocab_size = 2000});
+///     const zoo::TokenIds ids = tokenizer.encode("In the beginning");
+///     tokenizer.save("kjv-sentencepiece");  // an existing directory
+
 #include "tokenizer/sentencepiece/sentencepiece_trainer.h"
 #include "tokenizer/tokenizer.h"
 

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const std::array<std::string_view, 1> texts{text};
+///     zoo::write_file("spiece.model", zoo::train_sentencepiece(texts, {.vocab_size = 2000}));
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ModelBatch batch = batches.training(/*micro_step=*/0);  // of a class derived from Batches
+///     const zoo::ModelOutput output = model->forward(batch.inputs);
+
 #include <cstdint>
 #include <limits>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto records = zoo::parse_records(text, "reviews.tsv", {{"text", "label"}, {"text_pair"}});
+///     const auto labels = zoo::labels_of(records, /*field=*/1);
+///     zoo::EncodeLimits limits{.max_length = 128};
+///     const auto examples = zoo::encode_classes(records, tokenizer, labels, "reviews.tsv", limits);
+
 #include "apps/training/batches/example_batches.h"
 #include "data/examples/question_file.h"
 #include "data/examples/record_file.h"

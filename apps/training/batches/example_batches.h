@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::ExampleBatches batches({train, val}, {.labels = zoo::LabelShape::kNumbers, .pad_id = 0},
+///                                 {.batch_size = 32}, /*seed=*/1337, c10::kCPU);
+///     const zoo::ModelBatch batch = batches.training(/*micro_step=*/0);
+
 #include <optional>
 #include <vector>
 

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto guesses = zoo::predict_by_words(known, asked, /*classes=*/2);
+///     for (const zoo::WordPredictions& each : guesses)
+///       std::cout << each.name << ": " << each.labels[0] << "\n";
+
 #include <cstdint>
 #include <string>
 #include <vector>

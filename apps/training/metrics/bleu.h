@@ -1,5 +1,10 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const double score = zoo::bleu({"the cat sat down"}, {"the cat sat down"});  // 1
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto metric = zoo::make_metric(zoo::Task::kClassification, {"negative", "positive"});
+///     metric->add(inputs, model->forward(inputs));
+///     for (const zoo::Score& score : metric->take(/*loss=*/0.5))
+///       std::cout << score.name << score.value << "\n";
+
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::AdamW optimizer(module, {.weight_decay = 0.01});
+///     loss.backward();
+///     optimizer.step(/*learning_rate=*/1e-3);
+///     optimizer.zero_grad();
+
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {

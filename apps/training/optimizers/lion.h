@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::Lion optimizer(module, {.weight_decay = 0.1});
+///     loss.backward();
+///     optimizer.step(/*learning_rate=*/1e-4);
+///     optimizer.zero_grad();
+
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {

@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto optimizer =
+///         zoo::make_optimizer(module, {.kind = zoo::OptimizerKind::kLion, .weight_decay = 0.1});
+///     loss.backward();
+///     optimizer->step(/*learning_rate=*/1e-4);
+///     optimizer->zero_grad();
+
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Schedule schedule{.peak = 1e-3, .floor = 1e-4, .warmup_iters = 100, .decay_iters = 2000};
+///     const double learning_rate = schedule.at(/*iteration=*/500);
+
 #include <cstdint>
 #include <optional>
 #include <string>

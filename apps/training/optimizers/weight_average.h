@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::WeightAverage average(module, /*decay=*/0.999);
+///     average.update();                         // after each update of the weights
+///     const zoo::AverageScope scope(&average);  // the module has the averages until the scope ends
+
 #include <torch/nn/module.h>
 
 #include "models/formats/safetensors.h"

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ParallelSession session;  // mpirun -np 2 …
+///     const auto ranks = session.ranks_for(*model);
+///     zoo::TrainerOptions options{.max_iters = 500};
+///     options.ranks = ranks.get();
+
 #include <memory>
 
 #include <torch/nn/module.h>

@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::MetricsLog log("runs/mine/metrics.jsonl", /*first_iteration=*/0);
+///     log.write({.iter = 10, .train_loss = 2.5, .lr = 1e-3});
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::RunDirectory run("runs/mine", /*keep=*/3);
+///     run.write_step(1000,
+///                    [](const std::filesystem::path& to) { zoo::write_file(to / "notes.txt", "step"); });
+///     std::cout << run.step_path(run.steps().back()) << "\n";
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::SelfAttention attention(config);
+///     at::Tensor weights;  // [B, H, T, S]
+///     const at::Tensor y = attention->forward(x, {.mask = {.causal = true}, .weights = &weights});
+
 #include "models/layers/attention/disentangled.h"
 #include "models/layers/attention/key_value_cache.h"
 #include "models/layers/attention/masks.h"

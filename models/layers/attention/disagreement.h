@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ModelOutput output = model.forward({.input_ids = ids_of_rows, .output_attentions = true});
+///     const at::Tensor penalty =
+///         zoo::position_similarity(output.attentions.front());  // [], with a gradient
+
 #include <ATen/core/Tensor.h>
 
 namespace zoo {

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const at::NoGradGuard no_grad;
+///     zoo::KeyValueCache cache(model.config(), /*batch=*/1, /*capacity=*/100, at::kFloat);
+///     model.forward({.input_ids = prompt, .cache = &cache});
+///     const auto output = model.forward({.input_ids = next, .cache = &cache});  // reads one token more
+
 #include <functional>
 #include <vector>
 

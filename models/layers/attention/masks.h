@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::MaskShape shape{.queries = 8, .keys = 8, .causal = true};
+///     const zoo::AttentionMask mask = zoo::make_attention_mask(attention_mask, shape, at::kFloat, at::kCPU);
+
 #include "models/ops/attention.h"
 
 namespace zoo {

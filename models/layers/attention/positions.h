@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto table = zoo::RotaryTable::make(at::arange(8), /*head_dim=*/64, /*theta=*/10000.0);
+///     const at::Tensor rotated = table.rotate(q);                                      // [B, H, 8, 64]
+///     const at::Tensor sinusoids = zoo::sinusoidal_positions(8, /*hidden_size=*/512);  // [8, 512]
+
 #include <ATen/core/Tensor.h>
 
 #include "models/layers/transformer_config.h"

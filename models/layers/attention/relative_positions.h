@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const at::Tensor distances = zoo::relative_distances(/*queries=*/8, /*keys=*/8, at::kCPU);
+///     const at::Tensor bias = zoo::alibi_bias(distances, /*num_heads=*/4);              // [1, 4, 8, 8]
+///     const at::Tensor buckets = zoo::t5_buckets(distances, {.bidirectional = false});  // [8, 8]
+
 #include <ATen/core/Tensor.h>
 
 namespace zoo {

@@ -4,8 +4,8 @@
 /// Use:
 ///
 ///     const zoo::CheckpointConfig checkpoint = zoo::read_checkpoint_config("runs/kjv/final");
-///     zoo::save_packed(checkpoint, zoo::kernels::WeightType::kInt4, "runs/kjv/final",
-///                      "int4");  // a directory
+///     std::filesystem::create_directories("int4");
+///     zoo::save_packed(checkpoint, zoo::kernels::WeightType::kInt4, "runs/kjv/final", "int4");
 
 #include <cstdint>
 #include <filesystem>

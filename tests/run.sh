@@ -61,7 +61,8 @@ if [[ $target == fuzzers ]]; then exec "$root/tests/fuzz/run.sh" "$folder/tests/
 # Fork servers (runner/README.md). They end with this script, which holds the other end of their standard input; where
 # one is not there yet, or cannot be, its clients start the program themselves.
 ZOO_FORK_SERVERS=$(mktemp -d /tmp/zoo-tests-XXXXXX)
-export ZOO_FORK_SERVERS ZOO_TEST_TIMES=$ZOO_FORK_SERVERS/times
+export ZOO_FORK_SERVERS ZOO_TEST_TIMES=$folder/Testing/times
+rm -f "$ZOO_TEST_TIMES"
 trap 'rm -rf "$ZOO_FORK_SERVERS"' EXIT
 mkfifo "$ZOO_FORK_SERVERS/alive"
 exec 9<>"$ZOO_FORK_SERVERS/alive"

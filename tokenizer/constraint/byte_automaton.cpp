@@ -12,8 +12,9 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
-constexpr std::size_t kMostVisits = 100'000'000;  // of nodes, in all closures: half a second
-constexpr std::size_t kMostMembers = 10'000'000;  // of the sets of all states
+constexpr std::size_t kMostParts = 10 * kMostNodes;  // of the construction: parts that are added and joined
+constexpr std::size_t kMostVisits = 100'000'000;     // of nodes, in all closures: half a second
+constexpr std::size_t kMostMembers = 10'000'000;     // of the sets of all states
 
 [[noreturn]] void refuse_size() {
   throw Error("the constraint's automaton is too large: lower its counts or simplify it");
@@ -38,10 +39,14 @@ class Builder {
     return static_cast<std::int32_t>(nodes.size() - 1);
   }
 
-  void join(std::int32_t from, std::int32_t to) { at(from).free.push_back(to); }
+  void join(std::int32_t from, std::int32_t to) {
+    count_step();
+    at(from).free.push_back(to);
+  }
 
   /// Adds the pattern from node `from`; returns the node where it ends.
   std::int32_t add(const Pattern& pattern, std::int32_t from) {
+    count_step();
     switch (pattern.kind) {
       case Pattern::Kind::kCharacters: {
         const std::int32_t to = add_node();
@@ -72,6 +77,11 @@ class Builder {
 
  private:
   Node& at(std::int32_t node) { return nodes[static_cast<std::size_t>(node)]; }
+
+  // Some parts add no node, however often they are repeated.
+  void count_step() {
+    if (++steps_ > kMostParts) refuse_size();
+  }
 
   std::int32_t add_repeat(const Pattern& pattern, std::int32_t from) {
     const Pattern& part = *pattern.parts[0];
@@ -153,6 +163,8 @@ class Builder {
       from = next;
     }
   }
+
+  std::size_t steps_ = 0;
 };
 
 // True for each node that can reach `end`.

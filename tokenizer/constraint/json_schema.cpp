@@ -132,7 +132,8 @@ PatternPtr SchemaReader::object(const Json& branch, const std::string& place) {
 
 PatternPtr json_schema_pattern(const Json& schema) {
   PatternPtr pattern = SchemaReader(schema).read(schema, "#");
-  if (pattern->parts.empty()) refuse_schema("#", "no value fits it");
+  if (pattern->kind == Pattern::Kind::kChoice && pattern->parts.empty())
+    refuse_schema("#", "no value fits it");
   return pattern;
 }
 

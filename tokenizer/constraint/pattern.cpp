@@ -11,6 +11,11 @@ PatternPtr make(Pattern pattern) {
   return std::make_shared<const Pattern>(std::move(pattern));
 }
 
+// The empty text: sequence(), choice() and repeat() make no other pattern of it.
+bool is_empty(const PatternPtr& pattern) {
+  return pattern->kind == Pattern::Kind::kSequence && pattern->parts.empty();
+}
+
 // Written as *, + or ?, or without a repetition.
 bool is_plain(int least, int most) {
   return least <= 1 && (most == 1 || most == Pattern::kEndless);
@@ -32,16 +37,19 @@ PatternPtr literal(std::string_view text) {
 }
 
 PatternPtr sequence(std::vector<PatternPtr> parts) {
+  std::erase_if(parts, is_empty);
   if (parts.size() == 1) return std::move(parts[0]);
   return make({.kind = Pattern::Kind::kSequence, .parts = std::move(parts)});
 }
 
 PatternPtr choice(std::vector<PatternPtr> parts) {
+  if (!parts.empty() && std::all_of(parts.begin(), parts.end(), is_empty)) return parts[0];
   return make({.kind = Pattern::Kind::kChoice, .parts = std::move(parts)});
 }
 
 PatternPtr repeat(PatternPtr part, int least, int most) {
   if (most != Pattern::kEndless && most < least) return choice({});
+  if (is_empty(part) || most == 0) return sequence({});
   // One repetition says the same as two, of which the automaton would be twice as large.
   if (part->kind == Pattern::Kind::kRepeat && is_plain(least, most) && is_plain(part->least, part->most)) {
     least *= part->least;

@@ -76,6 +76,26 @@ TEST_CASE("A repetition of a repetition fits what both say, and is not larger th
   CHECK_FALSE(matches("(a|b)" + std::string(60, '+'), ""));
 }
 
+TEST_CASE("Nothing, however often it is repeated, is the empty text") {
+  std::string groups = "((";
+  for (int i = 0; i < 30000; ++i) groups += "()";
+  for (const std::string& expression :
+       {std::string("(((){0,10000}){10000}){39}"), std::string("^(((){10000}){10000}){39}$"),
+        std::string("((|()){10000,}){10000}"), std::string("((a{0}){10000}){10000}"),
+        groups + "){10000}){10000}"}) {
+    INFO(expression.substr(0, 40));
+    const ByteAutomaton automaton(parse_regular_expression(expression).pattern);
+    CHECK(automaton.size() == 1);
+    CHECK(automaton.fits(""));
+    CHECK_FALSE(automaton.fits("a"));
+  }
+  CHECK(allows(R"({"type": "string", "pattern": "^(((){10000}){10000}){39}$"})", R"("")"));
+  CHECK_FALSE(allows(R"({"type": "string", "pattern": "^(((){10000}){10000}){39}$"})", R"("a")"));
+  const PatternPtr nothing = both(sequence({}), sequence({}));
+  CHECK_THAT(test::message_of([&] { ByteAutomaton(repeat(repeat(nothing, 10000, 10000), 10000, 10000)); }),
+             Contains("too large"));
+}
+
 TEST_CASE("Ranges of characters are those of UTF-8") {
   // The ends of each UTF-8 size, and characters outside the range.
   CHECK(matches(R"([\u0070-\uffff]*)",

@@ -84,7 +84,7 @@ struct Flags::Impl {
     };
     // Find config file and recipe first, then apply recipe, config file and flags in this order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
-    const json values = config ? read_json(*config) : json::object();
+    const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe")) {
       assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
     }

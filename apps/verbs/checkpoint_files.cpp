@@ -94,11 +94,11 @@ void copy_beside_weights(const fs::path& source, const fs::path& target) {
     return;
   }
   for (const std::string_view name : kCopied) {
-    if (fs::exists(source / name)) write_file(target / name, read_file(source / name));
+    if (fs::exists(source / name)) write_file(target / name, read_model_file(source / name));
   }
   for (const auto& entry : fs::directory_iterator(source)) {
     const std::string name = entry.path().filename().string();
-    if (is_sentence_settings(name)) write_file(target / name, read_file(entry.path()));
+    if (is_sentence_settings(name)) write_file(target / name, read_model_file(entry.path()));
   }
   for (const std::string& name : module_folders(source))
     fs::copy(source / name, target / name, fs::copy_options::recursive);

@@ -105,6 +105,16 @@ void write_file(const fs::path& path, std::string_view text) {
   file.commit();
 }
 
+std::string read_model_file(const fs::path& path, std::size_t most) {
+  if (type_of(path) != fs::file_type::directory && is_other_than(fs::file_type::regular, path))
+    throw Error("cannot read ", path, ": it is not a regular file");
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (!error && size > most)
+    throw Error("cannot read ", path, ": it has ", size, " bytes; expected at most ", most);
+  return read_file(path);
+}
+
 std::string read_file(const fs::path& path) {
   const fs::file_type type = type_of(path);
   if (type == fs::file_type::directory) throw Error("cannot read ", path, ": it is a directory");

@@ -43,6 +43,13 @@ class AtomicFile {
 /// Writes `text` to `path` atomically.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+/// Bounds of read_model_file(): of settings in JSON, and of a vocabulary.
+inline constexpr std::size_t kMostSettings = std::size_t{64} << 20, kMostVocabulary = std::size_t{256} << 20;
+
+/// The content of a file of a model. Throws Error naming the path at once if it is no regular file, such as a
+/// pipe without a writer, or has more than `most` bytes.
+std::string read_model_file(const std::filesystem::path& path, std::size_t most = kMostVocabulary);
+
 /// The content of a small text file. Throws Error naming the path, also where a pipe or a device gives more
 /// than 256 MiB.
 std::string read_file(const std::filesystem::path& path);

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 
@@ -35,8 +34,8 @@ nlohmann::json parse_file(const std::filesystem::path& path, const std::string& 
 
 }  // namespace
 
-nlohmann::json read_json(const std::filesystem::path& path) {
-  return read_json(path, read_file(path));
+nlohmann::json read_json(const std::filesystem::path& path, std::size_t most) {
+  return read_json(path, read_model_file(path, most));
 }
 
 nlohmann::json read_json(const std::filesystem::path& path, const std::string& text) {
@@ -46,7 +45,7 @@ nlohmann::json read_json(const std::filesystem::path& path, const std::string& t
 }
 
 nlohmann::json read_json_array(const std::filesystem::path& path) {
-  nlohmann::json value = parse_file(path, read_file(path));
+  nlohmann::json value = parse_file(path, read_model_file(path, kMostSettings));
   if (!value.is_array()) throw Error(path, ": expected a JSON array, found ", value.type_name());
   return value;
 }

@@ -12,10 +12,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "data/base/atomic_file.h"
+
 namespace zoo {
 
-/// Reads a JSON object from a file. Throws Error naming the file, and the line and column of a syntax error.
-nlohmann::json read_json(const std::filesystem::path& path);
+/// Reads a JSON object from a file of a model, with at most `most` bytes. Throws Error naming the file, and
+/// the line and column of a syntax error.
+nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = kMostSettings);
 
 /// The same from the text of the file `path`.
 nlohmann::json read_json(const std::filesystem::path& path, const std::string& text);

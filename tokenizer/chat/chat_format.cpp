@@ -135,11 +135,11 @@ void ChatFormat::read_config_templates(const fs::path& file) {
 
 void ChatFormat::read_template_files(const fs::path& directory) {
   const fs::path file = directory / "chat_template.jinja", others = directory / "additional_chat_templates";
-  if (fs::exists(file)) add("default", read_file(file), file);
+  if (fs::exists(file)) add("default", read_model_file(file), file);
   if (!fs::is_directory(others)) return;
   for (const fs::directory_entry& entry : fs::directory_iterator(others)) {
     if (entry.path().extension() == ".jinja")
-      add(entry.path().stem().string(), read_file(entry.path()), entry.path());
+      add(entry.path().stem().string(), read_model_file(entry.path()), entry.path());
   }
 }
 

@@ -28,7 +28,7 @@ void for_each_line(std::string_view text, Function f) {
 }
 
 std::string read_text_file(const fs::path& path) {
-  std::string text = read_file(path);
+  std::string text = read_model_file(path);
   require_utf8(text, path.string());
   return text;
 }
@@ -61,7 +61,7 @@ MergePairs read_merges_txt(const fs::path& path) {
 }  // namespace
 
 std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
-  const json root = read_json(path);
+  const json root = read_json(path, kMostVocabulary);
   std::vector<VocabularyEntry> vocabulary;
   for (const auto& [text, id] : root.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000) {

@@ -145,7 +145,7 @@ Tokens from_json(const json& root) {
 }
 
 Tokens from_sentencepiece(const fs::path& path) {
-  const SentencePieceFile file = SentencePieceFile::parse(read_file(path), path.string());
+  const SentencePieceFile file = SentencePieceFile::parse(read_model_file(path), path.string());
   if (file.is_unigram || !file.has_byte_fallback)
     refuse("its sentencepiece model is not BPE with byte fallback");
   Tokens tokens{.model = "llama"};
@@ -161,13 +161,15 @@ Tokens from_sentencepiece(const fs::path& path) {
 json json_of_classic_files(const Tokenizer& tokenizer, const fs::path& directory) {
   const fs::path settings = directory / "tokenizer_config.json";
   const json options = fs::exists(settings) ? read_json(settings) : json::object();
-  json root{
-      {"model", {{"type", "BPE"}, {"vocab", read_json(directory / "vocab.json")}, {"merges", json::array()}}},
-      {"pre_tokenizer",
-       {{"type", "ByteLevel"}, {"add_prefix_space", options.value("add_prefix_space", false)}}},
-      {"decoder", {{"type", "ByteLevel"}}},
-      {"added_tokens", json::array()}};
-  std::istringstream lines(read_file(directory / "merges.txt"));
+  json root{{"model",
+             {{"type", "BPE"},
+              {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
+              {"merges", json::array()}}},
+            {"pre_tokenizer",
+             {{"type", "ByteLevel"}, {"add_prefix_space", options.value("add_prefix_space", false)}}},
+            {"decoder", {{"type", "ByteLevel"}}},
+            {"added_tokens", json::array()}};
+  std::istringstream lines(read_model_file(directory / "merges.txt"));
   for (std::string line; std::getline(lines, line);)
     if (!line.empty() && !line.starts_with("#version")) root["model"]["merges"].push_back(line);
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
@@ -185,7 +187,8 @@ Tokens tokens_of(const Tokenizer& tokenizer) {
   const bool is_classic = !fs::exists(file) && fs::exists(scratch.path() / "merges.txt");
   if (!fs::exists(file) && !is_classic) refuse("expected byte-level BPE or sentencepiece");
   try {
-    return from_json(is_classic ? json_of_classic_files(tokenizer, scratch.path()) : read_json(file));
+    return from_json(is_classic ? json_of_classic_files(tokenizer, scratch.path())
+                                : read_json(file, kMostVocabulary));
   } catch (const json::exception&) {
     refuse("its tokenizer.json has an unexpected form");
   }

@@ -139,7 +139,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSet
   if (name != "T5Tokenizer" && name != "AlbertTokenizer" && name != "LlamaTokenizer") {
     return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   }
-  const SentencePieceFile file = SentencePieceFile::parse(read_file(path), path.string());
+  const SentencePieceFile file = SentencePieceFile::parse(read_model_file(path), path.string());
   file.require_utf8_pieces(path.string());
   // The class would not run other models as they were trained: those of another type and those with byte
   // fallback.

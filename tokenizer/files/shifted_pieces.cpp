@@ -30,7 +30,9 @@ constexpr std::string_view kMoreLanguages[] = {"af_ZA", "az_AZ", "bn_IN", "fa_IR
 class ShiftedPieces {
  public:
   ShiftedPieces(const fs::path& path, TokenizerSettings& settings)
-      : path_(path), file_(SentencePieceFile::parse(read_file(path), path.string())), settings_(settings) {
+      : path_(path),
+        file_(SentencePieceFile::parse(read_model_file(path), path.string())),
+        settings_(settings) {
     file_.require_utf8_pieces(path.string());
     if (!file_.is_unigram || file_.has_byte_fallback)
       throw Error(path, ": expected a unigram model without byte fallback, which ", settings.tokenizer_class,

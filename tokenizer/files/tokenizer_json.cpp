@@ -132,7 +132,7 @@ Pipeline read_pipeline(const JsonSection& root) {
 
 std::unique_ptr<Tokenizer> read_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   try {
-    const json root = read_json(path);
+    const json root = read_json(path, kMostVocabulary);
     return read_any(JsonSection(path, "", root), std::move(settings));
   } catch (const json::exception&) {
     throw Error(path, ": a value is of an unexpected kind");

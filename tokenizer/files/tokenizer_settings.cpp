@@ -177,7 +177,7 @@ template <class Read>
 std::optional<std::string> read_if_there(const fs::path& file, Read read) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return std::nullopt;
-  std::string text = read_file(file);
+  std::string text = read_model_file(file, kMostSettings);
   try {
     const json root = read_json(file, text);
     read(JsonSection(file, "", root));
@@ -377,7 +377,7 @@ void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline) {
 PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings, const fs::path& directory,
                                          const std::vector<std::string>& names) {
   PipelineTokenizer::Files files = settings.files;
-  for (const std::string& name : names) files[name] = read_file(directory / name);
+  for (const std::string& name : names) files[name] = read_model_file(directory / name);
   return files;
 }
 

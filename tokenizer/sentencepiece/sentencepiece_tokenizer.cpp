@@ -47,7 +47,7 @@ SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept = default;
 
 SentencePieceTokenizer SentencePieceTokenizer::load(const std::filesystem::path& file) {
-  return SentencePieceTokenizer(read_file(file), file.string());
+  return SentencePieceTokenizer(read_model_file(file), file.string());
 }
 
 SentencePieceTokenizer SentencePieceTokenizer::train(std::string_view text,
@@ -60,7 +60,7 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::filesy
                                                      const SentencePieceOptions& options) {
   std::vector<std::string> contents;
   for (const std::filesystem::path& file : files) {
-    contents.push_back(read_file(file));
+    contents.push_back(read_model_file(file));
     require_utf8(contents.back(), file.string());
   }
   const std::vector<std::string_view> texts(contents.begin(), contents.end());

@@ -100,7 +100,7 @@ json template_of(const std::vector<std::string>& single, const std::vector<std::
 
 // Adds a style's special tokens to the files of a newly trained tokenizer.
 void add_special_tokens(const fs::path& directory, const TokenizerRequest& request) {
-  json root = read_json(directory / "tokenizer.json");
+  json root = read_json(directory / "tokenizer.json", kMostVocabulary);
   if (!root["added_tokens"].is_array()) root["added_tokens"] = json::array();
   TokenAdder tokens(root);
   json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};

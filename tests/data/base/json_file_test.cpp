@@ -1,6 +1,7 @@
 #include "data/base/json_file.h"
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "data/base/json_text.h"
 #include "tests/data/support.h"
@@ -27,6 +28,19 @@ TEST_CASE("read_json says line and column of a syntax error") {
   CHECK(place("{\"a\": 1") == "line 1, column 8");
   CHECK(place("{\"a\":\n") == "line 2, column 1");
   CHECK(place("") == "line 1, column 1");
+}
+
+TEST_CASE("A file that is no file, or a giant, is refused at once") {
+  const TemporaryDirectory folder;
+  const auto pipe = folder / "pipe.json", giant = folder / "giant.json";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THAT(message_of([&] { zoo::read_json(pipe); }),
+             Contains("pipe.json") && Contains("not a regular file"));
+  write_bytes(giant, "{}");
+  std::filesystem::resize_file(giant, std::uintmax_t{1} << 32);
+  CHECK_THAT(message_of([&] { zoo::read_json(giant); }),
+             Contains("giant.json") && Contains("4294967296 bytes; expected at most 67108864"));
+  CHECK_THAT(message_of([&] { zoo::read_json(giant, zoo::kMostVocabulary); }), Contains("at most 268435456"));
 }
 
 TEST_CASE("Bytes that are not UTF-8 are written as U+FFFD") {

@@ -11,6 +11,7 @@
 
 #include "apps/command/flags.h"
 #include "data/base/near_match.h"
+#include "data/base/sizes.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -52,6 +53,15 @@ bool accepted(const FlagData& flag, const T& value) {
     return std::ranges::all_of(value, [&](const auto& item) { return accepted(flag, item); });
   if constexpr (std::is_same_v<T, std::int64_t>) return accepted(flag, static_cast<double>(value));
   return true;
+}
+
+// True for an integer beyond all counts, where the flag has no bound of its own.
+template <class T>
+bool is_too_large(const FlagData& flag, const T& value) {
+  if constexpr (IsOptional<T>::value) return is_too_large(flag, *value);
+  if constexpr (std::is_same_v<T, std::int64_t>)
+    return !flag.largest && !flag.any_size && (value > kLargestGivenCount || value < -kLargestGivenCount);
+  return false;
 }
 
 template <class Number>
@@ -178,6 +188,8 @@ void bind(FlagData& flag, T& target) {
     T value{};
     if (!read_all(texts, value)) return kind_words(flag);
     if (!accepted(flag, value)) return expected_words(flag);
+    if (is_too_large(flag, value))
+      return kind_words(flag) + " of at most " + std::to_string(kLargestGivenCount);
     target = std::move(value);
     return std::string();
   };

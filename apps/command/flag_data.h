@@ -24,6 +24,7 @@ struct FlagData {
   // Accepted values, narrower than the kind.
   std::vector<std::string> choices;
   std::optional<double> smallest, largest, above;
+  bool any_size = false;  // an integer that is no count, such as a seed
   std::function<bool(const std::string&)> holds;
   std::string expected;
 

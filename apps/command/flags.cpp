@@ -127,6 +127,11 @@ Flag& Flag::between(double smallest, double largest) {
   return *this;
 }
 
+Flag& Flag::of_any_size() {
+  data_.any_size = true;
+  return *this;
+}
+
 Flag& Flag::read_as(std::function<std::string(const std::string&)> meaning) {
   data_.assign = [assign = data_.assign, meaning = std::move(meaning)](std::vector<std::string> texts) {
     for (std::string& text : texts) text = meaning(text);
@@ -200,7 +205,7 @@ void Flags::add_compute(ComputeOptions& options) {
       .suggest({"auto", "cpu", "cuda"});
   choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "number format that is computed in");
   add("threads", options.threads, "threads on the CPU; default: one per core").between(1, 1024);
-  add("seed", options.seed, "seed of the random generators").at_least(0);
+  add("seed", options.seed, "seed of the random generators").at_least(0).of_any_size();
   group(before);
 }
 

@@ -46,6 +46,8 @@ class Flag {
   Flag& at_least(double smallest);
   Flag& above(double bound);
   Flag& between(double smallest, double largest);
+  /// For an integer that is no count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
+  Flag& of_any_size();
   /// For text: `expected` completes "expected …" in the error if `holds` returns false.
   Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
   /// For text: accepts only these values.

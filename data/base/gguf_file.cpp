@@ -13,6 +13,7 @@
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -217,18 +218,21 @@ GgufFile::Tensor read_tensor(Reader& reader, const std::string& place) {
   for (std::uint32_t i = 0; i < dimensions; ++i) tensor.shape.push_back(reader.number<std::int64_t>(what));
   tensor.type = type_of(reader.number<std::uint32_t>(what), what, reader);
   const std::int64_t row = tensor.shape.front();
-  std::int64_t numbers = 1;
+  std::size_t numbers = 1;
   for (const std::int64_t size : tensor.shape) {
     if (size <= 0) reader.fail(what, " has a dimension of ", size);
-    if (__builtin_mul_overflow(numbers, size, &numbers)) reader.fail(what, " is too large");
+    const auto product = checked_product({numbers, static_cast<std::size_t>(size)});
+    if (!product) reader.fail(what, " is too large");
+    numbers = *product;
   }
   if (row % static_cast<std::int64_t>(tensor.type->block) != 0)
     reader.fail(what, " has rows of ", row, " numbers, but blocks of ", tensor.type->name, " have ",
                 tensor.type->block);
   std::reverse(tensor.shape.begin(), tensor.shape.end());
   tensor.begin = reader.number<std::uint64_t>(what);
-  const std::size_t blocks = static_cast<std::size_t>(numbers) / tensor.type->block;
-  if (__builtin_mul_overflow(blocks, tensor.type->bytes, &tensor.end)) reader.fail(what, " is too large");
+  const auto bytes = checked_product({numbers / tensor.type->block, tensor.type->bytes});
+  if (!bytes) reader.fail(what, " is too large");
+  tensor.end = *bytes;
   return tensor;
 }
 

@@ -14,6 +14,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -147,13 +148,16 @@ class EntryParser {
 
   std::size_t bytes_of(const std::vector<std::int64_t>& shape, std::size_t element) const {
     // Strides are products of the other sizes, even if one is zero, and have a sign.
-    std::int64_t bytes = static_cast<std::int64_t>(element);
+    std::size_t bytes = element;
     bool empty = false;
     for (const std::int64_t size : shape) {
       empty = empty || size == 0;
-      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) fail("is too large");
+      const auto product =
+          checked_product({bytes, static_cast<std::size_t>(std::max<std::int64_t>(size, 1))});
+      if (!product) fail("is too large");
+      bytes = *product;
     }
-    return empty ? 0 : static_cast<std::size_t>(bytes);
+    return empty ? 0 : bytes;
   }
 
   const std::filesystem::path& path_;

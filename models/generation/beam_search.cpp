@@ -15,7 +15,6 @@ namespace zoo {
 namespace {
 
 void check(const BeamOptions& options, double temperature) {
-  if (options.num_beams < 1) throw Error("num_beams must be at least 1, got ", options.num_beams);
   if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
     throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
                 options.num_return_sequences);

@@ -68,6 +68,9 @@ class DecodingModel {
 
   virtual const TransformerConfig& config() const = 0;
 
+  /// Tokens that a row begins with memory for; longer rows double it.
+  static constexpr std::int64_t kFirstCapacity = 4096;
+
   /// Starts empty rows with room for `capacity` tokens each.
   virtual std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) = 0;
 

@@ -157,7 +157,6 @@ void check(DecodingModel& model, const GenerationOptions& options) {
                 own.vocab_size);
   if (own.shape != draft.shape)
     throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
-  if (options.draft_tokens < 1) throw Error("draft_tokens must be at least 1, got ", options.draft_tokens);
 }
 
 }  // namespace

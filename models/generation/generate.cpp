@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/generation/beam_search.h"
 #include "models/generation/contrastive_search.h"
 #include "models/generation/drafting.h"
@@ -95,8 +96,12 @@ double GenerationResult::tokens_per_second() const {
 
 GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token) {
-  if (options.max_new_tokens < 1)
-    throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
+  const auto check_count = [](const char* name, std::int64_t count, std::int64_t most) {
+    if (count < 1 || count > most) throw Error(name, " must be from 1 to ", most, ", got ", count);
+  };
+  check_count("max_new_tokens", options.max_new_tokens, kLargestGivenCount);
+  check_count("draft_tokens", options.draft_tokens, kLargestGivenCount);
+  check_count("num_beams", options.beams.num_beams, BeamOptions::kMostBeams);
   const c10::InferenceMode inference;
   GenerationResult result;
   for (const TokenIds& prompt : prompts) result.prompt_count += static_cast<std::int64_t>(prompt.size());

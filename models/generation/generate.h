@@ -29,6 +29,7 @@ enum class EarlyStopping { kLikely, kFull, kNever };
 
 /// Beam search: continues the num_beams most likely hypotheses and keeps the best finished ones.
 struct BeamOptions {
+  static constexpr std::int64_t kMostBeams = 1024;
   std::int64_t num_beams = 1;  // 1: no beam search
   /// A finished beam's score is its log-probability divided by its number of new tokens to this power.
   double length_penalty = 1.0;

@@ -57,7 +57,7 @@ class ModuleSession : public DecodingSession {
         capacity_(capacity),
         begins_(static_cast<std::size_t>(rows), 0),
         lengths_(static_cast<std::size_t>(rows), 0),
-        cache_(model.config(), rows, capacity, weight_options_) {}
+        cache_(model.config(), rows, std::min(capacity, DecodingModel::kFirstCapacity), weight_options_) {}
 
   ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
       : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {

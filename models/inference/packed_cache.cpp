@@ -3,13 +3,28 @@
 #include <algorithm>
 #include <cstring>
 
+#include <c10/util/Exception.h>
+
+#include "data/base/sizes.h"
+
 namespace zoo::inference {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // half of the addresses of a process
+
+}  // namespace
 
 PackedCache::PackedCache(const CacheShape& shape) : shape_(shape) {
-  shape_.capacity = kernels::panel_count(shape.capacity) * kernels::kPanelOutputs;
-  key_bytes_ = kernels::key_bytes(shape.type, shape.head_dim, shape_.capacity);
-  head_bytes_ = key_bytes_ + kernels::value_bytes(shape.type, shape.head_dim, shape_.capacity);
-  memory_ = Memory(shape.layers * shape.slots * shape.heads * head_bytes_);
+  const std::size_t panels = kernels::panel_count(shape.capacity);
+  const std::size_t keys = kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
+  const std::size_t values = kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
+  const auto bytes = checked_product({panels, keys + values, shape.heads, shape.slots, shape.layers});
+  TORCH_CHECK(bytes && *bytes <= kMostBytes, "a KV cache of ", shape.slots, " rows of ", shape.capacity,
+              " tokens is too large: take a smaller max_new_tokens, max_length or context");
+  shape_.capacity = panels * kernels::kPanelOutputs;
+  key_bytes_ = panels * keys;
+  head_bytes_ = panels * (keys + values);
+  memory_ = Memory(*bytes);
   forgotten_.resize(shape.slots);
 }
 

@@ -62,13 +62,15 @@ std::vector<std::vector<PackedSession::Piece>> PackedSession::passes(
 at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
   TORCH_CHECK(tokens.size() == rows_.size(), "tokens for ", rows_.size(), " rows were expected, got ",
               tokens.size());
-  std::size_t longest = 0;
+  std::size_t longest = 0, end = 0;
   for (std::size_t row = 0; row < tokens.size(); ++row) {
     TORCH_CHECK(!tokens[row].empty(), "row ", row, " was given no token");
     longest = std::max(longest, tokens[row].size());
-    if (rows_[row].length + tokens[row].size() > capacity_)
-      throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
+    end = std::max(end, rows_[row].length + tokens[row].size());
+    if (end > capacity_) throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
   }
+  const std::size_t held = cache_.shape().capacity;
+  if (end > held) resize_cache(cache_.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
   const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
   const std::size_t places = wanted == Logits::kAll ? longest : 1;
   hidden_.grow_to(rows_.size() * places * width * sizeof(float));
@@ -144,7 +146,7 @@ void PackedSession::select(const std::vector<std::int64_t>& rows) {
     }
     std::size_t slot = free_slot_for(row, taken);
     if (slot == taken.size()) {
-      add_slots(rows.size());
+      resize_cache(taken.size() + rows.size(), cache_.shape().capacity);
       taken.resize(cache_.shape().slots, false);
       owned.resize(taken.size(), false);
     }
@@ -161,7 +163,7 @@ void PackedSession::add_row() {
   if (model_.encoder_) return DecodingSession::add_row();
   const std::vector<bool> taken = taken_slots();
   const auto slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-  if (slot == taken.size()) add_slots(1);
+  if (slot == taken.size()) resize_cache(taken.size() + 1, cache_.shape().capacity);
   rows_.push_back({.slot = slot, .source = slot});
 }
 
@@ -172,8 +174,8 @@ std::vector<bool> PackedSession::taken_slots() const {
 }
 
 // Moves the slots' contents to a larger cache.
-void PackedSession::add_slots(std::size_t count) {
-  PackedCache larger(model_.stack_->cache_shape(cache_.shape().slots + count, capacity_));
+void PackedSession::resize_cache(std::size_t slots, std::size_t capacity) {
+  PackedCache larger(model_.stack_->cache_shape(slots, capacity));
   for (std::size_t slot = 0; slot < cache_.shape().slots; ++slot)
     larger.copy(cache_, slot, slot, 0, written_[slot].size());
   cache_ = std::move(larger);

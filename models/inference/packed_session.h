@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,11 @@ namespace zoo::inference {
 class PackedSession : public DecodingSession {
  public:
   PackedSession(PackedDecoder& model, std::size_t rows, std::size_t capacity)
-      : model_(model), capacity_(capacity), rows_(rows), cache_(model.stack_->cache_shape(rows, capacity)) {
+      : model_(model),
+        capacity_(capacity),
+        rows_(rows),
+        cache_(model.stack_->cache_shape(
+            rows, std::min(capacity, static_cast<std::size_t>(DecodingModel::kFirstCapacity)))) {
     for (std::size_t i = 0; i < rows; ++i) rows_[i] = {.slot = i, .source = i};
     written_.resize(rows);
   }
@@ -49,7 +54,7 @@ class PackedSession : public DecodingSession {
   std::size_t alike(std::size_t slot, std::size_t other, std::size_t length) const;
   std::size_t free_slot_for(const Row& row, const std::vector<bool>& taken) const;
   std::vector<bool> taken_slots() const;
-  void add_slots(std::size_t count);
+  void resize_cache(std::size_t slots, std::size_t capacity);
 
   PackedDecoder& model_;
   std::size_t capacity_;

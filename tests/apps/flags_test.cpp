@@ -103,6 +103,9 @@ TEST_CASE("a value of the wrong type or range says what was expected") {
   CHECK(fault_of({"--max_iters", "99999999999999999999"}) ==
         "--max_iters: expected an integer, got '99999999999999999999'");
   CHECK(fault_of({"--max_iters", "0"}) == "--max_iters: expected an integer of at least 1, got '0'");
+  CHECK(fault_of({"--max_iters", "9223372036854775807"}) ==
+        "--max_iters: expected an integer of at most 2147483647, got '9223372036854775807'");
+  CHECK(fault_of({"--top_k", "-2147483648"}).starts_with("--top_k: expected an integer"));
   CHECK(fault_of({"--dropout", "1.5"}) == "--dropout: expected a number between 0 and 1, got '1.5'");
   CHECK(fault_of({"--top_p", "0"}) == "--top_p: expected a number above 0, got '0'");
   CHECK(fault_of({"--top_p", "nan"}) == "--top_p: expected a number, got 'nan'");

@@ -251,6 +251,11 @@ class Errors(GenerateTest):
         for flag, value in {"max_new_tokens": 0, "temperature": -1, "top_p": 1.5, "top_k": -1}.items():
             self.fails(2, ["--model", self.chars, "--" + flag, value], "--" + flag)
 
+    def test_a_count_of_the_file_that_is_too_large(self):
+        for key, value in (("max_new_tokens", 2**56), ("max_length", 2**63 - 1)):
+            model = write_checkpoint(self.path(key), generation={key: value})
+            self.fails(1, ["--model", model, "--input_ids", "[[1]]"], "generation_config.json", f"'{key}' is {value}", "2147483647")
+
     def test_a_file_that_is_a_pipe(self):
         model = write_checkpoint(self.path("pipe"))
         os.mkfifo(os.path.join(model, "generation_config.json"))

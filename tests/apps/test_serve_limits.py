@@ -77,6 +77,7 @@ class Access(ServeTest):
         server = self.serve()
         self.assert_one_error(run("serve", "--model", self.model, "--port", server.port), 1, str(server.port))
         self.assert_one_error(run("serve", "--model", self.model, "--port", 65536), 2, "--port")
+        self.assert_one_error(run("serve", "--model", self.model, "--context", 2**62), 2, "--context", str(2**62), "2147483647")
 
 
 class Limits(ServeTest):

@@ -101,7 +101,7 @@ int make(const Arguments& arguments) {
       .suggest(toy_set_names())
       .required();
   flags.add("count", count, "number of lines").at_least(1);
-  flags.add("seed", seed, "seed of the random generator").at_least(0);
+  flags.add("seed", seed, "seed of the random generator").at_least(0).of_any_size();
   flags.add("pairs", pairs, "put a tab between question and answer: a table for 'tzoo train --task seq2seq'");
   flags.add("output", output, "file to write; default: standard output");
   flags.example("tzoo data make addition --count 10000 --output addition.txt");

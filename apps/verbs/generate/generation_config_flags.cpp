@@ -6,6 +6,7 @@
 
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/formats/config_reader.h"
 
 namespace zoo {
@@ -49,10 +50,10 @@ class Defaults {
   bool says(const char* key) const { return reader_.has(key) && !given_(key); }
 
   void set(const char* key, std::int64_t& value) const {
-    if (says(key)) value = reader_.get_int(key, value);
+    if (says(key)) value = get_count(key, value);
   }
   void set(const char* key, std::optional<std::int64_t>& value) const {
-    if (says(key)) value = reader_.get_int(key, 0);
+    if (says(key)) value = get_count(key, 0);
   }
   void set(const char* key, double& value) const {
     if (says(key)) value = reader_.get_double(key, value);
@@ -67,7 +68,7 @@ class Defaults {
     const bool samples = reader_.get_bool("do_sample", false);
     if (!given_("temperature")) flags.temperature = samples ? reader_.get_double("temperature", 1.0) : 0.0;
     if (!samples) return;
-    if (!given_("top_k")) flags.options.sampling.top_k = reader_.get_int("top_k", kTheirTopK);
+    if (!given_("top_k")) flags.options.sampling.top_k = get_count("top_k", kTheirTopK);
     set("top_p", flags.options.sampling.top_p);
     set("min_p", flags.options.sampling.min_p);
     set("typical_p", flags.options.sampling.typical_p);
@@ -122,6 +123,14 @@ class Defaults {
  private:
   static constexpr const char* kLeaveOut = "--generation_defaults ours leaves the file out";
   static constexpr std::int64_t kTheirTopK = 50;  // of a file that samples and does not say it
+
+  std::int64_t get_count(const char* key, std::int64_t fallback) const {
+    const std::int64_t count = reader_.get_int(key, fallback);
+    if (count > kLargestGivenCount || count < -kLargestGivenCount)
+      reader_.refuse(key, "expected an integer of at most " + std::to_string(kLargestGivenCount) + "; " +
+                              std::string(kLeaveOut));
+    return count;
+  }
 
   ConfigReader reader_;
   const Given& given_;

@@ -66,7 +66,7 @@ void KeyValueCache::rearrange(const at::Tensor& positions) {
 
 void KeyValueCache::reserve(std::int64_t capacity) {
   if (capacity <= capacity_) return;
-  capacity_ = capacity;
+  capacity_ = std::max(capacity, 2 * capacity_);
   replace(layers_.front().keys.size(0), [&](const at::Tensor& all) { return all.slice(2, 0, length_); });
 }
 

@@ -49,7 +49,7 @@ class KeyValueCache {
   /// device.
   void rearrange(const at::Tensor& positions);
 
-  /// Grows the capacity to at least `capacity` positions.
+  /// Grows the capacity to at least `capacity` positions, and at least twofold.
   void reserve(std::int64_t capacity);
 
   std::int64_t capacity() const { return capacity_; }

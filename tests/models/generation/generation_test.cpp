@@ -320,6 +320,13 @@ TEST_CASE("Prompts that cannot be continued are refused with the numbers") {
   CHECK_THAT(refusal({-1}), Contains("-1"));
   CHECK_THAT(refusal(Ids(17, 1)), Contains("17 tokens") && Contains("16 tokens"));
   CHECK_THAT(thrown([&] { generate(*model, {{1}}, greedy(0)); }), Contains("max_new_tokens"));
+  constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+  CHECK_THAT(thrown([&] { generate(*model, {{1}}, greedy(kHuge)); }),
+             Contains("max_new_tokens must be from 1 to 2147483647, got 9223372036854775807"));
+  GenerationOptions options = greedy(1);
+  options.beams.num_beams = 999999999;
+  CHECK_THAT(thrown([&] { generate(*model, {{1}}, options); }),
+             Contains("num_beams must be from 1 to 1024, got 999999999"));
 }
 
 void write_text(const std::filesystem::path& path, const char* text) {

@@ -83,6 +83,15 @@ at::Tensor last_logits(Model& model, const TokenIds& tokens) {
 
 }  // namespace
 
+TEST_CASE("A cache whose size fits no memory is refused with the numbers") {
+  for (const std::size_t capacity : {std::size_t{1} << 40, std::size_t{1} << 56, std::size_t{1} << 62}) {
+    CacheShape shape = shape_of(1);
+    shape.capacity = capacity;
+    CHECK_THROWS_WITH(PackedCache(shape),
+                      Catch::Contains("1 rows of " + std::to_string(capacity) + " tokens"));
+  }
+}
+
 TEST_CASE("Layers with a window keep the memory of their window, the others all") {
   PackedCache cache(shape_of(1));
   std::size_t most = 0;

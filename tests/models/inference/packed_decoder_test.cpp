@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "models/generation/module_decoder.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -107,6 +108,25 @@ TEST_CASE("A packed decoder gives the modules' logits") {
   sinusoidal.norm_placement = NormPlacement::kPost;
   sinusoidal.norm_bias = sinusoidal.qkv_bias = sinusoidal.attention_output_bias = false;
   check_decoder(test::random_gpt(sinusoidal, 4), exact, 1e-5);
+}
+
+TEST_CASE("A row may have room for as many tokens as a flag can ask for") {
+  TransformerConfig config = llama_config();
+  config.num_heads = config.num_kv_heads = 2;
+  config.num_layers = 1;
+  const auto model = test::random_model("llama", config, Head::kCausalLm, 3);
+  const at::Tensor ids = test::random_ids(config, 1, DecodingModel::kFirstCapacity + 10, 3)[0];
+  const at::Tensor expected = expected_logits(*model, ids);
+  ModuleDecoder modules(*model);
+  const auto packed = pack(*model, {});
+  for (DecodingModel* decoder :
+       {static_cast<DecodingModel*>(&modules), static_cast<DecodingModel*>(packed.get())}) {
+    const auto session = decoder->begin(2, 2147483647);
+    session->read({list(ids.slice(0, 0, -10)), {1}});
+    const at::Tensor logits = session->read({list(ids.slice(0, -10)), {2}});
+    CHECK(relative_error(logits[0], expected[-1]) <= 1e-5);
+    CHECK(relative_error(logits[1], expected_logits(*model, at::tensor({1, 2}, at::kLong))[1]) <= 1e-5);
+  }
 }
 
 TEST_CASE("A packed decoder of a younger form gives the modules' logits") {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+
+namespace zoo {
+
+/// The largest count that a flag, a file or a request may give, unless it has a bound of its own: sums and
+/// products of two such counts fit 64 bits.
+inline constexpr std::int64_t kLargestGivenCount = 2'147'483'647;
+
+/// The product of counts that becomes a size; nothing if it exceeds 2^63 - 1, the largest size of an object.
+inline std::optional<std::size_t> checked_product(std::initializer_list<std::size_t> counts) {
+  std::size_t product = 1;
+  for (const std::size_t count : counts)
+    if (__builtin_mul_overflow(product, count, &product) || product > PTRDIFF_MAX) return std::nullopt;
+  return product;
+}
+
+}  // namespace zoo

@@ -22,6 +22,9 @@ namespace zoo {
 
 struct FlagData;
 
+/// The largest --batch_size and --num_samples.
+inline constexpr double kMostBatchRows = 65536;
+
 /// Types of a flag's variable. An empty path or optional means "no value".
 template <class T>
 concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t> ||

@@ -14,10 +14,15 @@
 namespace zoo {
 namespace {
 
+// An encoder without a table of positions reads any source, in a time that grows with its length squared.
+constexpr std::int64_t kLongestSource = 8192;
+
 void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
                    std::int64_t context) {
   // An encoder reads its source whole.
-  const std::int64_t limit = context_limit(config, config.shape == Shape::kEncoderDecoder ? 0 : context);
+  const std::int64_t limit = config.shape == Shape::kEncoderDecoder
+                                 ? std::min(context_limit(config), kLongestSource)
+                                 : context_limit(config, context);
   for (const TokenIds& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
     const auto length = static_cast<std::int64_t>(prompt.size());

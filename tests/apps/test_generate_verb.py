@@ -248,8 +248,11 @@ class Errors(GenerateTest):
         self.fails(1, ["--model", model, "--prompt", "a"], "20", str(len(CHARS)), "tokenizer")
 
     def test_values_out_of_range(self):
-        for flag, value in {"max_new_tokens": 0, "temperature": -1, "top_p": 1.5, "top_k": -1}.items():
+        for flag, value in [("max_new_tokens", 0), ("temperature", -1), ("top_p", 1.5), ("top_k", -1)]:
             self.fails(2, ["--model", self.chars, "--" + flag, value], "--" + flag)
+        for flag, value, most in [("max_new_tokens", 2**63 - 1, 2**31 - 1), ("draft_tokens", 2**63 - 1, 2**31 - 1),
+                                  ("num_beams", 999999999, 1024), ("num_samples", 2**63 - 1, 65536)]:
+            self.fails(2, ["--model", self.chars, "--" + flag, value], f"--{flag}: expected an integer", str(most), f"got '{value}'")
 
     def test_a_count_of_the_file_that_is_too_large(self):
         for key, value in (("max_new_tokens", 2**56), ("max_length", 2**63 - 1)):

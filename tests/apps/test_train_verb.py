@@ -111,7 +111,7 @@ class TrainTest(CommandTest):
 
     def test_ctrl_c_does_not_wait_for_the_end_of_an_evaluation(self):
         folder = self.folder / "run"
-        words = flags(folder, self.text, eval_iters=100_000_000)  # hours
+        words = flags(folder, self.text, eval_iters=100_000)  # minutes
         process = subprocess.Popen([PROGRAM, "train", *words], stderr=subprocess.PIPE, text=True)
         while not (folder / "metrics.jsonl").exists():
             time.sleep(0.05)
@@ -160,7 +160,7 @@ class TrainTest(CommandTest):
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 
-        words = flags(self.folder / "run", self.text, n_embd=16, block_size=16, batch_size=50_000_000, threads=1)
+        words = flags(self.folder / "run", self.text, n_embd=128, block_size=512, batch_size=65536, threads=1)
         done = subprocess.run([PROGRAM, "train", *words], capture_output=True, text=True, preexec_fn=limit)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"(?m)^error: out of memory: [\d.]+ GB could not be allocated; .*--batch_size")
@@ -286,11 +286,23 @@ class TrainTest(CommandTest):
             (1, ["train", *flags(out, text), "--init_from", "nowhere"], ["--init_from", "nowhere"]),
             (1, ["train", *flags("/proc/nothing", text)], ["/proc/nothing"]),
             (2, ["train", *flags(out, text), "--dropout", "1.5"], ["--dropout"]),
+            (2, ["train", *flags(out, text), "--batch_size", "999999999"], ["--batch_size", "65536"]),
+            (2, ["train", *flags(out, text), "--eval_iters", "999999999"], ["--eval_iters", "100000"]),
+            (2, ["train", *flags(out, text), "--gradient_accumulation_steps", "999999999"], ["--gradient_accumulation_steps", "4096"]),
         ]
         for code, words, expected in cases:
             with self.subTest(words=words[-2:]):
                 self.assert_one_error(run(*words), code, *expected)
         self.assertFalse(out.exists())
+
+    def test_a_run_config_that_was_changed_by_hand(self):
+        folder = self.train("run", max_iters=20)
+        path = folder / "run_config.json"
+        config = json.loads(path.read_text())
+        for change, words in (({"init_from": None}, ["'init_from'", "null"]), ({"lora_rank": 2**31}, ["lora_rank", "65536", str(2**31)])):
+            path.write_text(json.dumps({**config, **change}))
+            result = run("train", "--init_from", "resume", "--out_dir", folder)
+            self.assert_one_error(result, 2 if "lora_rank" in change else 1, "run_config.json", *words)
 
     def test_a_run_is_not_overwritten_unasked(self):
         folder = self.train("run", max_iters=20)

@@ -52,7 +52,7 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
            "cache "
            "grows no more; 0: as many as its positions allow")
       .at_least(0);
-  flags.add("num_samples", values.num_samples, "number of samples per prompt").at_least(1);
+  flags.add("num_samples", values.num_samples, "number of samples per prompt").between(1, kMostBatchRows);
   flags
       .add("temperature", values.temperature,
            "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, "
@@ -135,7 +135,8 @@ void add_history(Flags& flags, GenerateFlags& values) {
 
 void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
-  flags.add("num_beams", values.options.beams.num_beams, "number of beams; 1: no beam search").at_least(1);
+  flags.add("num_beams", values.options.beams.num_beams, "number of beams; 1: no beam search")
+      .between(1, BeamOptions::kMostBeams);
   flags
       .add("length_penalty", values.options.beams.length_penalty,
            "a beam's score is divided by its length to this power: above 0 favours long texts")

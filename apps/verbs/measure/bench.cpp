@@ -180,10 +180,12 @@ void declare(Flags& flags, BenchFlags& values) {
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
   values.weights.add_cache_to(flags);
-  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt").at_least(1);
-  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").at_least(1);
+  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt")
+      .between(1, kMostBatchRows);
+  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").between(1, 1000000);
   flags.add("new_tokens", values.new_tokens, "tokens to generate per row").at_least(1);
-  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding").at_least(1);
+  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding")
+      .between(1, BeamOptions::kMostBeams);
 }
 
 int run_decode(const Arguments& arguments) {

@@ -76,11 +76,11 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
   flags.group("Evaluation");
-  flags.add("batch_size", values.batch_size, "examples per batch").at_least(1);
+  flags.add("batch_size", values.batch_size, "examples per batch").between(1, kMostBatchRows);
   flags
       .add("eval_iters", values.eval_iters,
            "number of batches drawn from a text; a table is always read to its end")
-      .at_least(1);
+      .between(1, 100000);
   flags
       .add("baselines", values.baselines,
            "classification: also measure baselines that ignore the order of words, trained on this table "

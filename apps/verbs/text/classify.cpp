@@ -36,7 +36,7 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
       "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
       "their first token, their tokens' average or the surest token");
-  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
+  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.add("json", values.json, "print JSON; there is no other output");
   values.weights.add_to(flags);
   flags.add_compute(values.compute);

@@ -57,7 +57,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
       "modules.json says, else mean");
   flags.add("normalize", values.normalize,
             "scale each vector to length 1; default: what the model's modules.json says, else true");
-  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
+  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.group("Output");
   flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
   flags.add("json", values.json, "print --similarity as one JSON object; vectors always are JSON");

@@ -58,8 +58,8 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   flags.choice("generation_defaults", generation.generation_defaults, {"file", "ours"},
                "file: what the checkpoint's generation_config.json says; ours: greedy decoding");
   flags.add("num_beams", generation.options.beams.num_beams, "number of beams; 1: no beam search")
-      .at_least(1);
-  flags.add("batch_size", values.batch_size, "texts per batch").at_least(1);
+      .between(1, BeamOptions::kMostBeams);
+  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
   generation.weights.add_to(flags);
   generation.weights.add_cache_to(flags);

@@ -65,7 +65,13 @@ std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
 
 // --init_from at the start of the run, not "resume": a resumed run without a checkpoint starts there again.
 std::string origin_of(const RunDirectory& run) {
-  return read_json(run.config_path()).value("init_from", std::string("scratch"));
+  const nlohmann::json config = read_json(run.config_path());
+  const auto origin = config.find("init_from");
+  if (origin == config.end()) return "scratch";
+  if (!origin->is_string())
+    throw Error(run.config_path().string(), ": 'init_from' must be scratch or a directory, got ",
+                origin->dump());
+  return origin->get<std::string>();
 }
 
 // Start of the run: a folder with weights (none: from scratch), and the iteration to continue from.
@@ -169,14 +175,15 @@ int report(const Trainer::Result& result, const RunDirectory& run, Task task) {
 // per token and 2.5 attention matrices per head (Korthikanti et al., 2022, section 4.1), then the logits and
 // their gradients. Checkpointing keeps a layer's input alone, and one layer at a time.
 std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& config) {
-  const std::int64_t length = flags.data.block_size, tokens = flags.batch_size * length;
-  const std::int64_t layer = tokens * (17 * config.hidden_size + 5 * config.num_heads * length / 2);
-  const bool again = flags.activation_checkpointing;
-  const std::int64_t layers =
-      again ? layer + config.num_layers * tokens * config.hidden_size : config.num_layers * layer;
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };  // no product overflows
+  const double length = number(flags.data.block_size), tokens = number(flags.batch_size) * length;
+  const double hidden = tokens * number(config.hidden_size), all = number(config.num_layers);
+  const double layer = 17 * hidden + 2.5 * tokens * number(config.num_heads) * length;
+  const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
   const bool words =
       head_of(flags.data.task) == Head::kCausalLm || head_of(flags.data.task) == Head::kSeq2SeqLm;
-  return 4 * (layers + (words ? 3 * tokens * config.vocab_size : 0));
+  const double bytes = 4 * (layers + (words ? 3 * tokens * number(config.vocab_size) : 0));
+  return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
 
 // Observer for ranks other than 0: prints nothing, stops on a signal.

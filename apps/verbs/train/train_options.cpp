@@ -71,7 +71,7 @@ void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'")
       .placeholder("PATTERN");
   flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA")
-      .at_least(0);
+      .between(0, 65536);
   flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank").above(0);
   flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'")
       .placeholder("PATTERN");
@@ -82,8 +82,9 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   OptimizerOptions& optimizer = updater.optimizer;
   Schedule& schedule = v.trainer.schedule;
   flags.group("Optimisation");
-  flags.add("batch_size", v.batch_size, "examples per micro batch").at_least(1);
-  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update").at_least(1);
+  flags.add("batch_size", v.batch_size, "examples per micro batch").between(1, kMostBatchRows);
+  // All of an update are drawn before its first, to count their targets.
+  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update").between(1, 4096);
   flags.add("max_iters", v.trainer.max_iters, "number of updates").at_least(0);
   flags.choice("optimizer", optimizer.kind, optimizer_names(), "optimizer");
   flags.add("learning_rate", schedule.peak, "peak learning rate").above(0);
@@ -139,7 +140,7 @@ void declare_record(Flags& flags, TrainFlags& v) {
       .add("eval_interval", v.trainer.eval_interval,
            "updates between evaluations, which also save a checkpoint")
       .at_least(1);
-  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation").at_least(1);
+  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation").between(1, 100000);
   flags
       .add("sample_interval", v.sample_interval,
            "lm: updates between texts that the model writes while it learns; 0: none")

@@ -1,6 +1,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/error.h"
+#include "models/generation/decoding_batch.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "tests/models/support.h"
@@ -187,6 +188,15 @@ TEST_CASE("A session refuses what it cannot read, with the numbers") {
   CHECK_THAT(test::error_of([&] { session->rewind(1, 2); }), Contains("1 tokens") && Contains("to 2"));
   CHECK_THAT(test::error_of([&] { session->select({}); }), Contains("keep a row"));
   CHECK(session->length(0) == 3);
+}
+
+TEST_CASE("A source that an encoder would read for minutes is refused with the numbers") {
+  TransformerConfig config = find_preset("t5-tiny").preset.config;
+  config.vocab_size = 17;
+  const std::vector<TokenIds> longest{TokenIds(8192, 1)}, longer{TokenIds(8193, 1)};
+  CHECK(first_tokens(config, longest, 0) == std::vector<TokenIds>{{0}});
+  CHECK_THAT(test::message_of([&] { first_tokens(config, longer, 0); }),
+             Contains("8193 tokens") && Contains("8192"));
 }
 
 TEST_CASE("A decoder of modules leaves its model as it was") {

@@ -1,9 +1,15 @@
 #include "data/base/json_text.h"
 
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 namespace zoo {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr int kDeepest = 500;
 
@@ -12,11 +18,78 @@ std::string text_of(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-template <class Json>
-Json parsed(std::string_view text) {
-  if (is_nested_too_deeply(text)) return Json(Json::value_t::discarded);
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+// Makes ordered_json in linear time: the library's own parser compares each key of an object with all before.
+class OrderedReader : public nlohmann::json_sax<ordered_json> {
+ public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& value) override { return add(std::move(value)); }
+  bool start_object(std::size_t) override { return open(/*is_object=*/true); }
+  bool start_array(std::size_t) override { return open(/*is_object=*/false); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  // The last value of a key counts, at the place of the first.
+  bool key(string_t& name) override {
+    Open& object = open_.back();
+    const auto [place, is_new] = object.places.try_emplace(name, object.names.size());
+    if (is_new) {
+      object.names.push_back(std::move(name));
+      object.values.emplace_back();
+    }
+    object.place = place->second;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+  ordered_json result = ordered_json(ordered_json::value_t::discarded);
+
+ private:
+  // An object or array whose end has not been read.
+  struct Open {
+    bool is_object;
+    std::vector<std::string> names;
+    std::vector<ordered_json> values;
+    std::unordered_map<std::string, std::size_t> places;  // of the names
+    std::size_t place = 0;                                // of the next value
+  };
+
+  bool add(ordered_json value) {
+    if (open_.empty()) {
+      result = std::move(value);
+    } else if (open_.back().is_object) {
+      open_.back().values[open_.back().place] = std::move(value);
+    } else {
+      open_.back().values.push_back(std::move(value));
+    }
+    return true;
+  }
+
+  bool open(bool is_object) {
+    open_.push_back({.is_object = is_object, .names = {}, .values = {}, .places = {}});
+    return true;
+  }
+
+  bool close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    if (!closed.is_object) return add(ordered_json::array_t(std::move(closed.values)));
+    ordered_json object = ordered_json::object();
+    ordered_json::object_t::Container& entries = object.get_ref<ordered_json::object_t&>();
+    entries.reserve(closed.names.size());
+    for (std::size_t i = 0; i < closed.names.size(); ++i)
+      entries.emplace_back(std::move(closed.names[i]), std::move(closed.values[i]));
+    return add(std::move(object));
+  }
+
+  std::vector<Open> open_;
+};
 
 }  // namespace
 
@@ -29,11 +102,14 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
 }
 
 nlohmann::json parse_json(std::string_view text) {
-  return parsed<nlohmann::json>(text);
+  if (is_nested_too_deeply(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text) {
-  return parsed<nlohmann::ordered_json>(text);
+  OrderedReader reader;
+  const bool good = !is_nested_too_deeply(text) && ordered_json::sax_parse(text, &reader);
+  return good ? std::move(reader.result) : ordered_json(ordered_json::value_t::discarded);
 }
 
 bool is_nested_too_deeply(std::string_view json) {

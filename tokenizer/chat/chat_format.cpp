@@ -36,10 +36,14 @@ std::string template_text(const nlohmann::json& value, const fs::path& file) {
   return value.get<std::string>();
 }
 
+constexpr std::size_t kMostKeys = 1000;  // of a message, which are compared with one another
+
 void require_objects(const ordered_json& list, const char* key) {
   if (!list.is_array()) throw Error(key, " is ", list.type_name(), ": expected a list of objects");
   for (const ordered_json& entry : list) {
     if (!entry.is_object()) throw Error(key, " holds ", entry.type_name(), ": expected objects");
+    if (entry.size() > kMostKeys)
+      throw Error(key, " holds an object of ", entry.size(), " keys: expected at most ", kMostKeys);
   }
 }
 

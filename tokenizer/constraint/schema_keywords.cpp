@@ -13,6 +13,8 @@ namespace {
 
 using Json = SchemaJson;
 
+constexpr std::size_t kMostNames = 4096;  // which are compared with one another
+
 bool is_anything(const Json&) {
   return true;
 }
@@ -29,10 +31,11 @@ bool is_schemas(const Json& value) {
   return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_schema);
 }
 bool is_named_schemas(const Json& value) {
-  return value.is_object() && std::all_of(value.begin(), value.end(), is_schema);
+  return value.is_object() && value.size() <= kMostNames &&
+         std::all_of(value.begin(), value.end(), is_schema);
 }
 bool is_names(const Json& value) {
-  return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
+  return value.is_array() && value.size() <= kMostNames && std::all_of(value.begin(), value.end(), is_text);
 }
 bool is_count(const Json& value) {
   return value.is_number_integer() && value >= 0 && value <= 10000;
@@ -64,7 +67,7 @@ constexpr std::string_view kCount = "an integer in [0, 10000]";
 constexpr std::string_view kBound = "an integer of at most 15 digits";
 constexpr std::string_view kSchema = "a schema: an object, true or false";
 constexpr std::string_view kSchemas = "a list of schemas";
-constexpr std::string_view kNamed = "an object of schemas";
+constexpr std::string_view kNamed = "an object of at most 4096 schemas";
 constexpr std::string_view kText = "a text";
 
 constexpr Keyword kKeywords[] = {
@@ -72,7 +75,7 @@ constexpr Keyword kKeywords[] = {
     {"enum", Role::constraint, is_list, "a list"},
     {"const", Role::constraint, is_anything, ""},
     {"properties", Role::constraint, is_named_schemas, kNamed},
-    {"required", Role::constraint, is_names, "a list of names"},
+    {"required", Role::constraint, is_names, "a list of at most 4096 names"},
     {"additionalProperties", Role::constraint, is_schema, kSchema},
     {"items", Role::constraint, is_schema, kSchema},
     {"minItems", Role::constraint, is_count, kCount},

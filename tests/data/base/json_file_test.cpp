@@ -43,6 +43,22 @@ TEST_CASE("A file that is no file, or a giant, is refused at once") {
   CHECK_THAT(message_of([&] { zoo::read_json(giant, zoo::kMostVocabulary); }), Contains("at most 268435456"));
 }
 
+TEST_CASE("An object keeps the order of its keys, of which the last value counts") {
+  const nlohmann::ordered_json object = zoo::parse_ordered_json(R"({"b": 1, "a": [2, {"c": {}}], "b": 3})");
+  CHECK(zoo::json_text(object) == R"({"b":3,"a":[2,{"c":{}}]})");
+  CHECK(zoo::json_text(zoo::parse_ordered_json("[]")) == "[]");
+  CHECK(zoo::json_text(zoo::parse_ordered_json("-1.5")) == "-1.5");
+  for (const char* text : {"", "{", "[1", R"({"a": 1e999})", R"({"a" 1})", "1 2"})
+    CHECK(zoo::parse_ordered_json(text).is_discarded());
+}
+
+TEST_CASE("An object of very many keys is read in linear time") {
+  std::string text = "{";
+  for (int i = 0; i < 466026; ++i) text += "\"" + std::to_string(i) + "\":1,";
+  text.back() = '}';
+  CHECK(zoo::parse_ordered_json(text).size() == 466026);
+}
+
 TEST_CASE("Bytes that are not UTF-8 are written as U+FFFD") {
   CHECK(zoo::json_text(nlohmann::json{{"text", "caf\xC3 x"}}) == "{\"text\":\"caf\uFFFD x\"}");
   CHECK(zoo::json_text(nlohmann::ordered_json{{"b", "\xFF"}, {"a", 1}}) == "{\"b\":\"\uFFFD\",\"a\":1}");

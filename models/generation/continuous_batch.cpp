@@ -265,7 +265,9 @@ void ContinuousBatch::write(const at::Tensor& logits) {
     try {
       write_tokens(*work, rows, logits.index_select(0, at::tensor(places, at::kLong).to(logits.device())));
       written_ += static_cast<std::int64_t>(rows.size());
-    } catch (const Error& error) {  // the rules leave no token, or the logits are not finite
+    } catch (const c10::Error& error) {
+      fail(*work, error.what_without_backtrace());
+    } catch (const std::exception& error) {  // the rules leave no token, or memory has run out
       fail(*work, error.what());
     }
   }

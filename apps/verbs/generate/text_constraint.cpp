@@ -1,6 +1,7 @@
 #include "apps/verbs/generate/text_constraint.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 
@@ -17,8 +18,9 @@
 namespace zoo {
 namespace {
 
-// A token automaton for a model whose vocabulary may be larger than the tokenizer's. The steps of a state are
-// computed when a row first reaches it.
+// A token automaton for a model whose vocabulary may be larger than the tokenizer's. The tokens that a state
+// allows are computed when a row reaches it and kept as bits, until states that were reached later need the
+// room.
 class TextConstraint : public TokenConstraint {
  public:
   TextConstraint(std::shared_ptr<const TokenAutomaton> automaton, const GenerateSession& session)
@@ -38,12 +40,18 @@ class TextConstraint : public TokenConstraint {
   at::Tensor mask(std::int64_t number, std::int64_t tokens) const override {
     const auto state = static_cast<TokenAutomaton::State>(number);
     const Known& known = look_up(state);
-    if (known.farthest < tokens) return known.mask;
     at::Tensor mask = at::full({vocab_size_}, kForbidden, at::kFloat);
-    allow_ends(mask, state);
-    for (const auto& [id, next] : known.steps) {
-      if (automaton_->distance(next) < tokens) mask.mutable_data_ptr<float>()[id] = 0;
+    auto* logits = mask.mutable_data_ptr<float>();
+    if (known.farthest < tokens) {
+      for (std::size_t id = 0; id < known.allowed.size(); ++id)
+        if (known.allowed[id]) logits[id] = 0;
+    } else {
+      for (const auto& [id, next] : steps(state))
+        if (automaton_->distance(next) < tokens) logits[id] = 0;
     }
+    if (!automaton_->accepts(state)) return mask;
+    for (const TokenId id : ends_)
+      if (id < vocab_size_) logits[id] = 0;
     return mask;
   }
 
@@ -54,38 +62,39 @@ class TextConstraint : public TokenConstraint {
 
   bool complete(std::int64_t number) const override {
     const auto state = static_cast<TokenAutomaton::State>(number);
-    return automaton_->accepts(state) && look_up(state).steps.empty();
+    return automaton_->accepts(state) && !look_up(state).goes_on;
   }
 
  private:
   static constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
+  static constexpr std::size_t kMostBits = std::size_t{1} << 27;  // of all states that are kept: 16 MB
+
   struct Known {
-    std::vector<TokenAutomaton::Step> steps;
-    at::Tensor mask;            // allowed tokens
+    std::vector<bool> allowed;  // of each token; end tokens are not among them
+    bool goes_on = false;       // some are
     std::int64_t farthest = 0;  // the largest distance to an end after a step
   };
 
-  void allow_ends(at::Tensor& mask, TokenAutomaton::State state) const {
-    if (!automaton_->accepts(state)) return;
-    for (const TokenId id : ends_) {
-      if (id < vocab_size_) mask.mutable_data_ptr<float>()[id] = 0;
-    }
+  std::vector<TokenAutomaton::Step> steps(TokenAutomaton::State state) const {
+    std::vector<TokenAutomaton::Step> found = automaton_->steps(state);
+    std::erase_if(found, [&](const TokenAutomaton::Step& step) { return !text_ids_.contains(step.id); });
+    return found;
   }
 
   const Known& look_up(TokenAutomaton::State state) const {
-    const auto [place, is_new] = known_.try_emplace(state);
-    Known& known = place->second;
-    if (!is_new) return known;
-    known.mask = at::full({vocab_size_}, kForbidden, at::kFloat);
-    allow_ends(known.mask, state);
-    for (const TokenAutomaton::Step& step : automaton_->steps(state)) {
-      if (!text_ids_.contains(step.id)) continue;
-      known.steps.push_back(step);
-      known.mask.mutable_data_ptr<float>()[step.id] = 0;
+    if (const auto found = known_.find(state); found != known_.end()) return found->second;
+    if (known_.size() * static_cast<std::size_t>(vocab_size_) > kMostBits) {
+      known_.erase(reached_.front());
+      reached_.pop_front();
+    }
+    Known known{.allowed = std::vector<bool>(static_cast<std::size_t>(vocab_size_))};
+    for (const TokenAutomaton::Step& step : steps(state)) {
+      known.allowed[static_cast<std::size_t>(step.id)] = known.goes_on = true;
       known.farthest = std::max(known.farthest, automaton_->distance(step.next));
     }
-    return known;
+    reached_.push_back(state);
+    return known_[state] = std::move(known);
   }
 
   std::shared_ptr<const TokenAutomaton> automaton_;
@@ -93,6 +102,7 @@ class TextConstraint : public TokenConstraint {
   std::int64_t vocab_size_;
   TextIds text_ids_;
   mutable std::map<TokenAutomaton::State, Known> known_;
+  mutable std::deque<TokenAutomaton::State> reached_;  // the known ones, the oldest first
 };
 
 PatternPtr pattern_of(const GenerateFlags& flags) {

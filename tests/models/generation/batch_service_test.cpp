@@ -161,6 +161,37 @@ TEST_CASE("A batch outlives errors of its model, also where no other session can
   CHECK(good.ids == alone(model, good));
 }
 
+namespace {
+
+// Has no memory for its second mask.
+class Greedy : public TokenConstraint {
+ public:
+  std::int64_t begin(std::int64_t) const override { return 0; }
+  at::Tensor mask(std::int64_t state, std::int64_t) const override {
+    if (state > 0) throw std::bad_alloc();
+    return at::zeros({13});
+  }
+  std::int64_t next(std::int64_t state, TokenId) const override { return state + 1; }
+  bool complete(std::int64_t) const override { return false; }
+};
+
+}  // namespace
+
+TEST_CASE("A constraint without memory fails one request, not its neighbours") {
+  const Models models(true);
+  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 60, .piece = 8});
+  GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}};
+  Client good({prompt_of(4, 1)}, options);
+  options.constraint = std::make_shared<Greedy>();
+  Client bad({prompt_of(4, 2)}, options);
+  REQUIRE(batch.submit(bad.request));
+  REQUIRE(batch.submit(good.request));
+  run(batch);
+  CHECK_FALSE(bad.failure.empty());
+  CHECK(good.failure.empty());
+  CHECK(good.ids == alone(*models.decoder, good));
+}
+
 TEST_CASE("Rules that leave no token fail one request, not its neighbours") {
   const Models models(true);
   ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 60, .piece = 8});

@@ -7,6 +7,7 @@
 namespace zoo {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 volatile std::sig_atomic_t received_signal = 0;
 std::string line;  // set while no handler is installed
 
@@ -21,13 +22,15 @@ void record_signal(int signal) {
 StopSignal::StopSignal(const std::string& notice) {
   received_signal = 0;
   line = notice.empty() ? "" : (::isatty(STDERR_FILENO) == 1 ? "\n" : "") + notice + "\n";
-  std::signal(SIGINT, record_signal);
-  std::signal(SIGTERM, record_signal);
+  for (const int signal : kSignals) {
+    // nohup has a process ignore SIGHUP.
+    if (std::signal(signal, record_signal) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  }
 }
 
 StopSignal::~StopSignal() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (const int signal : kSignals)
+    if (std::signal(signal, SIG_DFL) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
 }
 
 int StopSignal::received() {

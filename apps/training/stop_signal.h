@@ -10,8 +10,8 @@
 
 namespace zoo {
 
-/// While in scope, the first Ctrl-C (SIGINT) or SIGTERM is recorded instead of ending the process; a second
-/// one ends it at once. Only one may exist at a time.
+/// While in scope, the first Ctrl-C (SIGINT), SIGTERM or hangup of the terminal (SIGHUP) is recorded instead
+/// of ending the process; a second one ends it at once. Only one may exist at a time.
 class StopSignal {
  public:
   /// The signal prints `notice` on standard error at once, on a line of its own.

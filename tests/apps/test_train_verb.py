@@ -93,21 +93,22 @@ class TrainTest(CommandTest):
         losses = lambda path: [(m["train_loss"], m.get("val_loss")) for m in self.metrics(path)]
         self.assertEqual(losses(whole), losses(folder))
 
-    def test_a_term_signal_writes_a_checkpoint_and_the_flags_need_not_be_repeated(self):
+    def test_a_signal_writes_a_checkpoint_and_the_flags_need_not_be_repeated(self):
         whole = self.train("whole", max_iters=400)
-        folder = self.folder / "stopped"
-        process = subprocess.Popen([PROGRAM, "train", *flags(folder, self.text, max_iters=400)],
-                                   stderr=subprocess.PIPE, text=True)
-        for line in process.stderr:
-            if line.startswith("iter 33:"):
-                process.send_signal(signal.SIGTERM)
-                break
-        rest = process.stderr.read()
-        self.assertEqual(process.wait(), 128 + signal.SIGTERM)
-        self.assertIn("--init_from resume", rest)
-        process.stderr.close()
-        self.finish("train", "--init_from", "resume", "--out_dir", folder)
-        self.assertEqual(self.weights(whole), self.weights(folder))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            folder = self.folder / number.name
+            process = subprocess.Popen([PROGRAM, "train", *flags(folder, self.text, max_iters=400)],
+                                       stderr=subprocess.PIPE, text=True)
+            for line in process.stderr:
+                if line.startswith("iter 33:"):
+                    process.send_signal(number)
+                    break
+            rest = process.stderr.read()
+            self.assertEqual(process.wait(), 128 + number)
+            self.assertIn("--init_from resume", rest)
+            process.stderr.close()
+            self.finish("train", "--init_from", "resume", "--out_dir", folder)
+            self.assertEqual(self.weights(whole), self.weights(folder))
 
     def test_ctrl_c_does_not_wait_for_the_end_of_an_evaluation(self):
         folder = self.folder / "run"

@@ -22,7 +22,7 @@ on standard error says why.
 It was called with an unknown verb or flag, or with a value that the flag does not accept.
 .TP
 .BR 130 ", " 143
-A training was stopped by Ctrl-C or by SIGTERM. It saved a checkpoint first, from which
+A training was stopped by Ctrl-C, SIGTERM or SIGHUP. It saved a checkpoint first, from which
 .B tzoo train \-\-init_from resume
 goes on.
 )";

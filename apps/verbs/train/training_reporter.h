@@ -9,7 +9,7 @@
 namespace zoo {
 
 /// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
-/// evaluation. Ctrl-C and SIGTERM end the training (see StopSignal).
+/// evaluation. Ctrl-C, SIGTERM and SIGHUP end the training (see StopSignal).
 class TrainingReporter : public TrainingObserver {
  public:
   TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,

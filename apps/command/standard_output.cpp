@@ -4,11 +4,23 @@
 #include <csignal>
 #include <cstring>
 
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/base/error.h"
 
 namespace zoo {
+
+bool reader_left() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+bool is_read_along() {
+  struct stat status {};
+  return ::fstat(STDOUT_FILENO, &status) == 0 && !S_ISREG(status.st_mode);
+}
 
 StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
   std::signal(SIGPIPE, SIG_IGN);

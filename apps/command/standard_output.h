@@ -10,6 +10,12 @@ namespace zoo {
 /// an error.
 struct ReaderLeft {};
 
+/// True if standard output is a pipe whose reader has exited: nobody reads what is still computed.
+bool reader_left();
+
+/// True if standard output is no file, so that somebody may read along.
+bool is_read_along();
+
 /// While in scope, buffers std::cout and throws at once on a failed write, Error (a full disk) or ReaderLeft,
 /// so that a verb cannot succeed if its results are lost. Ignores SIGPIPE.
 class StandardOutput : private std::streambuf {

@@ -177,6 +177,14 @@ class Interrupted(GenerateTest):
         text = shown.decode().replace("\r\n", "\n")  # whole characters only
         self.assertTrue(text.startswith("ab") and text.endswith("\n"))
 
+    def test_it_stops_when_nobody_reads_on(self):
+        command = [os.environ["TZOO"], "generate", "--model", self.chars, "--prompt", "ab", "--max_new_tokens", "100000000"]
+        for words, reads in ([], 10), (["--json"], 0):
+            with subprocess.Popen(command + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+                self.assertEqual(len(process.stdout.read(reads)), reads)
+                process.stdout.close()
+                self.assertEqual((process.wait(timeout=60), process.stderr.read()), (0, b""))
+
 
 class Errors(GenerateTest):
     def test_a_tokenizer_of_another_model_is_refused(self):

@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "apps/command/standard_output.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
@@ -25,7 +25,7 @@ void print_row(const GenerationResult& result, std::size_t row, RowPrinter& prin
 // Streams the first row; prints the other rows, generated in the same batch, when they are complete.
 GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& prompts,
                             const GenerationOptions& options, const GenerateSession& session, bool color) {
-  const bool watched = ::isatty(STDOUT_FILENO) == 1;
+  const bool watched = is_read_along();
   const auto begin = [&](std::size_t prompt) {
     RowPrinter printer(session, color);
     // The output of an encoder-decoder does not continue its input, so the prompt is not printed.
@@ -78,12 +78,12 @@ int run_generate(const Arguments& arguments) {
     run_interactive(model, session, options, flags.color);
     return 0;
   }
+  options.interrupted = [] { return StopSignal::received() != 0 || reader_left(); };
   if (flags.json) {
     print_json(generate(model, prompts, options), session);
     return 0;
   }
   const StopSignal stop;
-  options.interrupted = [] { return StopSignal::received() != 0; };
   const GenerationResult result = session.tokenizer
                                       ? print_text(model, prompts, options, session, flags.color)
                                       : print_ids(model, prompts, options);

@@ -145,7 +145,7 @@ class Constrained(Generated):
         write_char_tokenizer(model, letters)
         peaks = []
         for count in (20, 2000):
-            command = [os.environ["TZOO"], "generate", "--model", model, "--input_ids", "[[1]]", "--json", "--temperature", "0",
+            command = [PROGRAM, "generate", "--model", model, "--input_ids", "[[1]]", "--json", "--temperature", "0",
                        "--max_new_tokens", str(count), "--regex", "[\u4e00-\u5dff]{%d}" % count]
             with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
                 _, process.returncode, usage = os.wait4(process.pid, 0)

@@ -254,4 +254,9 @@ json Flags::resolved() const {
   return values;
 }
 
+std::string flag_text(const json& value) {
+  if (value.is_null()) return "unset";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 }  // namespace zoo

@@ -146,4 +146,7 @@ class Flags {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A value of Flags::resolved() as a message shows it.
+std::string flag_text(const nlohmann::json& value);
+
 }  // namespace zoo

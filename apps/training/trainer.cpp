@@ -266,7 +266,8 @@ void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
                                     .micro_steps = updater_.micro_steps(),
                                     .best_val_loss = best_val_loss_,
                                     .stale_evaluations = stale_evaluations_,
-                                    .counted_evaluation = counted_evaluation_});
+                                    .counted_evaluation = counted_evaluation_,
+                                    .data_sha256 = options_.data_sha256});
   });
   observer.on_checkpoint(run_.step_path(iteration));
 }

@@ -28,6 +28,7 @@ struct TrainerOptions {
   bool always_save_checkpoint = true;  // false: only when the validation loss improves
   std::int64_t patience = 0;  // stop after so many evaluations in a row without a lower loss; 0: never
   std::uint64_t seed = 1337;
+  std::string data_sha256;  // written into checkpoints
   Schedule schedule;
   UpdaterOptions updater;
   /// Writes a step checkpoint's model if it differs from best/ and final/ (separate adapters).

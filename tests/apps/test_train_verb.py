@@ -206,6 +206,29 @@ class TrainTest(CommandTest):
         first, second = self.metrics(folder), self.metrics(self.folder / "second")
         self.assertAlmostEqual(second[0]["val_loss"], first[-1]["val_loss"], places=5)
 
+    def test_a_resumed_run_refuses_what_it_cannot_change_and_stays_as_it_was(self):
+        folder = self.train("run", max_iters=20)
+        files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        resume = ["train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 30]
+        for name, value, started in (("optimizer", "sgd", "adamw"), ("optimizer", "lion", "adamw"), ("lora_rank", 4, 0), ("ema_decay", 0.9, 0),
+                                     ("n_layer", 3, 2), ("model_type", "llama", "unset"), ("dropout", 0.2, 0.1), ("bias", "true", "false"),
+                                     ("tokenizer", "byte", "char"), ("seed", 3, 1337), ("batch_size", 8, 4)):
+            with self.subTest(name=name, value=value):
+                self.assert_one_error(run(*resume, f"--{name}", value), 1, f"--{name} {value} (at its start: {started}")
+        self.assert_one_error(run(*resume, "--n_layer", 3, "--n_head", 4), 1, "--n_layer 3", "--n_head 4")
+        # What was made of the text is a checkpoint that another text does not fit.
+        self.text.write_text(TEXT[:-40] + TEXT[:40])
+        self.assert_one_error(run(*resume), 1, "--dataset", "text.txt", "changed", "step-00000020")
+        self.text.write_text(TEXT)
+        # Numbers that the checkpoint has no state for.
+        self.assert_one_error(run(*resume, "--dtype", "float16"), 1, "optimizer.safetensors")
+        self.assertEqual({path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"},
+                         {path: data for path, data in files.items() if path.name != ".lock"})
+        moved = self.folder / "moved.txt"
+        self.text.rename(moved)
+        self.finish(*resume, "--dataset", moved, "--optimizer", "adamw", "--n_layer", 2, "--learning_rate", 1e-3)
+        self.assertEqual(self.metrics(folder)[-1]["iter"], 30)
+
     def test_samples_are_shown_and_change_nothing(self):
         plain, folder = self.train("plain"), self.folder / "sampled"
         words = flags(folder, self.text, sample_interval=25, sample_prompt="the")

@@ -42,7 +42,8 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
           .micro_steps = reader.get_int("micro_steps", 0),
           .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity()),
           .stale_evaluations = reader.get_int("stale_evaluations", 0),
-          .counted_evaluation = reader.get_int("counted_evaluation", 0)};
+          .counted_evaluation = reader.get_int("counted_evaluation", 0),
+          .data_sha256 = reader.get_string("data_sha256", "")};
 }
 
 void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state) {
@@ -51,7 +52,8 @@ void write_trainer_state(const std::filesystem::path& directory, const TrainerSt
                       {"micro_steps", state.micro_steps},
                       {"best_val_loss", nullptr},
                       {"stale_evaluations", state.stale_evaluations},
-                      {"counted_evaluation", state.counted_evaluation}};
+                      {"counted_evaluation", state.counted_evaluation},
+                      {"data_sha256", state.data_sha256}};
   if (std::isfinite(state.best_val_loss)) json["best_val_loss"] = state.best_val_loss;
   write_json(directory / kTrainerStateFile, json);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include <c10/core/Device.h>
 
@@ -20,6 +21,7 @@ struct TrainerState {
   double best_val_loss = 0;             // infinity before the first evaluation
   std::int64_t stale_evaluations = 0;   // in a row without a lower loss
   std::int64_t counted_evaluation = 0;  // last iteration included in that count
+  std::string data_sha256 = {};         // of the dataset; empty: unknown
 };
 
 /// Throws Error naming file and key.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "data/corpora/corpora.h"
+#include "data/corpora/sha256.h"
 #include "data/corpora/text_file.h"
 #include "data/examples/generators.h"
 
@@ -13,7 +14,17 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kToySeed = 1;
 
+constexpr std::size_t kPiece = 1 << 20, kPieces = 16;
+
 }  // namespace
+
+std::string fingerprint(std::string_view bytes) {
+  if (bytes.size() <= kPieces * kPiece) return sha256(bytes);
+  std::string drawn = std::to_string(bytes.size());
+  for (std::size_t i = 0; i < kPieces; ++i)
+    drawn += bytes.substr((bytes.size() - kPiece) / (kPieces - 1) * i, kPiece);
+  return sha256(drawn);
+}
 
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names = corpus_names();

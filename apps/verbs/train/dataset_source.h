@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::vector<std::string> dataset_names();
 
 /// Reads --dataset: a file, a corpus or a generated toy set. Throws Error naming it.
 Source read_source(const std::string& dataset, Task task);
+
+/// SHA-256 of up to 16 MiB; of more, of its size and 16 pieces of 1 MiB between its start and its end.
+std::string fingerprint(std::string_view bytes);
 
 /// The splits of a dataset and names for messages; `V` is a record, a sentence or a question.
 template <class V>

@@ -12,6 +12,7 @@
 #include "apps/verbs/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/dry_run.h"
+#include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_batches.h"
@@ -51,16 +52,21 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   return parsed;
 }
 
-// A resumed run keeps the flags of its start; flags given again override them.
+// A resumed run keeps the flags of its start; those given again override them, where they may.
 std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
   auto parsed = parse(arguments);
-  if (!parsed || parsed->values.init_from != "resume" || parsed->has_config) return parsed;
-  const fs::path config = RunDirectory(parsed->values.out_dir, 0).config_path();
-  if (!fs::exists(config))
-    throw Error("--init_from resume: ", parsed->values.out_dir, " holds no run to resume");
-  Arguments with_config = arguments;
-  with_config.words.insert(with_config.words.end(), {"--config", config.string()});
-  return parse(with_config);
+  if (!parsed || parsed->values.init_from != "resume") return parsed;
+  const fs::path run = parsed->values.out_dir, config = RunDirectory(run, 0).config_path();
+  if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
+  const std::vector<std::string> of_run{"--out_dir", run.string(), "--config", config.string()};
+  const auto started = parse({arguments.command, of_run});
+  if (!parsed->has_config) {
+    Arguments with_config = arguments;
+    with_config.words.insert(with_config.words.end(), of_run.begin() + 2, of_run.end());
+    parsed = parse(with_config);
+  }
+  require_same_run(run, started->resolved, parsed->resolved);
+  return parsed;
 }
 
 // --init_from at the start of the run, not "resume": a resumed run without a checkpoint starts there again.
@@ -124,13 +130,10 @@ void discard_old_run(const RunDirectory& run) {
 }
 
 // Returns the lock of the directory, to be kept while the run writes.
-std::unique_ptr<DirectoryLock> prepare_run(const TrainFlags& flags, const RunDirectory& run,
-                                           const nlohmann::json& resolved) {
+std::unique_ptr<DirectoryLock> lock_run(const RunDirectory& run) {
   make_directories(run.path());
   auto lock = std::make_unique<DirectoryLock>(run.path());
   run.clean();
-  if (flags.init_from != "resume") discard_old_run(run);
-  write_run_config(run, resolved);
   return lock;
 }
 
@@ -236,6 +239,7 @@ int run_train(const Arguments& arguments) {
     throw Error("--device: several processes can train on the CPU only");
   TaskData data =
       read_task_data(flags.data, shape_of(flags, start), known_model(start.checkpoint, flags.data.task));
+  if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
@@ -249,13 +253,18 @@ int run_train(const Arguments& arguments) {
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
-  const auto lock = session.rank() == 0 ? prepare_run(flags, run, parsed->resolved) : nullptr;
+  const bool writes = session.rank() == 0;
+  const auto lock = writes ? lock_run(run) : nullptr;
 
   const Savers save = savers(loaded, data.tokenizer, adapters);
   options.save_step = save.step;
+  options.data_sha256 = data.sha256;
   Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
-  if (parsed->default_dataset && session.rank() == 0)
+  // Last, so that a checkpoint that does not fit leaves the run as it was.
+  if (writes && flags.init_from != "resume") discard_old_run(run);
+  if (writes) write_run_config(run, parsed->resolved);
+  if (parsed->default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";
   return train(trainer, *loaded.model, options, run, flags, std::move(samples));

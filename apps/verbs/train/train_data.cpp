@@ -7,9 +7,12 @@
 #include "apps/verbs/train/dataset_source.h"
 #include "apps/verbs/train/task_tokenizer.h"
 #include "data/base/error.h"
+#include "data/base/mapped_file.h"
 
 namespace zoo {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::int64_t kSentinels = 100;  // as in T5
 
@@ -60,6 +63,8 @@ class DatasetReader {
     source_ = read_source(flags_.dataset, task_);
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
     data_.source = source_.name;
+    if (!evaluates_)
+      data_.sha256 = fingerprint(source_.text) + (validation_ ? fingerprint(validation_->text) : "");
     switch (task_) {
       case Task::kTokenClassification:
         read_tagged();
@@ -89,6 +94,12 @@ class DatasetReader {
                   "; give a text or a table");
     data_.source = flags_.dataset;
     data_.tokens = load_token_dataset(flags_.dataset);
+    if (!evaluates_) {
+      for (const char* split : {"train.bin", "val.bin"}) {
+        const MappedFile file(fs::path(flags_.dataset) / split);
+        data_.sha256 += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
+      }
+    }
     data_.tokenizer = known_.tokenizer;
     if (!data_.tokenizer && has_tokenizer(flags_.dataset)) data_.tokenizer = load_tokenizer(flags_.dataset);
     if (task_ != Task::kLm) {

@@ -20,6 +20,7 @@ struct TaskData {
   std::vector<std::string> label_names;
   LossOptions loss;
   std::string source;  // for messages
+  std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated
 };
 
 /// Properties of a checkpoint that the data needs: tokenizer and labels.

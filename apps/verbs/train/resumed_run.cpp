@@ -1,0 +1,54 @@
+#include "apps/verbs/train/resumed_run.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command/flags.h"
+#include "apps/training/records/trainer_state.h"
+#include "data/base/error.h"
+#include "data/base/lines.h"
+
+namespace zoo {
+namespace {
+
+// All that may change when a run is resumed. The rest decides the model, the order of its data or the
+// optimizer's state, which the checkpoint holds. A dataset may lie elsewhere: require_same_data() compares
+// its content.
+constexpr auto kMayChange = std::to_array<std::string_view>(
+    {"out_dir", "init_from", "overwrite", "dry_run", "dataset", "val_dataset",
+     // the schedule and the size of updates
+     "max_iters", "learning_rate", "min_lr", "warmup_iters", "lr_decay_iters", "lr_schedule", "lr_cycles",
+     "cooldown_iters", "decay_lr", "weight_decay", "grad_clip",
+     // where and how it is computed
+     "device", "dtype", "threads", "activation_checkpointing", "shard_optimizer",
+     // the record
+     "eval_interval", "eval_iters", "sample_interval", "sample_prompt", "log_interval",
+     "always_save_checkpoint", "early_stopping_patience", "keep_checkpoints"});
+
+}  // namespace
+
+void require_same_run(const std::filesystem::path& run, const nlohmann::json& started,
+                      const nlohmann::json& now) {
+  std::vector<std::string> changed;
+  for (const auto& [key, value] : now.items()) {
+    if (value == started.at(key) || std::ranges::find(kMayChange, key) != kMayChange.end()) continue;
+    changed.push_back("--" + key + " " + flag_text(value) + " (at its start: " + flag_text(started.at(key)) +
+                      ")");
+  }
+  if (changed.empty()) return;
+  throw Error("a resumed run cannot change ", joined(changed), "; start another with --init_from ",
+              run / "checkpoints" / "STEP", " and a new --out_dir");
+}
+
+void require_same_data(const std::filesystem::path& checkpoint, const std::string& data_sha256,
+                       const std::string& dataset) {
+  const std::string trained = read_trainer_state(checkpoint).data_sha256;
+  if (trained.empty() || trained == data_sha256) return;
+  throw Error("--dataset: ", dataset, " has changed since the run's checkpoint ", checkpoint,
+              "; expected the same data. To go on with other data start another run with --init_from ",
+              checkpoint, " and a new --out_dir");
+}
+
+}  // namespace zoo

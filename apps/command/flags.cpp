@@ -245,6 +245,14 @@ bool Flags::given(std::string_view name) const {
   return flag != nullptr && flag->given;
 }
 
+json Flags::given_values() const {
+  json values = json::object();
+  for (const FlagData& flag : impl_->flags) {
+    if (flag.given && !flag.about_parsing) values[flag.name] = flag.value();
+  }
+  return values;
+}
+
 json Flags::resolved() const {
   json values = json::object();
   for (const FlagData& flag : impl_->flags) {

@@ -135,6 +135,9 @@ class Flags {
   /// True if the value comes from the command line, config file or recipe.
   bool given(std::string_view name) const;
 
+  /// The values for which given() holds, as resolved() has them.
+  nlohmann::json given_values() const;
+
   /// All flags with their final values, null for no value: a JSON object for --config.
   nlohmann::json resolved() const;
 

@@ -229,6 +229,25 @@ class TrainTest(CommandTest):
         self.finish(*resume, "--dataset", moved, "--optimizer", "adamw", "--n_layer", 2, "--learning_rate", 1e-3)
         self.assertEqual(self.metrics(folder)[-1]["iter"], 30)
 
+    def test_a_checkpoint_decides_its_model(self):
+        first = self.train("first", max_iters=1)
+        start = ["train", "--dataset", self.text, "--block_size", 16, "--max_iters", 1, "--eval_iters", 1, "--threads", 1,
+                 "--init_from", first / "final", "--out_dir", self.folder / "second"]
+        for name, value, own in (("n_layer", 8, 2), ("n_head", 4, 2), ("n_embd", 32, 16), ("n_inner", 32, 64), ("n_kv_head", 1, 2),
+                                 ("dropout", 0.3, 0.1), ("bias", "true", "false"), ("activation", "relu", "gelu_new"),
+                                 ("initializer_range", 0.5, 0.02), ("model_type", "llama", "gpt2"), ("tokenizer", "byte_bpe", "char"),
+                                 ("vocab_size", 300, len(set(TEXT)))):
+            with self.subTest(name=name):
+                self.assert_one_error(run(*start, f"--{name}", value), 1, "--init_from", "first/final", f"--{name} {value} (its own: {own})")
+        config = self.folder / "eight.json"
+        config.write_text('{"n_layer": 8}')
+        self.assert_one_error(run(*start, "--config", config), 1, "--n_layer 8 (its own: 2)")
+        self.assertFalse((self.folder / "second").exists())
+        self.finish(*start, "--tokenizer", first / "final", "--n_layer", 2, "--dropout", 0.1, "--no_bias")
+        recorded = json.loads((self.folder / "second/run_config.json").read_text())
+        self.assertEqual([recorded[name] for name in ("n_layer", "n_embd", "vocab_size", "bias")], [2, 16, len(set(TEXT)), False])
+        self.finish("train", "--config", self.folder / "second/run_config.json", "--out_dir", self.folder / "third")
+
     def test_samples_are_shown_and_change_nothing(self):
         plain, folder = self.train("plain"), self.folder / "sampled"
         words = flags(folder, self.text, sample_interval=25, sample_prompt="the")

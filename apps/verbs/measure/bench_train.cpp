@@ -71,6 +71,7 @@ struct BenchTrainFlags {
   TrainFlags train;
   std::int64_t rounds = 20;
   nlohmann::json recipe;  // name or null
+  nlohmann::json given;   // flags
   bool is_random() const { return train.data.dataset == kRandom; }
 };
 
@@ -93,6 +94,7 @@ std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   flags.example("tzoo bench train --recipe gpt-4x128 --dtype bfloat16");
   if (!flags.parse(arguments)) return std::nullopt;
   values.recipe = flags.resolved()["recipe"];
+  values.given = flags.given_values();
   return values;
 }
 
@@ -225,8 +227,10 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   const TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   std::optional<CheckpointConfig> checkpoint;
-  if (flags.init_from != "scratch") checkpoint = read_checkpoint_config(flags.init_from);
-
+  if (flags.init_from != "scratch") {
+    checkpoint = read_checkpoint_config(flags.init_from);
+    require_equal(parsed->given, flags_of(*checkpoint, {}), flags.init_from);
+  }
   const Shape shape = checkpoint ? checkpoint->config.shape : family_of(flags).base.shape;
   TaskData data = parsed->is_random()
                       ? random_data(flags.data)

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 struct ParsedFlags {
   TrainFlags values;
-  nlohmann::json resolved;
+  nlohmann::json resolved, given;
   bool has_config = false, default_dataset = false;
 };
 
@@ -49,6 +49,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   parsed.resolved = flags.resolved();
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.has_config = flags.given("config");
+  parsed.given = flags.given_values();
   return parsed;
 }
 
@@ -237,8 +238,15 @@ int run_train(const Arguments& arguments) {
   const c10::Device device = options.updater.device;
   if (session.size() > 1 && !device.is_cpu())
     throw Error("--device: several processes can train on the CPU only");
-  TaskData data =
-      read_task_data(flags.data, shape_of(flags, start), known_model(start.checkpoint, flags.data.task));
+  const KnownModel known = known_model(start.checkpoint, flags.data.task);
+  nlohmann::json resolved = parsed->resolved;
+  if (start.checkpoint && flags.init_from != "resume") {
+    nlohmann::json own = flags_of(*start.checkpoint, known);
+    require_equal(parsed->given, own, flags.init_from);
+    own.erase("tokenizer");  // not a kind to train
+    resolved.update(own);
+  }
+  TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
   if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   if (start.resumed && *start.resumed > options.max_iters) {
@@ -263,7 +271,7 @@ int run_train(const Arguments& arguments) {
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
   if (writes && flags.init_from != "resume") discard_old_run(run);
-  if (writes) write_run_config(run, parsed->resolved);
+  if (writes) write_run_config(run, std::move(resolved));
   if (parsed->default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";

@@ -1,7 +1,9 @@
 #include "apps/verbs/train/train_model.h"
 
 #include <algorithm>
+#include <array>
 #include <iostream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +11,7 @@
 #include "apps/verbs/process_memory.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "data/base/lines.h"
 #include "models/embedding/encoding_batch.h"
 #include "models/registry.h"
 
@@ -17,6 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+using C = TransformerConfig;
+
+constexpr std::array kDropouts{&C::embedding_dropout, &C::attention_dropout, &C::activation_dropout,
+                               &C::dropout,           &C::final_dropout,     &C::classifier_dropout,
+                               &C::token_dropout,     &C::answer_dropout};
+
+void remove_biases(C& config) {
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
+}
 
 struct Sizes {
   std::int64_t vocab_size, positions;
@@ -42,7 +55,6 @@ void set_experts(const ModelFlags& flags, TransformerConfig& config) {
 // the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
                             const std::vector<std::string>& labels) {
-  using C = TransformerConfig;
   C config = family.base;
   config.vocab_size = sizes.vocab_size;
   config.hidden_size = flags.n_embd;
@@ -60,12 +72,9 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = sizes.pad_id.value_or(0);
   const std::int64_t skipped = config.max_positions - config.max_length();
   config.max_positions = sizes.positions + skipped;
-  if (!flags.bias)
-    config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
+  if (!flags.bias) remove_biases(config);
   if (flags.initializer_range) config.initializer_range = *flags.initializer_range;
-  for (const auto field :
-       {&C::embedding_dropout, &C::attention_dropout, &C::activation_dropout, &C::dropout, &C::final_dropout,
-        &C::classifier_dropout, &C::token_dropout, &C::answer_dropout}) {
+  for (const auto field : kDropouts) {
     if (family.keys.find(field) != nullptr) config.*field = flags.dropout;
   }
   if (flags.activation) {
@@ -148,6 +157,49 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
   }
   if (checkpoint->head == head_of(task)) known.label_names = checkpoint->config.label_names;
   return known;
+}
+
+nlohmann::json flags_of(const CheckpointConfig& checkpoint, const KnownModel& known) {
+  const C& config = checkpoint.config;
+  const Family& family = *checkpoint.family;
+  json flags{{"model_type", family.model_type},
+             {"n_layer", config.num_layers},
+             {"n_head", config.num_heads},
+             {"n_kv_head", config.kv_heads()},
+             {"n_embd", config.hidden_size},
+             {"n_inner", config.feed_forward_size()},
+             {"initializer_range", config.initializer_range}};
+  if (config.num_experts > 0)
+    flags.update({{"n_expert", config.num_experts}, {"n_expert_used", config.experts_per_token}});
+  const json written = family.write_config(config);
+  const ConfigKey* activation = family.keys.find(&C::activation);
+  if (activation != nullptr && written.contains(activation->name))
+    flags["activation"] = written[activation->name];
+  C without = config;
+  remove_biases(without);
+  flags["bias"] = fields_of(without) != fields_of(config);
+  std::set<double> dropouts;
+  for (const auto field : kDropouts) {
+    if (family.keys.find(field) != nullptr) dropouts.insert(config.*field);
+  }
+  flags["dropout"] = dropouts.size() == 1 ? json(*dropouts.begin()) : json(dropouts);
+  if (known.tokenizer) {
+    flags["vocab_size"] = known.tokenizer->vocab_size();
+    flags["tokenizer"] = known.tokenizer->kind();
+  }
+  return flags;
+}
+
+void require_equal(const json& given, const json& own, const fs::path& checkpoint) {
+  std::vector<std::string> other;
+  std::error_code none;
+  for (const auto& [key, value] : given.items()) {
+    if (!own.contains(key) || value == own[key]) continue;
+    if (key == "tokenizer" && fs::equivalent(value.get<std::string>(), checkpoint, none)) continue;
+    other.push_back("--" + key + " " + flag_text(value) + " (its own: " + flag_text(own[key]) + ")");
+  }
+  if (!other.empty())
+    throw Error("--init_from: ", checkpoint, " decides ", joined(other), "; leave out what differs");
 }
 
 LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointConfig>& checkpoint,

@@ -28,20 +28,21 @@ bool is_weights(const fs::path& name) {
   return name.extension() == ".safetensors";
 }
 
-// Files of the model itself and of Sentence-Transformers' modules ("1_Pooling/config.json"); other folders
-// hold other programs' formats, and "model.fp16.safetensors" is a copy of the weights.
+// Files of the model itself, further chat templates and Sentence-Transformers' modules
+// ("1_Pooling/config.json"); other folders hold other programs' formats, and "model.fp16.safetensors" is a
+// copy of the weights.
 bool is_wanted(const fs::path& name) {
   const fs::path folder = name.parent_path();
   const bool is_module = !folder.has_parent_path() && !folder.empty() && folder.native()[0] >= '0' &&
                          folder.native()[0] <= '9' && folder.native().find('_') == 1;
-  if (!folder.empty() && !is_module) return false;
+  if (!folder.empty() && !is_module && folder != "additional_chat_templates") return false;
   if (is_weights(name)) {
     const std::string stem = name.stem().string();
     return stem == "model" || (stem.starts_with("model-") && stem.find('.') == std::string::npos);
   }
   const std::string extension = name.extension().string(), file = name.filename().string();
-  return extension == ".json" || extension == ".model" || extension == ".spm" || file == "merges.txt" ||
-         file == "vocab.txt";
+  return extension == ".json" || extension == ".model" || extension == ".spm" || extension == ".jinja" ||
+         file == "merges.txt" || file == "vocab.txt";
 }
 
 std::string text_at(const nlohmann::json& object, const char* key) {

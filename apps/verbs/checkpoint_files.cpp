@@ -11,6 +11,9 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "data/base/json_text.h"
+#include "data/base/lines.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -21,39 +24,58 @@ namespace fs = std::filesystem;
 constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generation_config.json",
                      *kModules = "modules.json";
 
-// Files that are copied unchanged.
-constexpr std::array<std::string_view, 15> kCopied{
-    kGenerationFile,
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "spiece.model",
-    "tokenizer.model",
-    "chat_template.jinja",
-    "chat_template.json",
-    "sentencepiece.bpe.model",
-    kModules,
-    "config_sentence_transformers.json",
-};
+constexpr const char* kTemplate = "chat_template.jinja";
+constexpr const char* kMoreTemplates = "additional_chat_templates";
+
+enum class Kind { kGeneration, kTokenizer, kTemplate, kSentences };
+
+// The list of what lies beside the weights and config.json.
+constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
+    {kGenerationFile, Kind::kGeneration},
+    {"tokenizer.json", Kind::kTokenizer},
+    {"tokenizer_config.json", Kind::kTokenizer},
+    {"special_tokens_map.json", Kind::kTokenizer},
+    {"added_tokens.json", Kind::kTokenizer},
+    {"vocab.json", Kind::kTokenizer},
+    {"merges.txt", Kind::kTokenizer},
+    {"vocab.txt", Kind::kTokenizer},
+    {"spiece.model", Kind::kTokenizer},
+    {"tokenizer.model", Kind::kTokenizer},
+    {"sentencepiece.bpe.model", Kind::kTokenizer},
+    {"spm.model", Kind::kTokenizer},
+    {"source.spm", Kind::kTokenizer},
+    {"target.spm", Kind::kTokenizer},
+    {kTemplate, Kind::kTemplate},
+    {"chat_template.json", Kind::kTemplate},
+    {kMoreTemplates, Kind::kTemplate},  // a folder
+    {kModules, Kind::kSentences},       // with the folders that it names
+    {"config_sentence_transformers.json", Kind::kSentences},
+}};
 
 // "sentence_bert_config.json", by the model.
 bool is_sentence_settings(const std::string& name) {
   return name.starts_with("sentence_") && name.ends_with("_config.json");
 }
 
+// Of a file or a folder; folders of modules, whose names are free, are not in the list.
+std::optional<Kind> kind_of(const std::string& name) {
+  if (is_sentence_settings(name)) return Kind::kSentences;
+  for (const auto& [known, kind] : kBesideWeights) {
+    if (name == known) return kind;
+  }
+  return std::nullopt;
+}
+
 bool is_part_of_checkpoint(const std::string& name) {
-  return name == kConfigFile || is_sentence_settings(name) ||
-         std::find(kCopied.begin(), kCopied.end(), name) != kCopied.end() || name.ends_with(".safetensors") ||
+  return name == kConfigFile || kind_of(name) || name.ends_with(".safetensors") ||
          name.ends_with(".safetensors.index.json");
 }
 
-// Folders of the modules of Sentence-Transformers after the transformer, which lies in the directory itself.
-std::set<std::string> module_folders(const fs::path& directory) {
+// Folders of further chat templates, and of the modules of Sentence-Transformers after the transformer, which
+// lies in the directory itself.
+std::set<std::string> folders_of(const fs::path& directory) {
   std::set<std::string> folders;
+  if (fs::is_directory(directory / kMoreTemplates)) folders.insert(kMoreTemplates);
   const fs::path file = directory / kModules;
   if (!fs::exists(file)) return folders;
   for (const nlohmann::json& module : read_json_array(file)) {
@@ -63,6 +85,37 @@ std::set<std::string> module_folders(const fs::path& directory) {
     if (!folder.empty() && fs::is_directory(directory / folder)) folders.insert(folder);
   }
   return folders;
+}
+
+// Adds a file, or all files of a folder, by their paths from `root`.
+void add_files(const fs::path& root, const fs::path& path, std::map<std::string, std::string>& files) {
+  if (!fs::is_directory(path)) {
+    files[path.lexically_relative(root).string()] = read_file(path);
+    return;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file())
+      files[entry.path().lexically_relative(root).string()] = read_file(entry.path());
+  }
+}
+
+// All keys of the source, since it has more than the zoo reads; of what the zoo writes, those that the source
+// leaves to a default, and those in which the saved model is not the source's.
+nlohmann::json merged_config(const CheckpointConfig& source, const nlohmann::json& saved) {
+  nlohmann::json merged = *source.json;
+  const nlohmann::json before = source.family->write_config(source.config);
+  for (const auto& [key, value] : before.items()) {
+    if (!saved.contains(key)) merged.erase(key);
+  }
+  for (const auto& [key, value] : saved.items()) {
+    const bool changed = before.contains(key) && before.at(key) != value;
+    if (changed || (!merged.contains(key) && !value.is_null())) merged[key] = value;
+  }
+  merged["architectures"] = saved.at("architectures");
+  merged["dtype"] = saved.at("dtype");
+  // The key's name in transformers 4.
+  if (merged.contains("torch_dtype")) merged["torch_dtype"] = saved.at("dtype");
+  return merged;
 }
 
 }  // namespace
@@ -76,10 +129,10 @@ void check_export_target(const fs::path& source, const fs::path& target) {
     throw Error("--output: ", target,
                 " is not empty and holds no checkpoint; expected a new or empty directory");
   }
-  const std::set<std::string> modules = module_folders(target);
+  const std::set<std::string> folders = folders_of(target);
   for (const auto& entry : fs::directory_iterator(target)) {
     const std::string name = entry.path().filename().string();
-    const bool known = entry.is_directory() ? modules.contains(name) : is_part_of_checkpoint(name);
+    const bool known = entry.is_directory() ? folders.contains(name) : is_part_of_checkpoint(name);
     if (!known || entry.is_symlink() || entry.is_other()) {
       throw Error("--output: ", target, " holds ", name,
                   ", which would be lost; expected nothing but a checkpoint");
@@ -87,23 +140,53 @@ void check_export_target(const fs::path& source, const fs::path& target) {
   }
 }
 
-void copy_beside_weights(const fs::path& source, const fs::path& target) {
-  if (fs::is_regular_file(source)) {  // a GGUF file
-    if (has_tokenizer(source)) load_tokenizer(source)->save(target);
-    fs::remove(target / kGenerationFile);
+ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
+  const fs::path& model = source.directory;
+  if (fs::is_regular_file(model)) {  // a GGUF file
+    const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-gguf-tokenizer");
+    if (has_tokenizer(model)) load_tokenizer(model)->save(scratch.path());
+    add_files(scratch.path(), scratch.path(), files_);
+    files_.merge(ChatFormat::read(model).files());
     return;
   }
-  for (const std::string_view name : kCopied) {
-    if (fs::exists(source / name)) write_file(target / name, read_model_file(source / name));
-  }
-  for (const auto& entry : fs::directory_iterator(source)) {
+  const std::set<std::string> folders = folders_of(model);
+  for (const auto& entry : fs::directory_iterator(model)) {
     const std::string name = entry.path().filename().string();
-    if (is_sentence_settings(name)) write_file(target / name, read_model_file(entry.path()));
+    if (entry.is_directory() ? folders.contains(name) : kind_of(name).has_value())
+      add_files(model, entry.path(), files_);
   }
-  for (const std::string& name : module_folders(source))
-    fs::copy(source / name, target / name, fs::copy_options::recursive);
+}
+
+std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
+  std::set<std::string> names;
+  for (const auto& [path, bytes] : files_) {
+    const std::string name = fs::path(path).begin()->string();
+    const Kind kind = kind_of(name).value_or(Kind::kSentences);
+    const bool has_texts = kind == Kind::kTokenizer || kind == Kind::kTemplate;
+    if (kind != Kind::kGeneration && !(has_texts && format == SingleFile::kGguf)) names.insert(name);
+  }
+  if (files_.contains(kGenerationFile)) {
+    const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : generation.items()) {
+      const bool known =
+          key.ends_with("_token_id") || key == "transformers_version" || key == "_from_model_config";
+      if (!known) keys.push_back(key);
+    }
+    if (!keys.empty()) names.insert(kGenerationFile + (" (" + joined(keys) + ")"));
+  }
+  return {names.begin(), names.end()};
+}
+
+void ModelFiles::write(const fs::path& directory) const {
+  for (const auto& [path, bytes] : files_) {
+    make_directories((directory / path).parent_path());
+    write_file(directory / path, bytes);
+  }
   // Without this file transformers reads the end token from config.json; an empty file would hide it.
-  if (!fs::exists(source / kGenerationFile)) fs::remove(target / kGenerationFile);
+  if (!files_.contains(kGenerationFile)) fs::remove(directory / kGenerationFile);
+  if (fs::exists(directory / kConfigFile))
+    write_json(directory / kConfigFile, merged_config(source_, read_json(directory / kConfigFile)));
 }
 
 }  // namespace zoo

@@ -1,14 +1,38 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 
 /// Throws Error unless `target` is new, empty, or a checkpoint and nothing else: export replaces it.
 void check_export_target(const std::filesystem::path& source, const std::filesystem::path& target);
 
-/// Copies what lies beside the weights and config.json: generation_config.json, the tokenizer's files, and
-/// the files and folders of Sentence-Transformers. Of a GGUF file, writes its tokenizer.
-void copy_beside_weights(const std::filesystem::path& source, const std::filesystem::path& target);
+/// Formats that are one file: TorchScript has the weights alone, GGUF also tokenizer and chat templates.
+enum class SingleFile { kTorchScript, kGguf };
+
+/// What a model's directory carries beside its weights: all keys of config.json, generation_config.json, the
+/// tokenizer's files, chat templates, the files and folders of Sentence-Transformers. In memory, since a
+/// training outlives the checkpoint that it starts from. Of a GGUF file: its tokenizer and chat templates.
+class ModelFiles {
+ public:
+  explicit ModelFiles(const CheckpointConfig& source);
+
+  /// Writes them into a directory of save_model(), whose config.json keeps what differs from the source's
+  /// configuration (labels, architecture, dtype), or into one without a config.json.
+  void write(const std::filesystem::path& directory) const;
+
+  /// What one file of the format does not hold: names of files and folders, and of the keys of
+  /// generation_config.json besides those of tokens.
+  std::vector<std::string> left_out(SingleFile format) const;
+
+ private:
+  CheckpointConfig source_;
+  std::map<std::string, std::string> files_;  // bytes by path
+};
 
 }  // namespace zoo

@@ -11,6 +11,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/hub/find_model.h"
+#include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/export_huggingface.h"
 #include "apps/verbs/export_packed.h"
 #include "apps/verbs/packed_weights.h"
@@ -18,10 +19,12 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/save_gguf.h"
 #include "models/generation/generation_config.h"
 #include "models/script/verify.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/files/gguf_vocabulary.h"
 #include "tokenizer/tokenizer.h"
 
@@ -121,7 +124,8 @@ const char* dtype_word(at::ScalarType dtype) {
 struct Exported {
   std::int64_t bytes = 0, tensors = 0;
   std::string type;
-  std::vector<std::string> left_out;  // tensors of another head
+  std::vector<std::string> left_out;     // tensors of another head
+  std::vector<std::string> not_carried;  // files of the model's directory
   std::optional<VerifyReport> report;
   std::optional<std::int64_t> equal_tensors, calibration_tokens;
 };
@@ -132,6 +136,8 @@ void print_text(const ExportFlags& values, const Exported& made) {
   if (made.calibration_tokens)
     std::cout << "rounded by " << *made.calibration_tokens << " tokens of " << values.calibration << "\n";
   for (const std::string& name : made.left_out) std::cout << "left out, of another head: " << name << "\n";
+  if (!made.not_carried.empty())
+    std::cout << "not in a file of this format: " << joined(made.not_carried) << "\n";
   if (made.equal_tensors) {
     std::cout << "verified " << *made.equal_tensors << " tensors: equal in every bit\n";
     if (!made.left_out.empty())
@@ -150,7 +156,8 @@ void print_text(const ExportFlags& values, const Exported& made) {
 void print_json(const ExportFlags& values, const Exported& made) {
   nlohmann::ordered_json line{
       {"output", values.output.string()}, {"format", values.format}, {"bytes", made.bytes},
-      {"tensors", made.tensors},          {"type", made.type},       {"left_out", made.left_out}};
+      {"tensors", made.tensors},          {"type", made.type},       {"left_out", made.left_out},
+      {"not_carried", made.not_carried}};
   if (made.calibration_tokens) line["calibration_tokens"] = *made.calibration_tokens;
   if (made.equal_tensors) line["verified"]["equal_tensors"] = *made.equal_tensors;
   if (made.report) {
@@ -167,6 +174,12 @@ void print_json(const ExportFlags& values, const Exported& made) {
   std::cout << json_text(line) << "\n";
 }
 
+// A GGUF file has no others beside it.
+std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile format) {
+  return fs::is_directory(source.directory) ? ModelFiles(source).left_out(format)
+                                            : std::vector<std::string>();
+}
+
 Exported export_script(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
@@ -176,7 +189,8 @@ Exported export_script(const ExportFlags& values) {
                      {.dtype = dtype, .eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
   Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
                 .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-                .type = dtype_word(dtype)};
+                .type = dtype_word(dtype),
+                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
   if (values.verify) made.report = verify_torchscript(values.output, *loaded.model);
   return made;
 }
@@ -205,14 +219,16 @@ Exported export_gguf(const ExportFlags& values) {
   if (!has_tokenizer(values.model))
     throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
   const auto tokenizer = load_tokenizer(values.model, checkpoint.family->model_type);
-  const GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
+  GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
+  for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
   std::string type = values.weights;
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
   save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
           .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
-          .type = values.weights};
+          .type = values.weights,
+          .not_carried = left_out_of(checkpoint, SingleFile::kGguf)};
 }
 
 void require_good(const ExportFlags& values, const VerifyReport& report) {

@@ -2,34 +2,15 @@
 
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/verbs/checkpoint_files.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.json";
-
-// Keeps all keys of the source, since it has more than the zoo reads; `ours` has the written values and those
-// that the source leaves to a default.
-void merge_config(nlohmann::json merged, const fs::path& target) {
-  const nlohmann::json ours = read_json(target);
-  for (const auto& [key, value] : ours.items()) {
-    if (!merged.contains(key) && !value.is_null()) merged[key] = value;
-  }
-  merged["architectures"] = ours.at("architectures");
-  merged["dtype"] = ours.at("dtype");
-  // The key's name in transformers 4.
-  if (merged.contains("torch_dtype")) merged["torch_dtype"] = ours.at("dtype");
-  write_json(target, merged);
-}
 
 // Compares bits, not values: -0 equals 0, and NaN does not equal itself.
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
@@ -49,8 +30,7 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
 
   AtomicDirectory directory(target);
   save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = result.dtype});
-  merge_config(*checkpoint.json, directory.path() / kConfig);
-  copy_beside_weights(source, directory.path());
+  ModelFiles(checkpoint).write(directory.path());
   result.unused = inspect_weights(checkpoint).unused;
   const WeightFiles written(directory.path());
   result.tensors = static_cast<std::int64_t>(written.names().size());

@@ -36,7 +36,7 @@ PackedExport export_packed(const fs::path& source, const fs::path& target, const
   }
   check_export_target(source, target);
   AtomicDirectory directory(target);
-  copy_beside_weights(source, directory.path());
+  ModelFiles(checkpoint).write(directory.path());
   save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path(), text);
   progress.reset();
   check_packed_weights(read_checkpoint_config(directory.path()));

@@ -60,9 +60,16 @@ class TorchScriptTest(ExportTest):
         said = json.loads(self.succeed(*self.export("torchscript", output, "--verify", "--json")))
         errors = [entry.pop("relative_error") for entry in said["verified"].pop("outputs")]
         self.assertEqual(said, {"output": output, "format": "torchscript", "bytes": os.path.getsize(output), "tensors": 28,
-                                "type": "float32", "left_out": [], "verified": {"greedy_tokens": 32, "greedy_different": 0}})
+                                "type": "float32", "left_out": [], "not_carried": ["tokenizer.json"],
+                                "verified": {"greedy_tokens": 32, "greedy_different": 0}})
         self.assertEqual(len(errors), 3)
         self.assertLess(max(errors), 1e-5)
+
+    def test_what_one_file_cannot_hold_is_named(self):
+        write_json(self.model, "generation_config.json", {"eos_token_id": 3, "temperature": 0.3, "top_p": 0.8})
+        write_json(self.model, "chat_template.jinja", "")
+        said = self.succeed(*self.export("torchscript", self.path("model.pt")))
+        self.assertIn("not in a file of this format: chat_template.jinja, generation_config.json (temperature, top_p), tokenizer.json\n", said)
 
     def test_bfloat16_takes_half_the_bytes_of_the_weights(self):
         def weights(*words):

@@ -132,6 +132,12 @@ class PullTest(CommandTest):
         self.assertEqual(sorted(path.name for path in (self.cache / "blobs").iterdir()), sorted([git_hash(CONFIG), weights]))
         self.assertEqual(os.readlink(folder / "model.safetensors"), f"../../blobs/{weights}")
 
+    def test_chat_templates_are_fetched(self):
+        names = ["chat_template.jinja", "additional_chat_templates/tool_use.jinja"]
+        self.hub.files |= {name: name.encode() for name in names}
+        folder = pathlib.Path(self.pull().out.strip())
+        self.assertEqual([(folder / name).read_text() for name in names], names)
+
     def test_a_second_pull_fetches_only_what_has_changed(self):
         self.pulled()
         self.hub.requests.clear()

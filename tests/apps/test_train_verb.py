@@ -12,6 +12,7 @@ import tempfile
 import time
 import unittest
 
+from tiny_checkpoint import write_checkpoint
 from tzoo_runner import PROGRAM, WITHOUT_BFLOAT16, CommandTest, run
 
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 30
@@ -247,6 +248,40 @@ class TrainTest(CommandTest):
         recorded = json.loads((self.folder / "second/run_config.json").read_text())
         self.assertEqual([recorded[name] for name in ("n_layer", "n_embd", "vocab_size", "bias")], [2, 16, len(set(TEXT)), False])
         self.finish("train", "--config", self.folder / "second/run_config.json", "--out_dir", self.folder / "third")
+
+    def test_what_belongs_to_a_model_outlives_its_training_and_each_export(self):
+        start = pathlib.Path(write_checkpoint(self.folder / "start", tokenizer=True, bos_token_id=3, eos_token_id=[5, 7], summary_type="mean",
+                                              torch_dtype="float32", generation={"eos_token_id": [5, 7], "pad_token_id": 0, "temperature": 0.3, "top_p": 0.8}))
+        (start / "additional_chat_templates").mkdir()
+        for name in ("chat_template.jinja", "additional_chat_templates/tool_use.jinja", "special_tokens_map.json", "tokenizer_config.json",
+                     "added_tokens.json", "source.spm", "spm.model", "sentence_bert_config.json", "config_sentence_transformers.json"):
+            (start / name).write_text("{}")
+        (start / "modules.json").write_text('[{"path": ""}, {"path": "1_Pooling"}]')
+        (start / "1_Pooling").mkdir()
+        (start / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
+        beside = {path.relative_to(start): path.read_bytes() for path in start.rglob("*.*")
+                  if path.is_file() and path.name != "model.safetensors" and path != start / "config.json"}
+        config = json.loads((start / "config.json").read_text())
+
+        def assert_kept(folder):
+            found = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+            self.assertEqual({name: found.get(name) for name in beside}, beside, folder)
+            kept = json.loads(found[pathlib.Path("config.json")])
+            self.assertEqual({key: kept.get(key) for key in config}, config, folder)
+
+        text = self.folder / "chars.txt"
+        text.write_text("abc def ghi. " * 40)
+        run_folder = self.folder / "run"
+        self.finish("train", "--init_from", start, "--dataset", text, "--block_size", 8, "--max_iters", 2, "--eval_interval", 1, "--eval_iters", 1,
+                    "--threads", 1, "--out_dir", run_folder)
+        for model in ("final", "best", "checkpoints/step-00000002"):
+            assert_kept(run_folder / model)
+        self.finish("train", "--init_from", "resume", "--out_dir", run_folder, "--max_iters", 3)
+        assert_kept(run_folder / "final")
+        self.finish("export", "--model", run_folder / "final", "--format", "huggingface", "--output", self.folder / "exported")
+        assert_kept(self.folder / "exported")
+        self.finish("export", "--model", run_folder / "final", "--format", "packed", "--weights", "float32", "--output", self.folder / "packed")
+        assert_kept(self.folder / "packed")
 
     def test_samples_are_shown_and_change_nothing(self):
         plain, folder = self.train("plain"), self.folder / "sampled"

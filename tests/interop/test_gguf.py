@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -469,6 +470,35 @@ class WriteTest(unittest.TestCase):
         for name in ("tokenizer.ggml.bos_token_id", "tokenizer.ggml.unknown_token_id"):  # roles that its tokenizer_config.json lacks
             self.assertEqual(found.pop(name), 0)
         self.assertEqual(found, expected)
+
+    def test_chat_templates_are_in_the_file_as_the_package_names_them(self):
+        model = self.save("llama")
+        texts = {"default": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}", "tool_use": "with tools", "my rag": "other"}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.source)
+        model.generation_config.update(temperature=0.3, do_sample=True)
+        model.save_pretrained(self.source)
+        for legacy in (False, True):
+            tokenizer.chat_template = texts
+            tokenizer.save_pretrained(self.source, save_jinja_files=not legacy)
+            done = self.export()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"not in a file of this format: generation_config.json \(do_sample, .*temperature.*\)\n")
+            reference = gguf.GGUFWriter(os.path.join(self.folder, "reference.gguf"), "llama")
+            reference.add_chat_template([{"name": name, "template": text} for name, text in texts.items()])
+            reference.write_header_to_file()
+            reference.write_kv_data_to_file()
+            reference.close()
+            found, expected = ({name: sorted(field.contents()) if name.endswith("templates") else field.contents()
+                                for name, field in gguf.GGUFReader(path).fields.items() if "chat_template" in name}
+                               for path in (self.path, os.path.join(self.folder, "reference.gguf")))
+            self.assertEqual(found, expected)
+            pathlib.Path(self.source, "chat_template.jinja").unlink(missing_ok=True)
+            shutil.rmtree(os.path.join(self.source, "additional_chat_templates"), ignore_errors=True)
+        # And back: a directory made of the file has the templates again.
+        back = os.path.join(self.folder, "back")
+        done = tzoo("export", "--model", self.path, "--format", "huggingface", "--output", back)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(transformers.AutoTokenizer.from_pretrained(back).chat_template, {name.replace(" ", "_"): text for name, text in texts.items()})
 
     def test_there_and_back(self):
         """The file gives the model that it was written from: ids, and the tokens of texts."""

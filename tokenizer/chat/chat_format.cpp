@@ -1,6 +1,8 @@
 #include "tokenizer/chat/chat_format.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+
+constexpr const char *kTemplateFile = "chat_template.jinja", *kTemplateFolder = "additional_chat_templates",
+                     *kGgufTemplate = "tokenizer.chat_template",
+                     *kGgufTemplateNames = "tokenizer.chat_templates";
 
 struct RoleName {
   SpecialToken role;
@@ -90,9 +96,34 @@ ChatFormat ChatFormat::read(const fs::path& model) {
   return format;
 }
 
+GgufMetadata ChatFormat::gguf_metadata() const {
+  GgufMetadata metadata;
+  std::vector<std::string> names;
+  for (const auto& [name, source] : templates_) {
+    if (name == "default") {
+      metadata.emplace_back(kGgufTemplate, source.text);
+      continue;
+    }
+    std::string& plain = names.emplace_back(name);
+    std::ranges::replace_if(
+        plain, [](unsigned char c) { return c > 127 || std::isalnum(c) == 0; }, '_');
+    metadata.emplace_back(std::string(kGgufTemplate) + "." + plain, source.text);
+  }
+  if (!names.empty()) metadata.emplace_back(kGgufTemplateNames, names);
+  return metadata;
+}
+
+std::map<std::string, std::string> ChatFormat::files() const {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, source] : templates_)
+    files[name == "default" ? kTemplateFile : (fs::path(kTemplateFolder) / (name + ".jinja")).string()] =
+        source.text;
+  return files;
+}
+
 void ChatFormat::use_template(const fs::path& file) {
   templates_.clear();
-  add("default", read_file(file), file);
+  add("default", read_model_file(file), file);
 }
 
 void ChatFormat::add(std::string name, std::string text, const fs::path& origin) {
@@ -110,9 +141,15 @@ void ChatFormat::read_settings(const fs::path& directory) {
 
 void ChatFormat::read_gguf(const fs::path& path) {
   const GgufFile file(path);
-  std::string text = file.text("tokenizer.chat_template");
+  std::string text = file.text(kGgufTemplate);
   if (!text.empty()) add("default", std::move(text), path);
   const nlohmann::json& keys = file.metadata();
+  for (const nlohmann::json& name : keys.value(kGgufTemplateNames, nlohmann::json::array())) {
+    if (!name.is_string())
+      throw Error(path, ": ", kGgufTemplateNames, " holds ", name.dump(), ": expected a text");
+    const std::string key = std::string(kGgufTemplate) + "." + name.get<std::string>();
+    add(name.get<std::string>(), file.text(key.c_str()), path);
+  }
   const auto tokens = keys.find("tokenizer.ggml.tokens");
   for (const RoleName& role : kRoles) {
     const auto id = keys.find(role.gguf_key);
@@ -138,7 +175,7 @@ void ChatFormat::read_config_templates(const fs::path& file) {
 }
 
 void ChatFormat::read_template_files(const fs::path& directory) {
-  const fs::path file = directory / "chat_template.jinja", others = directory / "additional_chat_templates";
+  const fs::path file = directory / kTemplateFile, others = directory / kTemplateFolder;
   if (fs::exists(file)) add("default", read_model_file(file), file);
   if (!fs::is_directory(others)) return;
   for (const fs::directory_entry& entry : fs::directory_iterator(others)) {

@@ -17,6 +17,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "data/base/gguf_writer.h"
 #include "tokenizer/chat/chat_template.h"
 
 namespace zoo {
@@ -31,6 +32,11 @@ class ChatFormat {
   static ChatFormat read(const std::filesystem::path& model);
 
   bool has_template() const { return !templates_.empty(); }
+  /// The templates as entries of a GGUF file, named as by the Python package gguf: in the name of a template
+  /// only ASCII letters and digits stay, the rest becomes '_'.
+  GgufMetadata gguf_metadata() const;
+  /// The templates as files of a directory: chat_template.jinja, and others in additional_chat_templates/.
+  std::map<std::string, std::string> files() const;
   /// Makes the text of a file the only template.
   void use_template(const std::filesystem::path& file);
 

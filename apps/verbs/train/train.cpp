@@ -264,7 +264,7 @@ int run_train(const Arguments& arguments) {
   const bool writes = session.rank() == 0;
   const auto lock = writes ? lock_run(run) : nullptr;
 
-  const Savers save = savers(loaded, data.tokenizer, adapters);
+  const Savers save = savers(loaded, start.checkpoint, data.tokenizer, adapters);
   options.save_step = save.step;
   options.data_sha256 = data.sha256;
   Trainer trainer(*objective, run, save.whole, options);

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "apps/command/arguments.h"
+#include "apps/verbs/checkpoint_files.h"
 
 namespace zoo {
 namespace {
@@ -40,13 +41,18 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
 
 }  // namespace
 
-Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer,
-              std::shared_ptr<LoraAdapters> adapters) {
+Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
+              std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<LoraAdapters> adapters) {
   SaveOptions options;
   if (tokenizer && tokenizer->eos_id()) options.eos_token_id = *tokenizer->eos_id();
-  const auto save = [loaded, tokenizer](const fs::path& directory, const SaveOptions& how) {
+  std::shared_ptr<const ModelFiles> files;
+  if (checkpoint) files = std::make_shared<ModelFiles>(*checkpoint);
+  // A checkpoint's own files say more than the tokenizer that was read from them.
+  const bool writes_tokenizer = tokenizer && !(checkpoint && has_tokenizer(checkpoint->directory));
+  const auto save = [=](const fs::path& directory, const SaveOptions& how) {
     save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
-    if (tokenizer) tokenizer->save(directory);
+    if (writes_tokenizer) tokenizer->save(directory);
+    if (files) files->write(directory);
   };
   const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
   if (!adapters) return {save_own, nullptr};

@@ -16,9 +16,10 @@ struct Savers {
   Trainer::SaveModel whole, step;
 };
 
-/// `tokenizer` and `adapters` may be null.
-Savers savers(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer,
-              std::shared_ptr<LoraAdapters> adapters);
+/// Of a model from a checkpoint also what its directory has beside the weights. `tokenizer` and `adapters`
+/// may be null.
+Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
+              std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<LoraAdapters> adapters);
 
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.

@@ -65,8 +65,9 @@ RawAnswer read_answers(const nlohmann::json& answers, const Line& line, const st
   return {answers["text"][0].get<std::string>(), (*starts)[0].get<std::int64_t>()};
 }
 
-Question read_question(const Line& line, const std::string& name) {
-  const nlohmann::json object = parse_object(line, name);
+Question read_question(const Line& line, const std::string& name, FileColumns& names) {
+  static const std::vector<std::string> known{"question", "context", "answers", "answer", "answer_start"};
+  const nlohmann::json object = names.read_object(line, name, known);
   Question question{
       line.number, text_under(object, "question", line, name), text_under(object, "context", line, name), {}};
   for (const auto* part : {&question.question, &question.context}) {
@@ -89,14 +90,20 @@ Question read_question(const Line& line, const std::string& name) {
 }  // namespace
 
 std::vector<Question> parse_questions(std::string_view text, const std::string& name) {
+  FileColumns names;
+  return parse_questions(text, name, names);
+}
+
+std::vector<Question> parse_questions(std::string_view text, const std::string& name, FileColumns& names) {
   std::vector<Question> questions;
   if (name.ends_with(".jsonl")) {
     require_utf8(text, name);
-    for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name));
+    for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name, names));
     if (questions.empty()) throw Error(name, ": holds no question");
     return questions;
   }
-  for (Record& record : parse_records(text, name, {{"question", "context"}, {"answer", "answer_start"}})) {
+  for (Record& record :
+       parse_records(text, name, {{"question", "context"}, {"answer", "answer_start"}}, names)) {
     Question question{record.line, std::move(record.fields[0]), std::move(record.fields[1]), {}};
     place_answer({record.fields[2], number_of(record.fields[3], record.line, name)}, name, question);
     questions.push_back(std::move(question));

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/examples/file_columns.h"
 #include "tokenizer/encoding.h"
 
 namespace zoo {
@@ -27,6 +28,7 @@ struct Question {
 /// object with these keys, or with Hugging Face's "answers": {"text": […], "answer_start": […]}, where the
 /// first answer counts. Otherwise a line is tab-separated columns. An empty answer means unanswerable. Throws
 /// Error naming file and line, also if the answer is not at its position.
+std::vector<Question> parse_questions(std::string_view text, const std::string& name, FileColumns& names);
 std::vector<Question> parse_questions(std::string_view text, const std::string& name);
 
 }  // namespace zoo

@@ -20,15 +20,17 @@ std::vector<std::string> all_names(const Columns& columns) {
 void require_fields(const Record& record, const Columns& columns, const std::string& name) {
   for (std::size_t i = 0; i < columns.required.size(); ++i) {
     if (!record.fields[i].empty()) continue;
-    throw Error(name, ", line ", record.line, ": '", columns.required[i], "' is missing or empty");
+    throw Error(name, ", line ", record.line, ": '", columns.required[i],
+                "' is missing or empty; if it has another name, say --columns ", columns.required[i],
+                "=NAME");
   }
 }
 
-Record read_record(const Line& line, const std::string& name, const Columns& columns) {
-  const nlohmann::json object = parse_object(line, name);
+Record read_record(const Line& line, const std::string& name, const Columns& columns, FileColumns& names) {
+  const std::vector<std::string> all = all_names(columns);
+  const nlohmann::json object = names.read_object(line, name, all);
   Record record{line.number, {}};
-  for (const std::string& key : all_names(columns))
-    record.fields.push_back(text_under(object, key, line, name));
+  for (const std::string& key : all) record.fields.push_back(text_under(object, key, line, name));
   return record;
 }
 
@@ -39,17 +41,44 @@ struct ColumnPositions {
   bool has_header = false;
 };
 
-ColumnPositions find_columns(const Line& first, const std::string& name, const Columns& columns) {
+// The value of --columns that would name these columns: those that are known, then the others in their order.
+std::string proposed(const std::vector<std::string_view>& parts, const std::vector<std::string>& names) {
+  std::vector<std::string> free = names, pairs;
+  std::erase_if(free, [&](const std::string& name) { return std::ranges::find(parts, name) != parts.end(); });
+  auto next = free.begin();
+  for (const std::string_view part : parts) {
+    const bool known = std::ranges::find(names, part) != names.end();
+    if (!known && next == free.end()) continue;
+    pairs.push_back((known ? std::string(part) : *next++) + "=" + std::string(part));
+  }
+  return joined(pairs, ",");
+}
+
+ColumnPositions find_columns(const Line& first, const std::string& name, const Columns& columns,
+                             FileColumns& in_file) {
   const std::vector<std::string_view> parts = split_tabs(first.text);
   const std::vector<std::string> names = all_names(columns);
+  std::vector<std::string> ours;
+  for (const std::string_view part : parts) ours.push_back(in_file.ours(part));
   ColumnPositions places{.width = parts.size()};
   for (const std::string& column : names) {
-    const auto found = std::find(parts.begin(), parts.end(), column);
-    places.of_column.push_back(found == parts.end() ? -1 : found - parts.begin());
+    const auto found = std::ranges::find(ours, column);
+    places.of_column.push_back(found == ours.end() ? -1 : found - ours.begin());
   }
   const auto required = places.of_column.begin() + static_cast<std::ptrdiff_t>(columns.required.size());
   places.has_header = std::find(places.of_column.begin(), required, -1) == required;
-  if (places.has_header) return places;
+  if (places.has_header) {
+    in_file.check(ours, names, first, name);
+    return places;
+  }
+  if (!in_file.own.empty())
+    throw Error(name, ", line ", first.number, ": --columns does not make its names '", first.text, "' to ",
+                joined(columns.required));
+  if (looks_like_names(parts))
+    throw Error(name, ", line ", first.number, ": '", first.text, "' looks like the names of columns, but ",
+                joined(columns.required), " are not all there; name them by --columns ",
+                proposed(parts, names), ", or put a line '", joined(names, "<TAB>"),
+                "' above it if it is an example");
   if (parts.size() < columns.required.size() || parts.size() > names.size()) {
     throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
                 " with tabs between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");
@@ -74,14 +103,21 @@ Record read_columns(const Line& line, const std::string& name, const ColumnPosit
 }  // namespace
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns) {
+  FileColumns names;
+  return parse_records(text, name, columns, names);
+}
+
+std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
+                                  FileColumns& names) {
   require_utf8(text, name);
   const std::vector<Line> lines = lines_of(text);
   const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;
   ColumnPositions places;
-  if (!objects && !lines.empty()) places = find_columns(lines.front(), name, columns);
+  if (!objects && !lines.empty()) places = find_columns(lines.front(), name, columns, names);
   for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
-    records.push_back(objects ? read_record(lines[i], name, columns) : read_columns(lines[i], name, places));
+    records.push_back(objects ? read_record(lines[i], name, columns, names)
+                              : read_columns(lines[i], name, places));
     require_fields(records.back(), columns, name);
   }
   if (records.empty())

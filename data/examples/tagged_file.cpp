@@ -24,8 +24,9 @@ std::vector<std::string> texts_under(const nlohmann::json& object, const char* k
   return texts;
 }
 
-TaggedSentence read_sentence(const Line& line, const std::string& name) {
-  const nlohmann::json object = parse_object(line, name);
+TaggedSentence read_sentence(const Line& line, const std::string& name, FileColumns& names) {
+  static const std::vector<std::string> known{"tokens", "labels"};
+  const nlohmann::json object = names.read_object(line, name, known);
   TaggedSentence sentence{
       texts_under(object, "tokens", line, name), texts_under(object, "labels", line, name), {}};
   if (sentence.words.size() != sentence.tags.size()) {
@@ -50,13 +51,25 @@ void read_word(const Line& line, const std::string& name, TaggedSentence& senten
 }  // namespace
 
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name) {
+  FileColumns names;
+  return parse_tagged(text, name, names);
+}
+
+std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name, FileColumns& names) {
   require_utf8(text, name);
   std::vector<TaggedSentence> sentences;
   const bool objects = name.ends_with(".jsonl");
+  if (!objects && !names.own.empty())
+    throw Error("--columns: ", name, " has no names: each line is a word and its label");
   bool inside = false;
   for (const Line& line : lines_of(text)) {
+    if (!objects && line.number == 1 && looks_like_names(split_tabs(line.text)))
+      throw Error(
+          name, ", line 1: '", line.text,
+          "' looks like the names of columns; expected a word, a tab and its label. Leave it out, or put "
+          "an empty line above it if it is an example");
     if (objects) {
-      sentences.push_back(read_sentence(line, name));
+      sentences.push_back(read_sentence(line, name, names));
       continue;
     }
     if (!line.text.empty() && !inside) sentences.emplace_back();

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/examples/file_columns.h"
+
 namespace zoo {
 
 /// A sentence with a label for each word.
@@ -23,6 +25,7 @@ struct TaggedSentence {
 /// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts,
 /// "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line ends a sentence
 /// (CoNLL-2003's layout with its first and last column). Throws Error naming file and line.
+std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name, FileColumns& names);
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name);
 
 }  // namespace zoo

@@ -294,6 +294,24 @@ class RefusalTest(TaskTest):
         self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
         self.refuse("no masked-lm head", task="mlm", dataset=self.write("t.txt", ["a b c"] * 9), model_type="gpt2", tokenizer="char")
 
+    def test_a_table_with_other_names_is_refused_or_read_by_columns(self):
+        lines = ["sentence1\tsentence2\tlabel", *(f"{text}\tindeed\t{label}" for text, label in self.reviews(24))]
+        table = self.write("pairs.tsv", lines)
+        self.refuse("pairs.tsv, line 1", "--columns text=sentence1,text_pair=sentence2,label=label", task="classification", dataset=table)
+        self.refuse("--columns", "no table", task="lm", dataset=self.write("t.txt", ["a b c"] * 20), columns="text=a")
+        objects = [json.dumps({"sentence1": text, "sentence2": "indeed", "label": label, "idx": 1}) for text, label in self.reviews(24)]
+        for name, content, columns in (("pairs.tsv", lines, "text=sentence1,text_pair=sentence2,label=label"),
+                                       ("pairs.jsonl", objects, "text=sentence1,text_pair=sentence2")):
+            out = name.replace(".", "-")
+            words = self.words(out, task="classification", dataset=self.write(name, content), columns=columns, max_iters=1)
+            result = run("train", *words)
+            self.assertEqual(result.code, 0, result.err)
+            self.assertEqual(json.loads((self.folder / out / "final/config.json").read_text())["id2label"], {"0": "neg", "1": "pos"})
+            self.assertEqual("pairs.jsonl: ignoring idx, which the task classification does not read" in result.err, name == "pairs.jsonl")
+            self.evaluate(out)
+        self.refuse("typo.jsonl, line 1", "'lable'", "did you mean 'label'?", task="classification",
+                    dataset=self.write("typo.jsonl", ['{"text": "a", "lable": "b"}']))
+
     def test_labels_and_widths_of_tagged_words_are_checked_too(self):
         words = [line for i in range(12) for line in (f"w{i}\tA", "")]
         tags = self.write("tags.tsv", [*words, "x\tQ"])

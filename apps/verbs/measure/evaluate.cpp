@@ -193,8 +193,8 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
 
 // Metrics of the bag-of-words baselines, computed by the same metric.
 std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
-  const auto known = read_labelled_texts(*flags.baselines, label_names);
-  const auto asked = read_labelled_texts(flags.data.dataset, label_names);
+  const auto known = read_labelled_texts(*flags.baselines, flags.data.columns, label_names);
+  const auto asked = read_labelled_texts(flags.data.dataset, flags.data.columns, label_names);
   std::vector<std::int64_t> labels;
   for (const LabelledText& text : asked) labels.push_back(text.label);
   const auto classes = static_cast<std::int64_t>(label_names.size());

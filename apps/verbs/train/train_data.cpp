@@ -7,6 +7,7 @@
 #include "apps/verbs/train/dataset_source.h"
 #include "apps/verbs/train/task_tokenizer.h"
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "data/base/mapped_file.h"
 
 namespace zoo {
@@ -53,7 +54,8 @@ class DatasetReader {
         task_(flags.task),
         known_(known),
         style_(style_of(task_, shape)),
-        evaluates_(evaluates) {
+        evaluates_(evaluates),
+        names_(FileColumns::read(flags.columns)) {
     limits_.max_length = static_cast<std::size_t>(flags.block_size);
     limits_.max_target_length = static_cast<std::size_t>(flags.target_length());
   }
@@ -63,6 +65,8 @@ class DatasetReader {
     source_ = read_source(flags_.dataset, task_);
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
     data_.source = source_.name;
+    if (!names_.own.empty() && !source_.is_table())
+      throw Error("--columns: ", source_.name, " is no table; expected a .tsv or .jsonl file");
     if (!evaluates_)
       data_.sha256 = fingerprint(source_.text) + (validation_ ? fingerprint(validation_->text) : "");
     switch (task_) {
@@ -78,6 +82,11 @@ class DatasetReader {
         break;
       default:
         source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
+    }
+    if (!names_.ignored.empty()) {
+      const std::vector<std::string> ignored(names_.ignored.begin(), names_.ignored.end());
+      std::cerr << "note: " << source_.name << ": ignoring " << joined(ignored) << ", which the task "
+                << name_of(task_) << " does not read\n";
     }
     if (limits_.cut > 0) {
       std::cerr << "note: " << limits_.cut << " of "
@@ -132,7 +141,7 @@ class DatasetReader {
     std::string text = std::move(source_.text);
     if (source_.is_table()) {
       std::string joined;
-      for (const Record& record : parse_records(text, source_.name, columns_of(task_)))
+      for (const Record& record : parse_records(text, source_.name, columns_of(task_), names_))
         joined += record.fields[0] + "\n";
       text = std::move(joined);
     }
@@ -169,7 +178,7 @@ class DatasetReader {
   void read_records() {
     const Columns columns = columns_of(task_);
     const auto parts = divide<Record>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_records(source.text, source.name, columns);
+      return parse_records(source.text, source.name, columns, names_);
     });
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
@@ -192,8 +201,8 @@ class DatasetReader {
   }
 
   void read_tagged() {
-    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [](const Source& source) {
-      return parse_tagged(source.text, source.name);
+    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_tagged(source.text, source.name, names_);
     });
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
@@ -211,8 +220,8 @@ class DatasetReader {
   }
 
   void read_questions() {
-    const auto parts = divide<Question>(source_, validation_, evaluates_, [](const Source& source) {
-      return parse_questions(source.text, source.name);
+    const auto parts = divide<Question>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_questions(source.text, source.name, names_);
     });
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
@@ -235,6 +244,7 @@ class DatasetReader {
   const KnownModel& known_;
   TaskTextStyle style_;
   bool evaluates_;
+  FileColumns names_;
   EncodeLimits limits_;
   Source source_;
   std::optional<Source> validation_;
@@ -266,11 +276,13 @@ TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& k
   return data;
 }
 
-std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset, const std::string& columns,
                                               const std::vector<std::string>& label_names) {
   const Source source = read_source(dataset, Task::kClassification);
   std::vector<LabelledText> texts;
-  for (const Record& record : parse_records(source.text, source.name, columns_of(Task::kClassification))) {
+  FileColumns names = FileColumns::read(columns);
+  for (const Record& record :
+       parse_records(source.text, source.name, columns_of(Task::kClassification), names)) {
     const auto found = std::find(label_names.begin(), label_names.end(), record.fields[1]);
     if (found == label_names.end()) {
       throw Error(source.name, ", line ", record.line, ": the model does not know the label '",

@@ -38,7 +38,7 @@ TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& k
 
 /// Texts of a classification dataset, pairs joined, with label indices. Throws Error naming the line of an
 /// unknown label.
-std::vector<LabelledText> read_labelled_texts(const std::string& dataset,
+std::vector<LabelledText> read_labelled_texts(const std::string& dataset, const std::string& columns,
                                               const std::vector<std::string>& label_names);
 
 /// Throws Error naming the dataset if an id is not in the vocabulary.

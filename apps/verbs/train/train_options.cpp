@@ -175,6 +175,12 @@ void declare_data(Flags& flags, DataFlags& v) {
       .placeholder("PATH|NAME")
       .suggest(dataset_names());
   flags
+      .add(
+          "columns", v.columns,
+          "names in a table with other names than the task's, such as text=sentence1,label=class; names that "
+          "the task does not read are ignored with a note, or an error if they resemble one that it reads")
+      .placeholder("OURS=THEIRS,...");
+  flags
       .add("tokenizer", v.tokenizer,
            "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
            "for encoders, else char")

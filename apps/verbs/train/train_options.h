@@ -17,6 +17,7 @@ struct DataFlags {
   Task task = Task::kLm;
   std::string dataset = "kjv";
   std::optional<std::string> val_dataset, tokenizer;
+  std::string columns;             // see FileColumns::read()
   std::int64_t vocab_size = 2000;  // of a tokenizer trained here
   std::int64_t block_size = 64;
   std::optional<std::int64_t> target_size;

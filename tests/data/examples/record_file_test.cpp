@@ -53,6 +53,52 @@ TEST_CASE("Errors in a table name file and line") {
   CHECK_THAT(fault("{\"source\": \"a\"}", "t.jsonl"), Catch::Contains("line 1: 'target' is missing"));
 }
 
+TEST_CASE("A first line of other names is no example, and --columns gives them") {
+  const zoo::Columns columns{{"text", "label"}, {"text_pair"}};
+  const std::string pairs = "sentence1\tsentence2\tlabel\na\tb\tc\n";
+  CHECK_THAT(message_of([&] { parse_records(pairs, "t.tsv", columns); }),
+             Catch::Contains("t.tsv, line 1: 'sentence1\tsentence2\tlabel' looks like") &&
+                 Catch::Contains("--columns text=sentence1,text_pair=sentence2,label=label"));
+  CHECK_THAT(message_of([&] { parse_records("review_text\tsentiment\na\tb\n", "t.tsv", columns); }),
+             Catch::Contains("--columns text=review_text,label=sentiment"));
+  auto names = zoo::FileColumns::read("text=sentence1,text_pair=sentence2,label=label");
+  const auto records = parse_records(pairs, "t.tsv", columns, names);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].fields == std::vector<std::string>{"a", "c", "b"});
+  const auto objects =
+      parse_records("{\"sentence1\": \"a\", \"sentence2\": \"b\", \"label\": 1}", "t.jsonl", columns, names);
+  CHECK(objects[0].fields == std::vector<std::string>{"a", "1", "b"});
+  // Examples, though of single words.
+  for (const std::string line :
+       {"good\tpos", "what is the label\tquestion", "label\tLabel: a word", "Text\tnoun"})
+    CHECK(parse_records(line, "t.tsv", columns).size() == 1);
+  CHECK_THAT(message_of([] { parse_tagged("token\tner_tag\nAnna\tB-PER\n", "n.tsv"); }),
+             Catch::Contains("n.tsv, line 1: 'token\tner_tag' looks like the names of columns"));
+  for (const char* wrong : {"text", "=a", "text=", "text=a,label=a"})
+    CHECK_THAT(message_of([&] { zoo::FileColumns::read(wrong); }),
+               Catch::Contains("--columns: expected OURS=THEIRS"));
+  names = zoo::FileColumns::read("txt=a");
+  CHECK_THAT(message_of([&] { parse_records("{\"a\": \"b\"}", "t.jsonl", columns, names); }),
+             Catch::Contains("--columns: 'txt' is no column"));
+}
+
+TEST_CASE("Names that nothing reads are noted, and an error if they resemble one that is missing") {
+  const zoo::Columns columns{{"text", "label"}, {"text_pair"}};
+  zoo::FileColumns names;
+  parse_records("{\"text\": \"a\", \"label\": 1, \"idx\": 3}\n{\"text\": \"a\", \"label\": 1, \"text2\": 3}",
+                "t.jsonl", columns, names);
+  parse_records("label\ttext\tsource\na\tb\tc\n", "t.tsv", columns, names);
+  CHECK(names.ignored == std::set<std::string>{"idx", "source", "text2"});
+  CHECK_THAT(message_of([&] { parse_records("{\"txet\": \"a\", \"label\": 1}", "t.jsonl", columns); }),
+             Catch::Contains("t.jsonl, line 1: unknown name 'txet'; did you mean 'text'?"));
+  CHECK_THAT(message_of([&] { parse_records("text\tlabel\ttext_pairs\na\tb\tc\n", "t.tsv", columns); }),
+             Catch::Contains("t.tsv, line 1: unknown name 'text_pairs'; did you mean 'text_pair'?"));
+  CHECK_THAT(message_of([] { parse_tagged("{\"tokens\": [\"a\"], \"label\": [\"X\"]}", "n.jsonl"); }),
+             Catch::Contains("unknown name 'label'; did you mean 'labels'?"));
+  CHECK_THAT(message_of([] { parse_questions("{\"question\": \"q\", \"contxt\": \"c\"}", "q.jsonl"); }),
+             Catch::Contains("unknown name 'contxt'; did you mean 'context'?"));
+}
+
 TEST_CASE("A file that is not UTF-8 is refused with the place") {
   const std::string place = "invalid UTF-8 in t.tsv at byte 2 (line 1)";
   CHECK(fault("a\t\xE9\n", "t.tsv") == place);

@@ -1,0 +1,111 @@
+#include "data/examples/file_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/near_match.h"
+
+namespace zoo {
+namespace {
+
+constexpr auto kUsualNames = std::to_array<std::string_view>(
+    {"answer",    "category", "class",   "content", "context",     "document", "hypothesis",
+     "id",        "idx",      "index",   "input",   "intent",      "label",    "labels",
+     "ner",       "output",   "pair",    "passage", "premise",     "question", "query",
+     "reference", "response", "review",  "score",   "sent",        "sentence", "sentiment",
+     "source",    "src",      "summary", "tag",     "tags",        "target",   "text",
+     "tgt",       "title",    "token",   "topic",   "translation", "tweet",    "word"});
+
+bool is_usual(std::string_view name) {
+  return std::ranges::find(kUsualNames, name) != kUsualNames.end();
+}
+
+// A name of letters, digits and '_' of which a part is usual: "sentence1", "text_a", "airline_sentiment".
+bool names_a_column(std::string_view text) {
+  std::string part;
+  bool usual = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c != '_' && (byte > 127 || std::isalnum(byte) == 0)) return false;
+    if (std::isalpha(byte) != 0) {
+      part += static_cast<char>(std::tolower(byte));
+    } else {
+      usual = usual || is_usual(part);
+      part.clear();
+    }
+  }
+  return usual || is_usual(part);
+}
+
+}  // namespace
+
+FileColumns FileColumns::read(const std::string& flag) {
+  FileColumns columns;
+  for (std::size_t begin = 0; begin < flag.size();) {
+    const std::size_t end = std::min(flag.find(',', begin), flag.size());
+    const std::string pair = flag.substr(begin, end - begin);
+    const std::size_t equals = pair.find('=');
+    const bool good = equals != std::string::npos && equals > 0 && equals + 1 < pair.size();
+    if (!good || !columns.own.emplace(pair.substr(equals + 1), pair.substr(0, equals)).second)
+      throw Error(
+          "--columns: expected OURS=THEIRS, each once, with commas between them, as in "
+          "text=sentence1,label=class; got '",
+          flag, "'");
+    begin = end + 1;
+  }
+  return columns;
+}
+
+std::string FileColumns::ours(std::string_view theirs) const {
+  const auto found = own.find(std::string(theirs));
+  return found == own.end() ? std::string(theirs) : found->second;
+}
+
+void FileColumns::check(std::span<const std::string> found, std::span<const std::string> known,
+                        const Line& line, const std::string& file) {
+  const auto has = [](std::span<const std::string> names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const auto& [theirs, name] : own) {
+    if (!has(known, name))
+      throw Error("--columns: '", name, "' is no column of this task; expected ", joined(known));
+  }
+  std::vector<std::string> absent;
+  for (const std::string& name : known) {
+    if (!has(found, name)) absent.push_back(name);
+  }
+  for (const std::string& name : found) {
+    if (has(known, name)) continue;
+    const std::string near = nearest(name, absent);
+    if (!near.empty())
+      throw Error(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near,
+                  "'? Otherwise rename it or say --columns ", near, "=NAME");
+    ignored.insert(name);
+  }
+}
+
+nlohmann::json FileColumns::read_object(const Line& line, const std::string& file,
+                                        std::span<const std::string> known) {
+  const nlohmann::json theirs = parse_object(line, file);
+  nlohmann::json object = nlohmann::json::object();
+  std::vector<std::string> found;
+  for (const auto& [key, value] : theirs.items()) {
+    found.push_back(ours(key));
+    if (object.contains(found.back()))
+      throw Error(file, ", line ", line.number, ": two keys are '", found.back(), "' by --columns");
+    object[found.back()] = value;
+  }
+  check(found, known, line, file);
+  return object;
+}
+
+bool looks_like_names(std::span<const std::string_view> parts) {
+  const auto usual = std::ranges::count_if(parts, names_a_column);
+  return usual >= 2 && 2 * usual >= static_cast<std::ptrdiff_t>(parts.size());
+}
+
+}  // namespace zoo

@@ -169,6 +169,8 @@ class OpenAiTest(unittest.TestCase):
         for path, fields, verb in [
             ("/fill-mask", {"model": "mask", "text": text, "top_k": 3}, ["fill-mask", "--text", text, "--top_k", "3", "--json"]),
             ("/classify", {"model": "labels", "text": TEXTS[:2]}, ["classify", "--text", TEXTS[0], "--text", TEXTS[1]]),
+            ("/classify", {"model": "labels", "text": TEXTS[:2], "text_pair": TEXTS[1:3]},
+             ["classify", "--text", TEXTS[0], "--text_pair", TEXTS[1], "--text", TEXTS[1], "--text_pair", TEXTS[2]]),
             ("/answer", {"model": "answers", "question": "who?", "context": TEXTS[0], "top_k": 3},
              ["answer", "--question", "who?", "--context", TEXTS[0], "--top_k", "3", "--json"]),
             ("/translate", {"model": "t5", "text": TEXTS[:2], "prefix": "the ", "max_new_tokens": 9},

@@ -59,6 +59,33 @@ class TextVerbsTest(unittest.TestCase):
         self.assertEqual(self.lines("classify", "--input", str(objects))[4]["label"], found[4]["label"])
 
     @torch.no_grad()
+    def test_classify_pairs(self):
+        model = self.make(transformers.BertForSequenceClassification, num_labels=3)
+        pairs = [(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[0]), ("word", TEXTS[4] * 2), (TEXTS[2], "earth"), (TEXTS[3], "")]
+        expected = [model(**self.encode(*filter(None, pair))).logits[0].softmax(0).tolist() for pair in pairs]
+        self.assertGreater(abs(expected[0][0] - expected[1][0]), 1e-3)
+        path = lambda name: pathlib.Path(self.directory, name)
+        path("pairs.jsonl").write_text("".join(json.dumps({"text": a, **({"text_pair": b} if b else {}), "label": "x", "id": 7}) + "\n" for a, b in pairs))
+        path("pairs.tsv").write_text("".join(f"{a}\tx\t{b}\n" for a, b in pairs))  # the columns of a training
+        path("named.tsv").write_text("text_pair\ttext\n" + "".join(f"{b}\t{a}\n" for a, b in pairs))
+        texts = [word for pair in pairs for word in ("--text", pair[0], "--text_pair", pair[1])]
+        for words in (texts, ["--input", path("pairs.jsonl")], ["--input", path("pairs.tsv")], ["--input", path("named.tsv")]):
+            for line, pair, scores in zip(self.lines("classify", "--batch_size", "2", *map(str, words)), pairs, expected, strict=True):
+                self.assertEqual((line["text"], line.get("text_pair", "")), pair)
+                for found, score in zip(line["scores"].values(), scores):
+                    self.assertAlmostEqual(found, score, places=5)
+        done = tzoo("classify", "--model", self.directory, "--input", str(path("pairs.jsonl")))
+        self.assertIn("pairs.jsonl: ignoring id, which this command does not read", done.stderr)
+        path("wrong.jsonl").write_text('{"text": "a"}\n{"text": "a", "text_pairs": "b"}\n')
+        for words, needed in ((["--input", str(path("wrong.jsonl"))], "wrong.jsonl, line 2: unknown name 'text_pairs'; did you mean 'text_pair'?"),
+                              (["--text", "a", "--text_pair", "b", "--text_pair", "c"], "--text_pair: expected one for each --text")):
+            done = tzoo("classify", "--model", self.directory, *words)
+            self.assertIn(needed, done.stderr)
+            self.assertIn(done.returncode, (1, 2))
+        self.make(transformers.BertForTokenClassification)
+        self.assertIn("text_pair: expected none", tzoo("classify", "--model", self.directory, "--text", "a", "--text_pair", "b").stderr)
+
+    @torch.no_grad()
     def test_several_labels_and_regression(self):
         model = self.make(transformers.BertForSequenceClassification, num_labels=3,
                           problem_type="multi_label_classification")

@@ -73,6 +73,9 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   const TextModel& model =
       text_part(served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
   const std::vector<std::string> texts = required_texts(fields);
+  const std::vector<std::string> pairs = fields.texts("text_pair", kMostTexts);
+  if (!pairs.empty() && pairs.size() != texts.size())
+    RequestFields::refuse("text_pair", "must have a text for each of \"text\"");
   const std::string aggregation = fields.text("aggregation").value_or("first");
   constexpr std::array kNames{"none", "simple", "first", "average", "max"};
   if (std::find(kNames.begin(), kNames.end(), aggregation) == kNames.end())
@@ -81,7 +84,8 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   ordered_json list = ordered_json::array();
   state.thread.run([&] {
     const at::NoGradGuard no_grad;
-    for (ordered_json& json : label_texts(model, texts, {.aggregation = aggregation_named(aggregation)}))
+    for (ordered_json& json :
+         label_texts(model, texts, pairs, {.aggregation = aggregation_named(aggregation)}))
       list.push_back(std::move(json));
   });
   return results(std::move(list), served);

@@ -32,6 +32,10 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
               "model. Prints one JSON object per text.");
   add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
+  flags
+      .add("text_pair", values.text.pairs,
+           "second text of a pair, for each --text; tables have it under the same name")
+      .placeholder("TEXT");
   flags.choice(
       "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
@@ -59,9 +63,9 @@ int run_classify(const Arguments& arguments) {
   }
   const LabelOptions options{.batch_size = flags.batch_size,
                              .aggregation = aggregation_named(flags.aggregation)};
-  TextInput input(flags.text);
+  TextInput input(flags.text, {{"text"}, {"label", "text_pair"}});
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
-    for (const auto& json : label_texts(model, texts, options)) {
+    for (const auto& json : label_texts(model, texts, input.pairs(), options)) {
       std::cout << json_text(json) << "\n";
     }
   }

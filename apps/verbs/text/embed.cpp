@@ -127,7 +127,7 @@ int run_embed(const Arguments& arguments) {
       load_text_model(read_checkpoint_config(config.transformer), flags.compute, flags.weights, Head::kBase);
   const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config,
                               options_of(flags, config, model.device));
-  TextInput input(flags.text);
+  TextInput input(flags.text, {{"text"}});
   Progress progress(0, "texts");
   std::vector<std::string> all_texts;
   std::vector<at::Tensor> all_vectors;

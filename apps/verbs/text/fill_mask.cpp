@@ -60,7 +60,7 @@ int run_fill_mask(const Arguments& arguments) {
       load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights, Head::kMaskedLm);
   if (!model.tokenizer->special_id(SpecialToken::mask))
     throw Error("--model: the tokenizer in ", flags.model, " has no mask token");
-  TextInput input(flags.text);
+  TextInput input(flags.text, {{"text"}});
   for (auto texts = input.next(1); !texts.empty(); texts = input.next(1)) {
     const MaskedText masked = guess_masks(model, texts[0], flags.top_k);
     if (flags.json) {

@@ -1,65 +1,112 @@
 #include "apps/verbs/text/text_input.h"
 
+#include <algorithm>
+#include <iostream>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/command/lines.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/corpora/text_file.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
+namespace {
+
+std::vector<std::string> known_names(const Columns& columns) {
+  std::vector<std::string> names = columns.required;
+  names.insert(names.end(), columns.optional.begin(), columns.optional.end());
+  return names;
+}
+
+}  // namespace
 
 void add_text_flags(Flags& flags, TextFlags& values) {
   flags.add("text", values.texts, "a text").placeholder("TEXT");
   flags
       .add("input", values.input,
-           "file with one text per line, or with one object {\"text\": …} per line if its name ends in "
-           ".jsonl; "
-           "- reads standard input")
+           "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "
+           "line "
+           "if its name ends in .jsonl, columns if it ends in .tsv; - reads standard input")
       .placeholder("FILE|-");
 }
 
-TextInput::TextInput(const TextFlags& flags) : texts_(flags.texts) {
-  if (!texts_.empty()) return;
-  objects_ = flags.input.ends_with(".jsonl");
+TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::move(columns)) {
+  if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())
+    throw UsageError("--text_pair: expected one for each --text, got ", flags.pairs.size(), " for ",
+                     flags.texts.size());
+  for (std::size_t i = 0; i < flags.texts.size(); ++i) {
+    require_utf8(flags.texts[i], "--text");
+    if (!flags.pairs.empty()) require_utf8(flags.pairs[i], "--text_pair");
+    records_.push_back({0, {flags.texts[i], flags.pairs.empty() ? "" : flags.pairs[i]}});
+  }
+  if (!records_.empty()) return;
+  name_ = flags.input;
+  if (name_.ends_with(".tsv")) {
+    read_table();
+    return;
+  }
+  objects_ = name_.ends_with(".jsonl");
+  if (objects_ && columns_.required[0] != "text") names_.own["text"] = columns_.required[0];
   if (flags.input == "-") {
     name_ = "standard input";
     stream_ = &standard_input();
     return;
   }
-  name_ = flags.input;
   file_.open(flags.input);
   if (!file_) throw Error("--input: cannot read ", std::filesystem::path(flags.input));
   stream_ = &file_;
 }
 
+void TextInput::read_table() {
+  const std::vector<std::string> known = known_names(columns_);
+  const auto pair = static_cast<std::size_t>(std::ranges::find(known, "text_pair") - known.begin());
+  records_ = parse_records(read_text(name_), name_, columns_, names_);
+  for (Record& record : records_)
+    record.fields = {record.fields[0], pair < known.size() ? record.fields[pair] : ""};
+  note_ignored();
+}
+
+void TextInput::note_ignored() {
+  if (names_.ignored.size() == noted_) return;
+  noted_ = names_.ignored.size();
+  const std::vector<std::string> ignored(names_.ignored.begin(), names_.ignored.end());
+  std::cerr << "note: " << name_ << ": ignoring " << joined(ignored)
+            << ", which this command does not read\n";
+}
+
 std::vector<std::string> TextInput::next(std::size_t most) {
   std::vector<std::string> found;
-  if (stream_ == nullptr) {
-    for (; found.size() < most && used_ < texts_.size(); ++used_) {
-      require_utf8(texts_[used_], "--text");
-      found.push_back(texts_[used_]);
-    }
-    return found;
-  }
+  pairs_.clear();
+  const auto add = [&](Record record) {
+    found.push_back(std::move(record.fields[0]));
+    pairs_.push_back(std::move(record.fields[1]));
+  };
+  for (; found.size() < most && used_ < records_.size(); ++used_) add(records_[used_]);
+  if (stream_ == nullptr) return found;
   std::string line;
   while (found.size() < most && std::getline(*stream_, line)) {
     ++line_;
-    found.push_back(read_line(line));
+    add(read_line(line));
   }
   if (stream_->bad()) throw Error("cannot read ", name_, " after line ", line_);
   return found;
 }
 
-std::string TextInput::read_line(const std::string& line) const {
+Record TextInput::read_line(const std::string& line) {
   if (const auto fault = invalid_utf8_at(line)) {
     throw Error(name_, ", line ", line_, ": not UTF-8 at byte ", *fault);
   }
-  if (!objects_) return line;
-  const nlohmann::json object = parse_json(line);
-  const bool good = object.is_object() && object.contains("text") && object["text"].is_string();
-  if (!good) throw Error(name_, ", line ", line_, ": expected an object with a \"text\", got '", line, "'");
-  return object["text"].get<std::string>();
+  const auto number = static_cast<std::int64_t>(line_);
+  if (!objects_) return {number, {line, ""}};
+  const Line numbered{number, line};
+  const nlohmann::json object = names_.read_object(numbered, name_, known_names(columns_));
+  note_ignored();
+  const std::string& key = columns_.required[0];
+  if (!object.contains(key) || object[key].is_null())
+    throw Error(name_, ", line ", line_, ": expected an object with a \"", key, "\", got '", line, "'");
+  return {number,
+          {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
 }
 
 }  // namespace zoo

@@ -7,32 +7,43 @@
 #include <vector>
 
 #include "apps/command/flags.h"
+#include "data/examples/record_file.h"
 
 namespace zoo {
 
 /// Sources of a verb's texts: --text TEXT (repeatable), --input FILE or standard input.
 struct TextFlags {
   std::vector<std::string> texts;
+  std::vector<std::string> pairs;  // second texts of --text: none, or as many
   std::string input = "-";
 };
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
-/// Reads the texts in order. Each line is a text; in a .jsonl file it is an object with the text under
-/// "text".
+/// Reads the texts in order. Each line is a text; .jsonl and .tsv files are those that the task is trained
+/// on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line of JSON
+/// may also have the text under "text".
 class TextInput {
  public:
-  /// Throws Error naming a file that cannot be read.
-  explicit TextInput(const TextFlags& flags);
+  /// Throws Error naming a file that cannot be read, or the line of an invalid table.
+  TextInput(const TextFlags& flags, Columns columns);
 
   /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON.
   std::vector<std::string> next(std::size_t most);
+  /// The second texts of those; "" where there is none.
+  const std::vector<std::string>& pairs() const { return pairs_; }
 
  private:
-  std::string read_line(const std::string& line) const;
+  void read_table();
+  Record read_line(const std::string& line);
+  void note_ignored();
 
-  std::vector<std::string> texts_;
+  Columns columns_;
+  FileColumns names_;
+  std::size_t noted_ = 0;
+  std::vector<Record> records_;  // of --text or a table
   std::size_t used_ = 0;
+  std::vector<std::string> pairs_;
   std::string name_;
   bool objects_ = false;
   std::ifstream file_;

@@ -69,14 +69,19 @@ bool labels_texts(const TextModel& model) {
 }
 
 std::vector<Json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
-                              const LabelOptions& options) {
+                              const std::vector<std::string>& pairs, const LabelOptions& options) {
   const std::size_t batch_size = rows_at_once(model, options.batch_size);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
   std::vector<Encoding> encodings;
-  for (const std::string& text : texts) {
-    encodings.push_back(
-        model.tokenizer->encode(text, {.max_length = model.max_length(), .with_offsets = tokens}));
+  const EncodeOptions encode{.max_length = model.max_length(), .with_offsets = tokens};
+  const auto pair_of = [&](std::size_t i) { return pairs.empty() ? std::string() : pairs[i]; };
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string &text = texts[i], pair = pair_of(i);
+    if (tokens && !pair.empty())
+      throw Error("text_pair: expected none, since the model labels the words of one text; got '", pair, "'");
+    encodings.push_back(pair.empty() ? model.tokenizer->encode(text, encode)
+                                     : model.tokenizer->encode_pair(text, pair, encode));
     if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no label");
     if (tokens) require_offsets(encodings.back());
   }
@@ -93,6 +98,7 @@ std::vector<Json> label_texts(const TextModel& model, const std::vector<std::str
       const std::size_t text = order[begin + i];
       const at::Tensor row = logits[static_cast<std::int64_t>(i)];
       results[text]["text"] = texts[text];
+      if (const std::string pair = pair_of(text); !pair.empty()) results[text]["text_pair"] = pair;
       if (tokens) {
         results[text]["entities"] =
             described(texts[text], entities_of(config, *model.tokenizer, texts[text], encodings[text],

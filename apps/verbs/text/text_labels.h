@@ -22,9 +22,11 @@ struct LabelOptions {
 /// True for a model that labels texts or the words in them.
 bool labels_texts(const TextModel& model);
 
-/// For each text {"text", "label", "score", "scores"}, or "value" of a regression, or "entities". Throws
-/// Error naming a text without tokens.
+/// For each text {"text", "label", "score", "scores"}, or "value" of a regression, or "entities". `pairs` has
+/// the second text of each, "" for none, or is empty. Throws Error naming a text without tokens, or a pair
+/// that the model would label word by word.
 std::vector<nlohmann::ordered_json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
+                                                const std::vector<std::string>& pairs,
                                                 const LabelOptions& options);
 
 }  // namespace zoo

@@ -96,7 +96,7 @@ int run_translate(const Arguments& arguments) {
   options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
   const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
-  TextInput input(flags.text);
+  TextInput input(flags.text, {{"source"}, {"target"}});
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
     std::vector<TokenIds> prompts;

@@ -49,6 +49,13 @@ const std::vector<std::string>& tokenizer_kinds() {
   return kKinds;
 }
 
+std::string smaller_vocabulary(const std::string& choice, std::int64_t wanted, std::int64_t made) {
+  const bool sized = choice == "byte_bpe" || choice == "wordpiece" || choice == "sentencepiece";
+  if (!sized || made >= wanted) return "";
+  return "note: --vocab_size " + std::to_string(wanted) + ": the text has enough for " +
+         std::to_string(made) + " tokens only\n";
+}
+
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size) {
   if (choice == "char") return std::make_unique<CharTokenizer>(CharTokenizer::train(text));

@@ -19,4 +19,7 @@ const std::vector<std::string>& tokenizer_kinds();
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size = 2000);
 
+/// "" if a tokenizer trained here has as many tokens as were asked for, else a line that says so.
+std::string smaller_vocabulary(const std::string& choice, std::int64_t wanted, std::int64_t made);
+
 }  // namespace zoo

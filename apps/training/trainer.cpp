@@ -189,6 +189,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
     observer.on_checkpoint(run_.path() / "final");
   }
   return {.finished = true,
+          .early = iteration < options_.max_iters,
           .iterations = iteration,
           .best_val_loss = best_val_loss_,
           .final_val_loss = last_evaluation_.val_loss};

@@ -84,6 +84,7 @@ class Trainer {
 
   struct Result {
     bool finished = false;  // false: stopped by the observer
+    bool early = false;     // finished after options.patience evaluations without a better loss
     std::int64_t iterations = 0;
     double best_val_loss = 0, final_val_loss = 0;
   };

@@ -309,6 +309,37 @@ class TrainTest(CommandTest):
         result = run("train", *flags(self.folder / "run", self.text, max_iters=1))
         self.assertIn(f"use it: tzoo generate --model {self.folder}/run/final --prompt TEXT\n", result.err)
 
+    def test_an_early_end_is_explained_and_the_better_model_is_named(self):
+        backwards, folder = self.folder / "backwards.txt", self.folder / "run"
+        backwards.write_text(TEXT[::-1])  # what is learnt from TEXT soon makes it less likely
+        result = run("train", *flags(folder, self.text, val_dataset=backwards, early_stopping_patience=2, eval_interval=5, max_iters=500))
+        losses = [m["val_loss"] for m in self.metrics(folder) if "val_loss" in m][1:]
+        self.assertLess(len(losses), 100)
+        self.assertIn(f"stopped early: 2 evaluations in a row without a validation loss below {min(losses):.6g} (--early_stopping_patience)", result.err)
+        self.assertIn(f"validation loss {losses[-1]:.6g} after {5 * len(losses)} iterations: model in {folder}/final\n", result.out)
+        self.assertIn(f"best validation loss {min(losses):.6g}: model in {folder}/best\n", result.out)
+        self.assertIn(f"use it: tzoo generate --model {folder}/best --prompt TEXT\n", result.err)
+        again = run("train", "--init_from", "resume", "--out_dir", folder)
+        self.assertIn(f"finished already; to go on: tzoo train --init_from resume --out_dir {folder} --early_stopping_patience 0\n", again.err)
+
+    def test_a_finished_run_says_how_to_go_on(self):
+        folder = self.train("run", max_iters=1)
+        again = run("train", "--init_from", "resume", "--out_dir", folder)
+        self.assertEqual(again.code, 0, again.err)
+        self.assertIn(f"finished already; to go on: tzoo train --init_from resume --out_dir {folder} --max_iters N, above 1\n", again.err)
+        self.assertNotIn("finished already", run("train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 2).err)
+
+    def test_a_vocabulary_smaller_than_asked_for_is_noted(self):
+        folder = self.folder / "run"
+        result = run("train", *flags(folder, self.text, max_iters=0, tokenizer="byte_bpe", vocab_size=8000))
+        size = json.loads((folder / "final/config.json").read_text())["vocab_size"]
+        self.assertLess(size, 8000)
+        self.assertIn(f"note: --vocab_size 8000: the text has enough for {size} tokens only\n", result.err)
+        made = run("tokenizer", "train", "--kind", "byte_bpe", "--input", self.text, "--vocab_size", 8000, "--out_dir", self.folder / "made")
+        self.assertIn("note: --vocab_size 8000: the text has enough for ", made.err)
+        exact = run("train", *flags(self.folder / "exact", self.text, max_iters=0, tokenizer="byte_bpe", vocab_size=260))
+        self.assertNotIn("note: --vocab_size", exact.err)
+
     def test_a_dry_run_needs_no_folder_and_keeps_the_one_it_gets(self):
         folder = self.train("run")
         before = sorted(folder.rglob("*"))

@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
+#include "apps/command/tokenizer_choice.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora/corpora.h"
@@ -203,6 +204,7 @@ int train_tokenizer(const Arguments& arguments) {
   }
   std::cout << options.kind << " tokenizer of " << learnt.vocab_size << " tokens in "
             << options.out_dir.string() << "\n";
+  std::cerr << smaller_vocabulary(options.kind, options.vocab_size, learnt.vocab_size);
   return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
 }
 

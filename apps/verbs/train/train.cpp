@@ -160,7 +160,7 @@ std::string next_command(Task task, const std::string& model) {
   return "";
 }
 
-int report(const Trainer::Result& result, const RunDirectory& run, Task task) {
+int report(const Trainer::Result& result, const RunDirectory& run, const TrainFlags& flags, bool went_on) {
   const std::string folder = run.path().string();
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
@@ -168,10 +168,23 @@ int report(const Trainer::Result& result, const RunDirectory& run, Task task) {
               << " --out_dir " << folder << "\n";
     return 128 + StopSignal::received();
   }
+  const std::string last = folder + "/final", best = folder + "/best";
+  const bool has_better = result.best_val_loss < result.final_val_loss;
+  if (result.early)
+    std::cerr << "stopped early: " << flags.trainer.patience
+              << " evaluations in a row without a validation loss below " << result.best_val_loss
+              << " (--early_stopping_patience)\n";
   std::cout << "validation loss " << result.final_val_loss << " after " << result.iterations
-            << " iterations (best " << std::min(result.best_val_loss, result.final_val_loss) << ")\n"
-            << "model in " << (run.path() / "final").string() << std::endl;
-  std::cerr << "use it: " << next_command(task, (run.path() / "final").string()) << "\n";
+            << " iterations: model in " << last << "\n";
+  if (has_better)
+    std::cout << "best validation loss " << result.best_val_loss << ": model in " << best << "\n";
+  std::cout << std::flush;
+  if (!went_on)
+    std::cerr << "the run had finished already; to go on: tzoo train --init_from resume --out_dir " << folder
+              << (result.early ? " --early_stopping_patience 0"
+                               : " --max_iters N, above " + std::to_string(result.iterations))
+              << "\n";
+  std::cerr << "use it: " << next_command(flags.data.task, has_better ? best : last) << "\n";
   return 0;
 }
 
@@ -197,7 +210,7 @@ class SilentObserver : public TrainingObserver {
 };
 
 int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
-          const TrainFlags& flags, TextSamples samples) {
+          const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {
   const bool silent = options.ranks != nullptr && options.ranks->rank() > 0;
   const StopSignal signals(silent ? ""
                                   : "stopping: a checkpoint is saved in " +
@@ -219,7 +232,7 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   const Trainer::Result result = trainer.train(reporter);
   reporter.clear();
   if (result.iterations > 0) reporter.draw();
-  return report(result, run, flags.data.task);
+  return report(result, run, flags, result.iterations != resumed);
 }
 
 }  // namespace
@@ -275,7 +288,7 @@ int run_train(const Arguments& arguments) {
   if (parsed->default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";
-  return train(trainer, *loaded.model, options, run, flags, std::move(samples));
+  return train(trainer, *loaded.model, options, run, flags, start.resumed, std::move(samples));
 }
 
 }  // namespace zoo

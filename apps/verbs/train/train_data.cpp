@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/encode_examples.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "apps/verbs/train/task_tokenizer.h"
@@ -127,12 +128,13 @@ class DatasetReader {
       require_special_tokens(*data_.tokenizer, style_);
     } else {
       const bool encoder = style_ == TaskTextStyle::kEncoder;
-      data_.tokenizer =
-          choose_task_tokenizer({.choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char"),
-                                 .vocab_size = flags_.vocab_size,
-                                 .style = style_,
-                                 .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
-                                text());
+      const std::string choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char");
+      data_.tokenizer = choose_task_tokenizer({.choice = choice,
+                                               .vocab_size = flags_.vocab_size,
+                                               .style = style_,
+                                               .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
+                                              text());
+      std::cerr << smaller_vocabulary(choice, flags_.vocab_size, data_.tokenizer->vocab_size());
     }
     return *data_.tokenizer;
   }

@@ -140,6 +140,14 @@ void check_export_target(const fs::path& source, const fs::path& target) {
   }
 }
 
+void check_output_file(const fs::path& model, const fs::path& output) {
+  std::error_code none;
+  bool own = fs::equivalent(model, output, none);
+  for (const auto& entry : fs::directory_iterator(model, none))
+    own = own || fs::equivalent(entry.path(), output, none);
+  if (own) throw Error("--output: ", output, " is a file of the model; expected another place");
+}
+
 ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
   const fs::path& model = source.directory;
   if (fs::is_regular_file(model)) {  // a GGUF file

@@ -12,6 +12,9 @@ namespace zoo {
 /// Throws Error unless `target` is new, empty, or a checkpoint and nothing else: export replaces it.
 void check_export_target(const std::filesystem::path& source, const std::filesystem::path& target);
 
+/// Throws Error if `output` is a file of the model, which would be lost.
+void check_output_file(const std::filesystem::path& model, const std::filesystem::path& output);
+
 /// Formats that are one file: TorchScript has the weights alone, GGUF also tokenizer and chat templates.
 enum class SingleFile { kTorchScript, kGguf };
 

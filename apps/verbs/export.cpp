@@ -101,6 +101,7 @@ void check_export_file(const ExportFlags& values) {
   if ((!script && values.format != "gguf") || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
+  check_output_file(values.model, values.output);
   const std::string_view begin = script ? "PK\3\4" : "GGUF";
   std::string found(begin.size(), '\0');
   std::ifstream(values.output, std::ios::binary)

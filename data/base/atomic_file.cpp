@@ -1,12 +1,15 @@
 #include "data/base/atomic_file.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "data/base/error.h"
@@ -41,6 +44,26 @@ bool is_other_than(fs::file_type wanted, const fs::path& path) {
   return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;
 }
 
+// Removes what killed processes left of this target. A live process of this machine is known by its number,
+// one of another by its lock.
+void remove_leftovers(const fs::path& target) {
+  const std::string begin = "." + target.filename().string() + ".tmp-";
+  std::vector<fs::path> leftovers;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent_of(target), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    const pid_t owner = static_cast<pid_t>(std::strtol(name.c_str() + begin.size(), nullptr, 10));
+    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& path : leftovers) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
+    ::close(descriptor);
+  }
+}
+
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw Error("cannot write ", path, ": ", std::strerror(error));
 }
@@ -52,8 +75,10 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(tempo
   if (is_other_than(fs::file_type::regular, path_)) {
     throw Error("cannot write ", path_, ": it is not a regular file");
   }
+  remove_leftovers(path_);
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(path_, errno);
+  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // for remove_leftovers()
 }
 
 AtomicFile::~AtomicFile() {
@@ -84,6 +109,11 @@ void AtomicFile::write_through(const char* bytes, std::size_t size) {
     bytes += written;
     size -= static_cast<std::size_t>(written);
   }
+}
+
+const fs::path& AtomicFile::written() {
+  flush();
+  return temporary_;
 }
 
 void AtomicFile::commit() {
@@ -136,11 +166,15 @@ AtomicDirectory::AtomicDirectory(fs::path target)
   if (is_other_than(fs::file_type::directory, target_))
     throw Error("cannot write ", target_, ": it is not a directory");
   std::error_code error;
+  remove_leftovers(target_);
   fs::remove_all(temporary_, error);
   make_directories(temporary_);
+  lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
 }
 
 AtomicDirectory::~AtomicDirectory() {
+  if (lock_ >= 0) ::close(lock_);
   std::error_code ignored;
   fs::remove_all(temporary_, ignored);
 }

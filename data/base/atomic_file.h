@@ -17,7 +17,7 @@ namespace zoo {
 
 /// A file that appears under its name completely or not at all: written under a temporary name in the same
 /// folder, synced, and renamed by commit(). Without commit() the destructor removes it and an older file
-/// stays unchanged.
+/// stays unchanged. What a killed process left of the same target is removed first.
 class AtomicFile {
  public:
   /// Throws Error naming the path if the folder is not writable.
@@ -29,6 +29,8 @@ class AtomicFile {
   /// Throws Error naming the path, for example if the disk is full.
   void write(const void* bytes, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// The temporary file with all that was written, for a look at it before commit().
+  const std::filesystem::path& written();
   void commit();
 
  private:
@@ -55,7 +57,8 @@ std::string read_model_file(const std::filesystem::path& path, std::size_t most 
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
-/// in one step. A kill at any instant leaves either the old or the new directory under the name.
+/// in one step. A kill at any instant leaves either the old or the new directory under the name. What a
+/// killed process left of the same target is removed first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);
@@ -68,6 +71,7 @@ class AtomicDirectory {
 
  private:
   std::filesystem::path target_, temporary_;
+  int lock_ = -1;
 };
 
 /// Creates `path` and its parents, so that they outlast a power cut. Throws Error naming it.

@@ -71,7 +71,8 @@ std::size_t size_of(const GgufOutput& tensor) {
 }  // namespace
 
 void write_gguf(const std::filesystem::path& path, const GgufMetadata& metadata,
-                const std::vector<GgufOutput>& tensors) {
+                const std::vector<GgufOutput>& tensors,
+                const std::function<void(const std::filesystem::path&)>& check) {
   Bytes header;
   header.number<std::uint32_t>(0x46554747);  // "GGUF"
   header.number<std::uint32_t>(3);
@@ -98,6 +99,7 @@ void write_gguf(const std::filesystem::path& path, const GgufMetadata& metadata,
     bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
     file.write(bytes);
   }
+  if (check) check(file.written());
   file.commit();
 }
 

@@ -30,8 +30,10 @@ struct GgufOutput {
   std::function<std::string()> bytes;
 };
 
-/// Writes a GGUF file of version 3, atomically. Throws Error for a full disk.
+/// Writes a GGUF file of version 3, atomically; `check` gets the whole file before it has its name, and may
+/// throw. Throws Error for a full disk.
 void write_gguf(const std::filesystem::path& path, const GgufMetadata& metadata,
-                const std::vector<GgufOutput>& tensors);
+                const std::vector<GgufOutput>& tensors,
+                const std::function<void(const std::filesystem::path&)>& check = {});
 
 }  // namespace zoo

@@ -184,15 +184,8 @@ void save_gguf(const Model& model, const Family& family, Head head, const std::f
   for (const Parts& parts : parts_of(tensors, architecture))
     outputs.push_back(output_of(parts, config, type));
   if (config.rope_scaling.kind == RopeScalingKind::kLlama3) outputs.push_back(rope_factors(config));
-  const std::filesystem::path unchecked = path.string() + ".unchecked";
-  try {
-    write_gguf(unchecked, metadata, outputs);
-    check_written(unchecked, family, config);
-  } catch (const Error&) {
-    std::filesystem::remove(unchecked);
-    throw;
-  }
-  std::filesystem::rename(unchecked, path);
+  write_gguf(path, metadata, outputs,
+             [&](const std::filesystem::path& written) { check_written(written, family, config); });
 }
 
 }  // namespace zoo

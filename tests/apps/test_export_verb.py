@@ -1,9 +1,11 @@
 """tzoo export from outside: what it writes, what it says, and what it refuses."""
 
+import fcntl
 import json
 import os
 import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 import zipfile
@@ -200,6 +202,36 @@ class HuggingFaceTest(ExportTest):
             result = run(*self.export(kind, self.path("out"), model=self.path("faulty")))
             self.assert_one_error(result, 1, "transformer.wpe.weight")
         self.assert_only("model", "faulty")
+
+
+class PlaceTest(ExportTest):
+    def test_what_killed_exports_left_is_removed_and_a_live_ones_file_stays(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        for kind, output in (("torchscript", "model.pt"), ("huggingface", "out"), ("packed", "packed")):
+            left, live, elsewhere, other = (f".{name}.tmp-{process}" for name, process in
+                                            ((output, ended.pid), (output, os.getpid()), (output, f"{ended.pid}-b"), ("x" + output, ended.pid)))
+            for name in (left, live, elsewhere, other):
+                os.makedirs(self.path(name)) if kind != "torchscript" else open(self.path(name), "w").close()
+            locked = os.open(self.path(elsewhere), os.O_RDONLY)  # as a process of another machine has it
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            self.succeed(*self.export(kind, self.path(output), *(["--weights", "float32"] if kind == "packed" else [])))
+            self.assertEqual([os.path.exists(self.path(name)) for name in (output, left, live, elsewhere, other)], [True, False, True, True, True])
+            os.close(locked)
+
+    def test_no_output_takes_the_place_of_a_file_of_the_model(self):
+        weights = self.path("model", "model.safetensors")
+        link = self.path("link.safetensors")
+        os.symlink(weights, link)
+        with open(weights, "rb") as file:
+            before = file.read()
+        forward = ["forward", "--model", self.model, "--input_ids", "[[1, 2]]", "--output"]
+        for output in (weights, link, self.path("model", "tokenizer.json")):
+            self.assert_one_error(run(*forward, output), 1, "--output", output, "a file of the model")
+        with open(weights, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(run(*forward, self.path("out.safetensors")).code, 0)
+        self.assertEqual(run(*forward, self.path("out.safetensors")).code, 0)
 
 
 class UsageTest(ExportTest):

@@ -3,6 +3,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
+#include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/look/forward_inputs.h"
 #include "apps/verbs/measure/packed_evaluation.h"
 #include "apps/verbs/packed_weights.h"
@@ -139,6 +140,7 @@ int run_forward(const Arguments& arguments) {
   ForwardFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
+  check_output_file(flags.model, flags.output);
   std::optional<Head> head;
   if (flags.head) head = head_named(*flags.head);
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, head);

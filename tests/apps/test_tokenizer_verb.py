@@ -81,11 +81,10 @@ class Train(TokenizerTest):
         with open(self.path("once.txt"), "w", encoding="utf-8") as file:
             file.write("xy\n")
         for minimum, size in (("2", 257), ("1", 258)):
-            out = self.succeed(
-                "tokenizer", "train", "--kind", "byte_bpe", "--input", self.path("once.txt"), "--min_frequency", minimum,
-                "--out_dir", self.path("once-" + minimum),
-            )  # fmt: skip
-            self.assertIn(f"of {size} tokens", out)
+            done = run("tokenizer", "train", "--kind", "byte_bpe", "--input", self.path("once.txt"), "--min_frequency", minimum,
+                       "--vocab_size", 300, "--out_dir", self.path("once-" + minimum))
+            self.assertEqual((done.code, done.err), (0, f"note: --vocab_size 300: the text has enough for {size} tokens only\n"))
+            self.assertIn(f"of {size} tokens", done.out)
 
     def test_what_was_learnt_encodes_and_decodes(self):
         for kind in ("byte_bpe", "wordpiece"):

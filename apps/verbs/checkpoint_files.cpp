@@ -52,6 +52,9 @@ constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
     {"config_sentence_transformers.json", Kind::kSentences},
 }};
 
+// Keys of generation_config.json that decide nothing about what is written.
+const std::set<std::string> kOfFile{"_from_model_config", "transformers_version", "use_cache"};
+
 // "sentence_bert_config.json", by the model.
 bool is_sentence_settings(const std::string& name) {
   return name.starts_with("sentence_") && name.ends_with("_config.json");
@@ -143,8 +146,13 @@ void check_export_target(const fs::path& source, const fs::path& target) {
 void check_output_file(const fs::path& model, const fs::path& output) {
   std::error_code none;
   bool own = fs::equivalent(model, output, none);
-  for (const auto& entry : fs::directory_iterator(model, none))
-    own = own || fs::equivalent(entry.path(), output, none);
+  for (const auto& entry : fs::directory_iterator(model, none)) {
+    const std::string name = entry.path().filename().string();
+    // Other .safetensors files there may be earlier outputs.
+    const bool weights = name.starts_with("model") || name == PackedParts::kFile;
+    const bool part = name.ends_with(".safetensors") ? weights : is_part_of_checkpoint(name);
+    own = own || (part && fs::equivalent(entry.path(), output, none));
+  }
   if (own) throw Error("--output: ", output, " is a file of the model; expected another place");
 }
 
@@ -177,9 +185,8 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
     std::vector<std::string> keys;
     for (const auto& [key, value] : generation.items()) {
-      const bool known =
-          key.ends_with("_token_id") || key == "transformers_version" || key == "_from_model_config";
-      if (!known) keys.push_back(key);
+      const bool decides = !key.ends_with("_token_id") && !kOfFile.contains(key);
+      if (decides && !value.is_null() && value != false) keys.push_back(key);
     }
     if (!keys.empty()) names.insert(kGenerationFile + (" (" + joined(keys) + ")"));
   }

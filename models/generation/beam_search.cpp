@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
 #include <c10/util/irange.h>
@@ -29,6 +30,11 @@ void check(const BeamOptions& options, double temperature) {
     throw Error("beams that sample have no groups: num_beam_groups must be 1, got ", options.num_beam_groups);
   if (options.sample && temperature == 0)
     throw Error("beams that sample need a positive temperature, got ", temperature);
+}
+
+// A beam whose every continuation is forbidden stays so.
+at::Tensor renormalized(const at::Tensor& scores) {
+  return at::log_softmax(scores, -1).masked_fill_(scores.isneginf(), -INFINITY);
 }
 
 // Rows of one prompt, group after group.
@@ -142,6 +148,7 @@ void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t 
         own_scores = own_scores.clone();
         for (const TokenId id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
       }
+      if (options_.beams.renormalize_logits) own_scores = renormalized(own_scores);
       group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
       for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
     }

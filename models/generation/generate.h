@@ -42,6 +42,9 @@ struct BeamOptions {
   /// Beams that sample (Hugging Face: do_sample): the candidates of a step are drawn, none twice, in
   /// proportion to the exponential of their scores, after the filters of SamplingOptions. Not with groups.
   bool sample = false;
+  /// Makes the scores of a step log-probabilities again after the filters (Hugging Face's name). Greedy
+  /// choice and sampling alone do not depend on it.
+  bool renormalize_logits = false;
 };
 
 /// Contrastive search (Su et al., 2022, "A Contrastive Framework for Neural Text Generation", equation 5):

@@ -37,6 +37,10 @@ FILES = [
     {"forced_eos_token_id": [8], "num_beams": 3, "early_stopping": "never", "length_penalty": 0.3},
     {"temperature": 0.3, "top_k": 5, "no_repeat_ngram_size": 2},  # without do_sample they do nothing
     {"penalty_alpha": 0.4, "top_k": 1},  # no candidates for contrastive search: greedy
+    {"num_beams": 4, "renormalize_logits": True, "suppress_tokens": list(range(10, 40)), "repetition_penalty": 1.3},
+    {"num_beams": 3, "renormalize_logits": True, "bad_words_ids": [[i] for i in range(10, 30)], "num_return_sequences": 3},
+    {"renormalize_logits": True, "repetition_penalty": 1.3, "remove_invalid_values": True},  # nothing to choose otherwise
+    {"epsilon_cutoff": 0.1, "eta_cutoff": 0.1, "top_h": 0.4, "forced_decoder_ids": [[1, 5]]},
     {"max_new_tokens": 1, "forced_eos_token_id": 8, "num_beams": 3, "num_return_sequences": 2},  # only one answer exists
 ]
 
@@ -130,7 +134,7 @@ class Refusals(unittest.TestCase):
             path = os.path.join(directory, "generation_config.json")
             words = ["generate", "--model", directory, "--input_ids", "[[1]]", "--max_new_tokens", "2"]
             for key, value in {"guidance_scale": 1.5, "sequence_bias": [[[3], -1.0]], "encoder_no_repeat_ngram_size": 2,
-                               "num_beams": "four", "top_p": 7, "renormalize_logits": True, "stop_strings": 3}.items():
+                               "num_beams": "four", "top_p": 7, "epsilon_cutoff": 0.1, "stop_strings": 3}.items():
                 with open(path, "w", encoding="utf-8") as file:
                     json.dump({key: value, "do_sample": True}, file)
                 with self.subTest(key=key):

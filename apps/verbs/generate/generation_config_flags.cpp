@@ -15,35 +15,41 @@ namespace {
 using nlohmann::json;
 using Given = std::function<bool(std::string_view)>;
 
-// Keys of transformers' GenerationConfig that change the ids and that the zoo lacks, with the value that
-// switches each off; null does, too.
-const std::array<std::pair<const char*, json>, 17> kUnsupported{
-    {{"guidance_scale", 1.0},
-     {"epsilon_cutoff", 0.0},
-     {"eta_cutoff", 0.0},
-     {"top_h", nullptr},
-     {"encoder_repetition_penalty", 1.0},
-     {"encoder_no_repeat_ngram_size", 0},
-     {"sequence_bias", nullptr},
-     {"exponential_decay_length_penalty", nullptr},
-     {"renormalize_logits", false},
-     {"remove_invalid_values", false},
-     {"force_words_ids", nullptr},
-     {"constraints", nullptr},
-     {"forced_decoder_ids", nullptr},
-     {"watermarking_config", nullptr},
-     {"dola_layers", nullptr},
-     {"token_healing", false},
-     {"max_time", nullptr}}};
+// A key of transformers' GenerationConfig that the zoo lacks.
+struct Unsupported {
+  const char* key;
+  json off;                                               // the value that switches it off; null does, too
+  enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
+};
+const std::array<Unsupported, 15> kUnsupported{{{"guidance_scale", 1.0},
+                                                {"epsilon_cutoff", 0.0, Unsupported::kSampling},
+                                                {"eta_cutoff", 0.0, Unsupported::kSampling},
+                                                {"top_h", nullptr, Unsupported::kSampling},
+                                                {"encoder_repetition_penalty", 1.0},
+                                                {"encoder_no_repeat_ngram_size", 0},
+                                                {"sequence_bias", nullptr},
+                                                {"exponential_decay_length_penalty", nullptr},
+                                                {"remove_invalid_values", false, Unsupported::kBeams},
+                                                {"force_words_ids", nullptr},
+                                                {"constraints", nullptr},
+                                                {"watermarking_config", nullptr},
+                                                {"dola_layers", nullptr},
+                                                {"token_healing", false},
+                                                {"max_time", nullptr}}};
 
 class Defaults {
  public:
   Defaults(const json& file, const std::string& path, const Given& given)
       : reader_(file, path), given_(given) {}
 
-  void refuse_unsupported() const {
-    for (const auto& [key, off] : kUnsupported) {
-      if (!reader_.is(key, off)) reader_.refuse(key, "which is not supported; " + std::string(kLeaveOut));
+  void refuse_unsupported(const GenerateFlags& flags) const {
+    const bool beams = flags.options.beams.num_beams > 1;
+    const bool samples = reader_.get_bool("do_sample", false) && flags.temperature.value_or(0) > 0;
+    for (const auto& [key, off, changes] : kUnsupported) {
+      const bool matters =
+          changes == Unsupported::kAlways || (changes == Unsupported::kBeams ? beams : samples);
+      if (matters && !reader_.is(key, off))
+        reader_.refuse(key, "which is not supported; " + std::string(kLeaveOut));
     }
   }
 
@@ -84,6 +90,7 @@ class Defaults {
     set("num_return_sequences", flags.options.beams.num_return_sequences);
     set("num_beam_groups", flags.options.beams.num_beam_groups);
     set("diversity_penalty", flags.options.beams.diversity_penalty);
+    flags.options.beams.renormalize_logits = reader_.get_bool("renormalize_logits", false);
     if (!says("early_stopping")) return;
     if (reader_.at("early_stopping") == json("never")) {
       flags.options.beams.early_stopping = EarlyStopping::kNever;
@@ -148,16 +155,16 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
   flags.generation_config = read_generation_config(model, flags.checkpoint->json);
   if (flags.generation_defaults != "file") return;
   const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);
-  defaults.refuse_unsupported();
   if (defaults.has_candidates()) defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
                          given("typical_p") || given("penalty_alpha") || given("draft_model") ||
                          given("num_samples");
   const bool greedy_asked = given("temperature") && flags.temperature == 0.0;
-  if (!way_asked || greedy_asked) defaults.set_beams(flags);
+  if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(flags);
   if (!greedy_asked) defaults.set_sampling(flags);
   defaults.set_history(flags);
   defaults.set_ends(flags);
+  defaults.refuse_unsupported(flags);
 }
 
 }  // namespace zoo

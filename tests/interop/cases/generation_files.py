@@ -53,7 +53,7 @@ OTHERS = {
     "sequence_bias": [[[[11], 5.0]]], "token_healing": [False], "diversity_penalty": [0.0, 0.4], "num_beam_groups": [1, 2],
     "penalty_alpha": [0.0, 0.4], "output_scores": [True], "return_dict_in_generate": [False], "max_time": [None, 60.0],
     "is_assistant": [False], "num_assistant_tokens": [3], "use_mtp": [False], "cache_implementation": ["dynamic", None],
-    "forced_decoder_ids": [None], "stop_strings": [None], "bos_token_id": [None, 5],
+    "forced_decoder_ids": [None, [[1, 5]]], "stop_strings": [None], "bos_token_id": [None, 5],
     "decoder_start_token_id": [0, 3], "dola_layers": [None], "an_unknown_key": [3],
 }
 

@@ -1,30 +1,59 @@
 #include "tokenizer/tokenizer.h"
 
+#include <nlohmann/json.hpp>
+
 #include "data/base/error.h"
 
 namespace zoo {
 
+void Tokenizer::require_rows(const TokenIds& ids) const {
+  for (const TokenId id : ids) {
+    if (id >= id_count_)
+      throw Error("the text has the token ", nlohmann::json(token_text(id)).dump(), ", whose id is ", id,
+                  ", but the model's vocabulary has only ", id_count_, " rows");
+  }
+}
+
+Encoding Tokenizer::checked(Encoding encoding) const {
+  require_rows(encoding.ids);
+  return encoding;
+}
+
+TokenIds Tokenizer::encode(std::string_view text) const {
+  TokenIds ids = text_ids(text);
+  require_rows(ids);
+  return ids;
+}
+
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  return assemble(encoding_template().single, tokenize(text, options.with_offsets), nullptr,
-                  with_side(options));
+  return checked(assemble(encoding_template().single, tokenize(text, options.with_offsets), nullptr,
+                          with_side(options)));
 }
 
 Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
                                 const EncodeOptions& options) const {
   Encoding other = tokenize(second, options.with_offsets);
-  return assemble(encoding_template().pair, tokenize(first, options.with_offsets), &other,
-                  with_side(options));
+  return checked(
+      assemble(encoding_template().pair, tokenize(first, options.with_offsets), &other, with_side(options)));
 }
 
 std::vector<Encoding> Tokenizer::encode_windows(std::string_view first, std::string_view second,
                                                 std::size_t stride, const EncodeOptions& options) const {
-  return assemble_windows(encoding_template().pair, tokenize(first, options.with_offsets),
-                          tokenize(second, options.with_offsets), stride, with_side(options));
+  std::vector<Encoding> windows =
+      assemble_windows(encoding_template().pair, tokenize(first, options.with_offsets),
+                       tokenize(second, options.with_offsets), stride, with_side(options));
+  for (const Encoding& window : windows) require_rows(window.ids);
+  return windows;
 }
 
 EncodeOptions Tokenizer::with_side(EncodeOptions options) const {
   options.truncates_left = options.truncates_left || limits_.truncates_left;
   return options;
+}
+
+std::optional<TokenId> Tokenizer::special_id(SpecialToken role) const {
+  const auto id = role_id(role);
+  return id && *id < id_count_ ? id : std::nullopt;
 }
 
 std::string Tokenizer::token_text(TokenId id) const {
@@ -36,7 +65,7 @@ void Tokenizer::lowercase_texts() {
 }
 
 Encoding Tokenizer::tokenize(std::string_view text, bool) const {
-  return {.ids = encode(text)};
+  return {.ids = text_ids(text)};
 }
 
 }  // namespace zoo

@@ -8,8 +8,10 @@
 ///     std::cout << tokenizer->decode(ids) << "\n";
 ///     const zoo::Encoding pair = tokenizer->encode_pair("a question", "a text", {.max_length = 384});
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,7 +45,7 @@ class Tokenizer {
 
   /// The ids of the text without special tokens. Throws Error with the position if the text is not UTF-8 or
   /// has a character that the vocabulary cannot express.
-  virtual TokenIds encode(std::string_view text) const = 0;
+  TokenIds encode(std::string_view text) const;
 
   /// The first position from `from` on at which a UTF-8 text can be cut: the ids of the whole are those of
   /// the first part, then those of the second. The text's end if the tokenizer knows of none.
@@ -72,7 +74,7 @@ class Tokenizer {
   virtual std::string token_text(TokenId id) const;
 
   /// The id of a role, if the tokenizer has one.
-  virtual std::optional<TokenId> special_id(SpecialToken) const { return std::nullopt; }
+  std::optional<TokenId> special_id(SpecialToken role) const;
 
   /// The id that ends a text, if the vocabulary has one.
   std::optional<TokenId> eos_id() const { return special_id(SpecialToken::eos); }
@@ -83,6 +85,12 @@ class Tokenizer {
   const TextLimits& limits() const { return limits_; }
   void set_limits(const TextLimits& limits) { limits_ = limits; }
 
+  /// From now on a text with an id from `count` on, for which the model has no row, is an Error naming the
+  /// token and its id, and a role with such an id counts as missing.
+  void set_id_count(std::int64_t count) { id_count_ = count; }
+  /// Ids that a text may hold.
+  std::int64_t id_count() const { return std::min(id_count_, vocab_size()); }
+
   /// Lowercases each text before its normalization, unless that has such a step: "do_lower_case" of
   /// Sentence-Transformers. Special tokens in the text keep their case. Throws Error if the kind of tokenizer
   /// has no normalization.
@@ -92,6 +100,11 @@ class Tokenizer {
   virtual void save(const std::filesystem::path& directory) const = 0;
 
  protected:
+  /// The ids of the text, for encode().
+  virtual TokenIds text_ids(std::string_view text) const = 0;
+
+  virtual std::optional<TokenId> role_id(SpecialToken) const { return std::nullopt; }
+
   /// Fills in ids and, if requested and known, offsets and words.
   virtual Encoding tokenize(std::string_view text, bool with_offsets) const;
 
@@ -100,7 +113,11 @@ class Tokenizer {
  private:
   EncodeOptions with_side(EncodeOptions options) const;
 
+  void require_rows(const TokenIds& ids) const;
+  Encoding checked(Encoding encoding) const;
+
   TextLimits limits_;
+  std::int64_t id_count_ = std::numeric_limits<std::int64_t>::max();
 };
 
 /// True if the directory, or the GGUF file, holds a tokenizer that load_tokenizer knows.

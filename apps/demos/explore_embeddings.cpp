@@ -50,7 +50,7 @@ at::Tensor embedding_of(const Model& model) {
 Space imported(const ExploreFlags& flags) {
   const auto model =
       std::make_shared<TextModel>(load_text_model(read_checkpoint_config(flags.model), flags.demo.compute));
-  const std::int64_t known = model->tokenizer->vocab_size();
+  const std::int64_t known = model->tokenizer->id_count();
   Space space = space_of(embedding_of(*model->model).slice(0, 0, known));
   space.name = [model](std::int64_t id) {
     return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));

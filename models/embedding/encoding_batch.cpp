@@ -42,14 +42,13 @@ ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device
   return inputs;
 }
 
-void require_fit(const Tokenizer& tokenizer, const TransformerConfig& config,
+void require_fit(Tokenizer& tokenizer, const TransformerConfig& config,
                  const std::filesystem::path& directory) {
   const std::int64_t tokens = tokenizer.vocab_size(), known = config.vocab_size;
-  if (tokens > known)
-    throw Error(directory, ": the tokenizer has ", tokens, " tokens, the model only ", known);
   if (2 * tokens < known)
     throw Error(directory, ": the tokenizer has only ", tokens, " tokens, the model ", known,
                 ": it is the tokenizer of another model");
+  tokenizer.set_id_count(known);
 }
 
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings) {

@@ -24,10 +24,10 @@ namespace zoo {
 ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device device,
                      std::span<const Encoding* const> encodings);
 
-/// Throws Error naming the directory if the tokenizer cannot be the model's: it has more tokens than the
-/// model's vocabulary, or less than half as many (padded vocabularies are a little larger than their
-/// tokenizer's).
-void require_fit(const Tokenizer& tokenizer, const TransformerConfig& config,
+/// Makes texts with an id outside the model's vocabulary an Error: some tokenizers have a token more (Gemma
+/// 3, a [PAD] that somebody added). Throws Error naming the directory if the tokenizer has less than half as
+/// many tokens as the vocabulary (padded vocabularies are a little larger than their tokenizer's).
+void require_fit(Tokenizer& tokenizer, const TransformerConfig& config,
                  const std::filesystem::path& directory);
 
 /// Order by length, longest first, so that batches need little padding.

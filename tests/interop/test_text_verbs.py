@@ -122,6 +122,22 @@ class TextVerbsTest(unittest.TestCase):
         self.assertIn("probability", table.stdout)
 
     @torch.no_grad()
+    def test_tokens_beyond_the_vocabulary(self):
+        """Somebody added a token without resizing the model: only a text that holds it is an error."""
+        model, count = self.make(transformers.BertForMaskedLM), len(self.tokenizer)
+        text = "In the [MASK] God created"
+        before = self.lines("fill-mask", "--text", text, "--top_k", str(count + 1), "--json")
+        self.tokenizer.add_special_tokens({"additional_special_tokens": ["[NEW]"]})
+        self.tokenizer.save_pretrained(self.directory)
+        self.assertGreater(len(self.tokenizer), model.config.vocab_size)
+        self.assertEqual(self.lines("fill-mask", "--text", text, "--top_k", str(count + 1), "--json"), before)
+        done = tzoo("fill-mask", "--model", self.directory, "--text", text + "[NEW]")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"the token \"[NEW]\", whose id is {count}, but the model's vocabulary has only {count} rows", done.stderr)
+        done = tzoo("tokenizer", "encode", "--model", self.directory, "--json", stdin="[NEW]\n")  # no model looks
+        self.assertEqual(json.loads(done.stdout), self.tokenizer("[NEW]").input_ids)
+
+    @torch.no_grad()
     def test_fill_mask_with_half_characters(self):
         """Of a vocabulary of bytes most tokens are half a character: JSON and table show U+FFFD, as the library does."""
         alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())

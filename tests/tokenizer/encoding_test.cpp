@@ -11,10 +11,9 @@ namespace {
 /// Bytes, with 300 before a text and 301 after it.
 class Framed final : public Tokenizer {
  public:
-  using Tokenizer::encode;
   std::string_view kind() const override { return "framed"; }
   std::int64_t vocab_size() const override { return 302; }
-  test::Ids encode(std::string_view text) const override { return bytes_.encode(text); }
+  test::Ids text_ids(std::string_view text) const override { return bytes_.encode(text); }
   std::string decode(std::span<const TokenId> ids) const override { return bytes_.decode(ids); }
   void save(const std::filesystem::path&) const override {}
 

@@ -12,7 +12,7 @@ namespace zoo {
 
 using nlohmann::json;
 
-TokenIds ByteTokenizer::encode(std::string_view text) const {
+TokenIds ByteTokenizer::text_ids(std::string_view text) const {
   require_utf8(text, "the text");
   TokenIds ids(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) ids[i] = static_cast<unsigned char>(text[i]);
@@ -25,7 +25,7 @@ std::size_t ByteTokenizer::division(std::string_view text, std::size_t from) con
 }
 
 Encoding ByteTokenizer::tokenize(std::string_view text, bool with_offsets) const {
-  Encoding encoding{.ids = encode(text)};
+  Encoding encoding{.ids = text_ids(text)};
   for (std::uint32_t i = 0; with_offsets && i < encoding.size(); ++i) encoding.offsets.push_back({i, i + 1});
   if (with_offsets) encoding.words.resize(encoding.size(), 0);
   return encoding;

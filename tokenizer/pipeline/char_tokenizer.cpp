@@ -52,7 +52,7 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std
   }
 }
 
-TokenIds CharTokenizer::encode(std::string_view text) const {
+TokenIds CharTokenizer::text_ids(std::string_view text) const {
   require_utf8(text, "the text");
   TokenIds ids(text.size());
   std::size_t count = 0;
@@ -70,7 +70,7 @@ TokenIds CharTokenizer::encode(std::string_view text) const {
 }
 
 Encoding CharTokenizer::tokenize(std::string_view text, bool with_offsets) const {
-  Encoding encoding{.ids = encode(text)};
+  Encoding encoding{.ids = text_ids(text)};
   for (std::size_t at = 0; with_offsets && at < text.size();) {
     const auto begin = static_cast<std::uint32_t>(at);
     next_code_point(text, at);

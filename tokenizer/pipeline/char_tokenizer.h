@@ -23,10 +23,9 @@ class CharTokenizer final : public Tokenizer {
   /// characters[id] are Unicode scalar values. Throws Error if the list is empty or a character occurs twice.
   explicit CharTokenizer(std::vector<char32_t> characters);
 
-  using Tokenizer::encode;
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
-  TokenIds encode(std::string_view text) const override;
+  TokenIds text_ids(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   void save(const std::filesystem::path& directory) const override;
 

@@ -118,7 +118,7 @@ const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
   return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
-TokenIds PipelineTokenizer::encode(std::string_view text) const {
+TokenIds PipelineTokenizer::text_ids(std::string_view text) const {
   return tokenize(text, false).ids;
 }
 
@@ -286,7 +286,7 @@ std::string PipelineTokenizer::token_text(TokenId id) const {
   return decoded_text(id);
 }
 
-std::optional<TokenId> PipelineTokenizer::special_id(SpecialToken role) const {
+std::optional<TokenId> PipelineTokenizer::role_id(SpecialToken role) const {
   const auto found = pipeline_.roles.find(role);
   return found == pipeline_.roles.end() ? std::nullopt : std::optional(found->second);
 }

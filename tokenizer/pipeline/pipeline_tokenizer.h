@@ -18,17 +18,16 @@ class PipelineTokenizer final : public Tokenizer {
   PipelineTokenizer(Pipeline pipeline, Files files);
   ~PipelineTokenizer() override;
 
-  using Tokenizer::encode;
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  TokenIds encode(std::string_view text) const override;
+  TokenIds text_ids(std::string_view text) const override;
   std::size_t division(std::string_view text, std::size_t from) const override;
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
     return decode(ids, false);
   }
   std::string token_text(TokenId id) const override;
-  std::optional<TokenId> special_id(SpecialToken role) const override;
+  std::optional<TokenId> role_id(SpecialToken role) const override;
   bool marks_subwords() const override { return pipeline_.marks_subwords; }
   void lowercase_texts() override;
   void save(const std::filesystem::path& directory) const override;

@@ -71,7 +71,7 @@ void MappedSentencePiece::encode_part(std::string_view text, TokenIds& ids) cons
   for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
 }
 
-TokenIds MappedSentencePiece::encode(std::string_view text) const {
+TokenIds MappedSentencePiece::text_ids(std::string_view text) const {
   require_utf8(text, "the text");
   TokenIds ids;
   std::size_t begin = 0;
@@ -110,7 +110,7 @@ std::string MappedSentencePiece::token_text(TokenId id) const {
   return texts_[static_cast<std::size_t>(id)];
 }
 
-std::optional<TokenId> MappedSentencePiece::special_id(SpecialToken role) const {
+std::optional<TokenId> MappedSentencePiece::role_id(SpecialToken role) const {
   const auto found = vocabulary_.roles.find(role);
   if (found == vocabulary_.roles.end() || !vocabulary_.ids.contains(found->second)) return std::nullopt;
   return vocabulary_.ids.at(found->second);

@@ -26,16 +26,15 @@ class MappedSentencePiece final : public Tokenizer {
   MappedSentencePiece(SentencePieceTokenizer model, MappedVocabulary vocabulary,
                       std::map<std::string, std::string> files, const std::string& what);
 
-  using Tokenizer::encode;
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  TokenIds encode(std::string_view text) const override;
+  TokenIds text_ids(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
     return decode(ids, false);
   }
   std::string token_text(TokenId id) const override;
-  std::optional<TokenId> special_id(SpecialToken role) const override;
+  std::optional<TokenId> role_id(SpecialToken role) const override;
   void save(const std::filesystem::path& directory) const override;
 
  protected:

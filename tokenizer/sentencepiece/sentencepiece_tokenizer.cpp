@@ -89,7 +89,7 @@ std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) c
   return pieces;
 }
 
-TokenIds SentencePieceTokenizer::encode(std::string_view text) const {
+TokenIds SentencePieceTokenizer::text_ids(std::string_view text) const {
   require_text(text);
   std::vector<int> ids;
   if (unigram_ != nullptr) {
@@ -123,7 +123,7 @@ std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const T
   return text;
 }
 
-std::optional<TokenId> SentencePieceTokenizer::special_id(SpecialToken role) const {
+std::optional<TokenId> SentencePieceTokenizer::role_id(SpecialToken role) const {
   const int id = role == SpecialToken::eos   ? processor_->eos_id()
                  : role == SpecialToken::bos ? processor_->bos_id()
                  : role == SpecialToken::pad ? processor_->pad_id()
@@ -133,7 +133,7 @@ std::optional<TokenId> SentencePieceTokenizer::special_id(SpecialToken role) con
 }
 
 Encoding SentencePieceTokenizer::tokenize(std::string_view text, bool with_offsets) const {
-  Encoding encoding{.ids = encode(text)};
+  Encoding encoding{.ids = text_ids(text)};
   if (!with_offsets) return encoding;
   const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
   for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});

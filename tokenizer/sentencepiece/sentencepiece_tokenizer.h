@@ -34,14 +34,13 @@ class SentencePieceTokenizer final : public Tokenizer {
   ~SentencePieceTokenizer() override;
   SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
 
-  using Tokenizer::encode;
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
   /// Takes at most 64 MiB of text at once.
-  TokenIds encode(std::string_view text) const override;
+  TokenIds text_ids(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
-  std::optional<TokenId> special_id(SpecialToken role) const override;
+  std::optional<TokenId> role_id(SpecialToken role) const override;
   /// Writes spiece.model, byte for byte as it was read or trained. Adds a tokenizer_config.json that names
   /// T5Tokenizer if that class gives the same ids: unigram, nmt_nfkc, no byte fallback.
   void save(const std::filesystem::path& directory) const override;

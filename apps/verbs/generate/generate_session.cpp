@@ -93,8 +93,9 @@ GenerateSession open_generate_session(const GenerateFlags& flags) {
                           StopStrings(flags.stop)};
   require_writes(session.checkpoint);
   const std::string needs_text = flag_of_text(flags);
-  session.tokenizer = open_tokenizer(session.checkpoint, !flags.input_ids || !needs_text.empty());
-  if (session.tokenizer) require_fit(*session.tokenizer, session.checkpoint.config, directory);
+  auto tokenizer = open_tokenizer(session.checkpoint, !flags.input_ids || !needs_text.empty());
+  if (tokenizer) require_fit(*tokenizer, session.checkpoint.config, directory);
+  session.tokenizer = std::move(tokenizer);
   if (!session.tokenizer && !needs_text.empty()) {
     throw Error("--", needs_text, ": ", directory,
                 " holds no tokenizer, which texts need; give --input_ids without it");
@@ -154,7 +155,7 @@ std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
 }
 
 bool TextIds::contains(TokenId id) const {
-  return id >= 0 && id < tokenizer_.vocab_size() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
+  return id >= 0 && id < tokenizer_.id_count() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
 }
 
 std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {

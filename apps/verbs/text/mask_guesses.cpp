@@ -14,7 +14,7 @@ std::vector<std::vector<MaskGuess>> guesses_of(const TextModel& model, const Enc
   const Encoding* const batch[] = {&encoding};
   const at::Tensor logits =
       model.model->forward(batch_of(model, batch)).logits[0].to(at::kFloat).cpu();  // [T, V]
-  const std::int64_t known = model.tokenizer->vocab_size();
+  const std::int64_t known = model.tokenizer->id_count();
   std::vector<std::vector<MaskGuess>> all;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.ids[i] != mask) continue;

@@ -7,7 +7,7 @@ namespace zoo {
 namespace {
 
 std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string& text) {
-  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
+  for (TokenId id = 0; id < tokenizer.id_count(); ++id)
     if (tokenizer.token_text(id) == text) return id;
   return std::nullopt;
 }

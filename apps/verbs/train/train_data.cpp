@@ -299,7 +299,7 @@ void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
   if (data.tokens) {
     data.tokens->train.require_ids_below(vocab_size);
     data.tokens->val.require_ids_below(vocab_size);
-  } else if (data.tokenizer->vocab_size() > vocab_size) {
+  } else if (data.tokenizer->id_count() > vocab_size) {
     throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
                 " tokens, the model's vocabulary only ", vocab_size);
   }

@@ -152,8 +152,9 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
   if (!checkpoint) return known;
   const fs::path& directory = checkpoint->directory;
   if (has_tokenizer(directory)) {
-    known.tokenizer = load_tokenizer(directory, checkpoint->family->model_type);
-    require_fit(*known.tokenizer, checkpoint->config, directory);
+    auto tokenizer = load_tokenizer(directory, checkpoint->family->model_type);
+    require_fit(*tokenizer, checkpoint->config, directory);
+    known.tokenizer = std::move(tokenizer);
   }
   if (checkpoint->head == head_of(task)) known.label_names = checkpoint->config.label_names;
   return known;
@@ -210,7 +211,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
   }
-  if (data.tokenizer && data.tokenizer->vocab_size() > config.vocab_size) {
+  if (data.tokenizer && data.tokenizer->id_count() > config.vocab_size) {
     throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary only ",
                 config.vocab_size);
   }

@@ -121,10 +121,10 @@ class ChatTest(unittest.TestCase):
             ("{% include 'a' %}", "line 1: tag 'include'"),
             ("\n\n{{ x|urlize }}", "line 3: filter 'urlize'"),
             ("{{ x is sameas 1 }}", "test 'sameas'"),
-            ("{{ x|map('urlize') }}", "filter 'urlize'"),
-            ("{{ x|select('sameas') }}", "test 'sameas'"),
-            ("a\n{{ x.append(1) }}", "line 2: method 'append'"),
-            ("{{ lipsum() }}", "function 'lipsum'"),
+            ("{{ [1]|map('urlize')|list }}", "filter 'urlize'"),
+            ("{{ [1]|select('sameas', 1)|list }}", "test 'sameas'"),
+            ("a\n{{ [].append(1) }}", "line 2: 'append' of a list"),
+            ("{{ lipsum() }}", "'lipsum'"),
             ("{{ f(*x) }}", "'*'"),
             ("{{ messages.__class__ }}", "line 1: the attribute '__class__' is not allowed"),
             ("{{ messages['__class__'] }}", "'__class__' is not allowed"),
@@ -138,6 +138,21 @@ class ChatTest(unittest.TestCase):
             self.assertIsInstance(found, str, template)
             self.assertIn(named, found, template)
             self.assertNotIn("Fault", found)
+
+    def test_what_is_not_reached_is_not_refused(self):
+        for part in ("x|urlize", "x is sameas 1", "[1]|map('urlize')|list", "[].append(1)", "lipsum()", "x.title()", "x.nothing()"):
+            template = "{% if messages|length > 1 %}{{ " + part + " }}{% endif %}{{ (" + part + ") if messages|length > 1 else 'b' }}"
+            found = self.render(template)
+            self.assertIsInstance(found, dict, found)
+            self.assertEqual(found["prompt"], render_jinja_template([[{"role": "user"}]], chat_template=template)[0][0])
+
+    def test_filters_of_nothing_give_nothing(self):
+        for value in ("none", "false", "0", "''", "nothing", "[]", "{}"):
+            for filter in ("map('upper')", "map('nothing')", "select", "reject('nothing')", "selectattr('a')", "rejectattr('a', 'none')", "map"):
+                template = "{{ " + value + "|" + filter + "|list|length }}"
+                found = self.render(template)
+                self.assertIsInstance(found, dict, found)
+                self.assertEqual(found["prompt"], render_jinja_template([[{"role": "user"}]], chat_template=template)[0][0], template)
 
     def test_what_python_refuses_is_refused(self):
         for template, named in [

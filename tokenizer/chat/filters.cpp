@@ -246,7 +246,13 @@ Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
   return best;
 }
 
+// jinja2 looks at the arguments of map, select and their like only where there is something to go through.
+Value nothing(Heap& heap) {
+  return heap.list({}, ListKind::generator);
+}
+
 Value map(const Value& value, const Arguments& arguments, Heap& heap) {
+  if (!is_true(value)) return nothing(heap);
   std::vector<Value> results;
   const std::vector<Value> entries = items_of(value, heap);
   if (arguments.positional.empty()) {
@@ -268,6 +274,7 @@ Value map(const Value& value, const Arguments& arguments, Heap& heap) {
 // select, reject, selectattr and rejectattr.
 template <bool kKeeps, bool kByAttribute>
 Value selected(const Value& value, const Arguments& arguments, Heap& heap) {
+  if (!is_true(value)) return nothing(heap);
   Arguments rest = arguments;
   const auto take = [&rest] {
     if (rest.positional.empty()) throw Fault("lacks an argument");
@@ -404,10 +411,6 @@ const std::map<std::string_view, Filter>& filters() {
 }
 
 }  // namespace
-
-bool is_filter(std::string_view name) {
-  return filters().contains(name);
-}
 
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap) {
   const auto found = filters().find(name);

@@ -7,11 +7,8 @@
 
 namespace zoo::chat {
 
-/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers that
-/// templates can use.
-bool is_filter(std::string_view name);
-bool is_test(std::string_view name);
-
+/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers. Throw
+/// Fault for one that the zoo lacks.
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 

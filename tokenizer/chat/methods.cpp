@@ -203,10 +203,6 @@ bool lacks(const Value& object, std::string_view name) {
 
 }  // namespace
 
-bool is_method(std::string_view name) {
-  return kTextMethods.contains(name) || kDictMethods.contains(name);
-}
-
 std::optional<std::string_view> method_of(const Value& object, std::string_view name) {
   if (lacks(object, name))
     throw Fault("'" + std::string(name) + "' of " + type_name(object) + " is not supported");

@@ -8,9 +8,6 @@
 
 namespace zoo::chat {
 
-/// True if a text, list or mapping has a method of this name that templates can call.
-bool is_method(std::string_view name);
-
 /// The method of the object; nothing if Python's object has none. Throws Fault for one of Python's that the
 /// zoo lacks.
 std::optional<std::string_view> method_of(const Value& object, std::string_view name);

@@ -30,7 +30,6 @@ class ExpressionParser {
   ExpressionPtr tuple(bool with_conditional = true);
 
   /// The names that are called without being a function of the environment, with a line of each.
-  const std::vector<std::pair<std::string, int>>& called() const { return called_; }
 
   /// Counts nested statements and expressions while it lives.
   class Nesting {
@@ -69,12 +68,10 @@ class ExpressionParser {
   ExpressionPtr filter(ExpressionPtr value);
   ExpressionPtr test(ExpressionPtr value);
   void arguments(Expression& expression);
-  void check_named_part(const Expression& filter) const;
 
   const std::vector<Token>& tokens_;
   std::size_t at_ = 0;
   int nesting_ = 0;
-  std::vector<std::pair<std::string, int>> called_;
 };
 
 /// Reads a template. Throws SyntaxFault for what is outside of the subset.

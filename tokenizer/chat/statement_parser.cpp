@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "tokenizer/chat/parser.h"
 
@@ -12,13 +11,7 @@ class StatementParser {
  public:
   explicit StatementParser(std::string_view source) : tokens_(tokenize(source)), parser_(tokens_) {}
 
-  Statements run() {
-    Statements body = statements({});
-    for (const auto& [name, line] : parser_.called()) {
-      if (!assigned_.contains(name)) throw SyntaxFault{line, "function '" + name + "' is not supported"};
-    }
-    return body;
-  }
+  Statements run() { return statements({}); }
 
  private:
   // Up to the tag that has one of the names, which is then the current token; to the end without names.
@@ -117,7 +110,6 @@ class StatementParser {
     do {
       if (!found.empty() && (parser_.sees_name(end) || parser_.sees(TokenKind::symbol, end))) break;
       const std::string name = parser_.expect_name();
-      assigned_.insert(name);
       found.push_back({name, parser_.skip(".") ? parser_.expect_name() : ""});
     } while (parser_.skip(","));
     if (in_brackets) parser_.expect(")");
@@ -139,11 +131,9 @@ class StatementParser {
   Statement macro(int line) {
     auto found = std::make_shared<Macro>();
     found->name = parser_.expect_name();
-    assigned_.insert(found->name);
     parser_.expect("(");
     while (!parser_.skip(")")) {
       const std::string name = parser_.expect_name();
-      assigned_.insert(name);
       found->parameters.push_back({name, parser_.skip("=") ? parser_.expression() : nullptr});
       if (!parser_.sees(TokenKind::symbol, ")")) parser_.expect(",");
     }
@@ -162,7 +152,6 @@ class StatementParser {
 
   const std::vector<Token> tokens_;
   ExpressionParser parser_;
-  std::set<std::string> assigned_;
   int loops_ = 0;
 };
 

@@ -79,10 +79,6 @@ const std::map<std::string_view, NamedTest>& tests() {
 
 }  // namespace
 
-bool is_test(std::string_view name) {
-  return tests().contains(name);
-}
-
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap) {
   const auto found = tests().find(name);
   if (found == tests().end()) throw Fault("test '" + std::string(name) + "' is not supported");

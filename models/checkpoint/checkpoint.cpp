@@ -8,6 +8,7 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
+#include "models/checkpoint/tied_weights.h"
 #include "models/formats/config_reader.h"
 #include "models/formats/gguf_tensors.h"
 #include "models/layers/parameter.h"
@@ -64,6 +65,21 @@ const char* dtype_name(at::ScalarType dtype) {
       return "float16";
     default:
       throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
+  }
+}
+
+// As in transformers, a projection of its own in the files wins over tie_word_embeddings.
+void keep_own_projection(CheckpointConfig& checkpoint) {
+  if (!checkpoint.config.tie_word_embeddings || !WeightFiles::exist_in(checkpoint.directory)) return;
+  TransformerConfig untied = checkpoint.config;
+  untied.tie_word_embeddings = false;
+  const Family& family = *checkpoint.family;
+  if (has_own_projection(family.weight_table(checkpoint.config), family.weight_table(untied),
+                         checkpoint.files())) {
+    checkpoint.config = untied;
+    auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
+    (*json)["tie_word_embeddings"] = false;
+    checkpoint.json = std::move(json);
   }
 }
 
@@ -130,7 +146,8 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
 
 CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
   CheckpointConfig checkpoint = open_checkpoint(directory);
-  const nlohmann::json& json = *checkpoint.json;
+  const auto said = checkpoint.json;
+  const nlohmann::json& json = *said;
   const std::string source = checkpoint.config_file.string();
   const std::string model_type = ConfigReader(json, source).get_string("model_type", "");
   if (model_type.empty()) throw Error(source, ": the key 'model_type' is missing");
@@ -142,6 +159,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   checkpoint.config = checkpoint.family->read_config(json, source);
   if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
     checkpoint.family->complete_config(checkpoint.config, checkpoint.files());
+  keep_own_projection(checkpoint);
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {

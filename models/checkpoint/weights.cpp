@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
+#include "models/checkpoint/tied_weights.h"
 #include "models/checkpoint/weight_layout.h"
 
 namespace zoo {
@@ -40,6 +41,10 @@ auto* find(Weights& weights, const std::string& name) {
   const auto found = weights.find(name);
   return found == weights.end() ? nullptr : &found->second;
 }
+
+// {ending, older ending} of LayerNorm's weights in files that were made from TensorFlow's.
+constexpr std::pair<const char*, const char*> kOlderEndings[] = {{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                                                 {".LayerNorm.bias", ".LayerNorm.beta"}};
 
 // Matches one model with one set of files.
 class Matcher {
@@ -142,7 +147,7 @@ class Matcher {
     if (!files_.contains(copy) || copy == original) return;
     seen_.insert(copy);
     if (!files_.contains(original)) return;
-    if (same_numbers(copy, original)) {
+    if (same_numbers(files_, copy, original)) {
       report_.tied.push_back(copy);
     } else {
       report_.mismatched.push_back(copy + ": differs from " + original +
@@ -150,25 +155,10 @@ class Matcher {
     }
   }
 
-  // Compares parts of two tensors, whose pages it gives back, so that memory holds neither as a whole.
-  bool same_numbers(const std::string& a, const std::string& b) const {
-    constexpr std::int64_t kRowsAtOnce = 1024;
-    const TensorEntry &first = files_.entry(a), &second = files_.entry(b);
-    if (first.dtype != second.dtype || first.shape != second.shape) return false;
-    if (first.shape.size() < 2) return files_.tensor(a).equal(files_.tensor(b));
-    const std::int64_t rows = first.shape.front();
-    for (std::int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
-      const std::int64_t end = std::min(begin + kRowsAtOnce, rows);
-      const bool same = files_.rows(a, begin, end).equal(files_.rows(b, begin, end));
-      files_.give_back(a, begin, end);
-      files_.give_back(b, begin, end);
-      if (!same) return false;
-    }
-    return true;
-  }
-
+  // A name of the table that ends with a dot is of all that begin with it.
   bool is_ignored(const std::string& name) const {
     for (const std::string& pattern : table_.ignored) {
+      if (pattern.ends_with('.') && name.starts_with(pattern)) return true;
       for (std::int64_t layer = 0; layer < layers_; ++layer) {
         if (name == stored(number_layer(pattern, layer))) return true;
       }
@@ -198,9 +188,19 @@ StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files) : t
 std::string StoredNames::stored(const std::string& name) const {
   std::string stored = prefixed_ ? with_prefix(table_, name) : name;
   if (files_.contains(stored)) return stored;
-  for (const auto& [ending, older] : table_.renamed) {
-    if (!stored.ends_with(ending)) continue;
-    std::string other = stored.substr(0, stored.size() - ending.size()) + older;
+  const auto by_ending = [&](std::string_view ending, std::string_view older) {
+    if (!stored.ends_with(ending)) return false;
+    std::string other = stored.substr(0, stored.size() - ending.size()).append(older);
+    if (files_.contains(other)) stored = std::move(other);
+    return files_.contains(stored);
+  };
+  for (const auto& [ending, older] : table_.renamed)
+    if (by_ending(ending, older)) return stored;
+  for (const auto& [ending, older] : kOlderEndings)
+    if (by_ending(ending, older)) return stored;
+  for (const auto& [copy, original] : table_.tied) {
+    if (original != name) continue;
+    const std::string other = prefixed_ ? with_prefix(table_, copy) : copy;
     if (files_.contains(other)) return other;
   }
   return stored;

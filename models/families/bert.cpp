@@ -23,9 +23,6 @@ WeightTable weights(const C& config) {
   table.prefix = "bert.";
   table.unprefixed = {"cls.", "classifier.", "qa_outputs."};
   table.of_heads = {"pooler.", "cls.", "classifier.", "qa_outputs."};
-  // Names of the checkpoints that came with the paper.
-  table.renamed.insert(table.renamed.end(),
-                       {{".LayerNorm.weight", ".LayerNorm.gamma"}, {".LayerNorm.bias", ".LayerNorm.beta"}});
   table.ignored = {"embeddings.position_ids"};
   return table;
 }

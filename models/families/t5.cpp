@@ -196,6 +196,7 @@ WeightTable weights(const C& config) {
   table.tied = {{"encoder.embed_tokens.weight", "shared.weight"}};
   if (config.shape == Shape::kEncoder) {
     add_stack("stack.", "encoder.", config, table);
+    table.ignored = {"decoder.", "lm_head."};  // the files of a whole model
     return table;
   }
   add_stack("stack.encoder.", "encoder.", config.encoder_part(), table);

@@ -1,6 +1,7 @@
 """tzoo forward and export beside transformers: random GPT-2s with every head."""
 
 import json
+import os
 import random
 import tempfile
 import unittest
@@ -8,6 +9,7 @@ import unittest
 import torch
 import transformers
 from forward_parity import ForwardParity, hf
+from safetensors.torch import load_file, save_file
 from transformers import GPT2Config
 
 
@@ -39,6 +41,24 @@ class Gpt2Test(ForwardParity, unittest.TestCase):
             return super().save(model, head, directory, seed)
         model.transformer.save_pretrained(directory)  # names without "transformer."
         return ["--head", "causal-lm"]
+
+    def test_tied_weights(self):
+        """Under the name of the copy alone, as safetensors.torch.save_model writes them; or different from the copy."""
+        config = GPT2Config(n_layer=1, n_head=2, n_embd=8, vocab_size=11, n_positions=9, bos_token_id=None, eos_token_id=None)
+        inputs = {"input_ids": torch.tensor([[1, 2, 3]])}
+        for own_head in (False, True):
+            with self.subTest(own_head=own_head), tempfile.TemporaryDirectory() as directory:
+                model = hf.random_model(transformers.GPT2LMHeadModel, config, 1)
+                model.save_pretrained(directory)
+                path = os.path.join(directory, "model.safetensors")
+                tensors = load_file(path)
+                embedding = tensors["transformer.wte.weight"] if own_head else tensors.pop("transformer.wte.weight")
+                tensors["lm_head.weight"] = embedding + 0.1 * own_head * torch.randn_like(embedding)
+                save_file(tensors, path, {"format": "pt"})
+                opened = transformers.GPT2LMHeadModel.from_pretrained(directory).eval()
+                self.assertEqual(torch.equal(opened.lm_head.weight, opened.transformer.wte.weight), not own_head)
+                expected = opened(**inputs).logits
+                torch.testing.assert_close(self.forward(directory, inputs)["logits"], expected, rtol=0, atol=2e-5)
 
     def test_what_is_not_asked_for_is_not_written(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -171,6 +171,7 @@ WeightTable bart_weights(const TransformerConfig& config) {
   add_stack(table, "decoder", config.decoder_layers(), /*is_decoder=*/true);
   table.tied.emplace_back("lm_head.weight", "shared.weight");
   table.prefix = "model.";
+  table.ignored = {"encoder.version", "decoder.version"};  // of fairseq
   add_weights_and_biases(table, {{"sentence_dense", {"classification_head.dense"}},
                                  {"sentence_classifier", {"classification_head.out_proj"}},
                                  {"span", {"qa_outputs"}}});

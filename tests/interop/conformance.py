@@ -21,7 +21,7 @@ import seeded_run  # noqa: E402
 import torch  # noqa: E402
 
 from cases import (configurations, damaged_files, generation_files, schemas, sentence_directories, tables,  # noqa: E402
-                   text_pipelines, tokenizer_pipelines, weight_names)
+                   text_pipelines, tokenizer_directories, tokenizer_pipelines, weight_names)
 
 # check(chance, folder) of a kind gives "equal", "refused" (by name) or "no reference" (the other side refuses it) and
 # raises AssertionError for everything else.
@@ -29,6 +29,7 @@ KINDS = {
     "configurations": configurations.check,
     "generation_files": generation_files.check,
     "tokenizer_pipelines": tokenizer_pipelines.check,
+    "tokenizer_directories": tokenizer_directories.check,
     "sentence_directories": sentence_directories.check,
     "schemas": schemas.check,
     "tables": tables.check,
@@ -37,7 +38,7 @@ KINDS = {
     "weight_names": weight_names.check,
 }
 # Cases of each kind in a hundred.
-SHARES = {"configurations": 16, "weight_names": 6, "generation_files": 15, "tokenizer_pipelines": 24, "sentence_directories": 8, "schemas": 10,
+SHARES = {"configurations": 16, "weight_names": 6, "generation_files": 15, "tokenizer_pipelines": 16, "tokenizer_directories": 8, "sentence_directories": 8, "schemas": 10,
           "tables": 9, "text_pipelines": 6, "damaged_files": 6}
 
 

@@ -146,6 +146,16 @@ class WordPieceTest(TokenizerTest):
         (self.folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": true}')
         self.compare_transformers(transformers.AutoTokenizer.from_pretrained(self.folder))
 
+    def test_added_tokens_of_older_files(self):
+        (self.folder / "vocab.txt").write_text("\n".join([*BERT_TOKENS, "a", "b"]) + "\n")
+        (self.folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+        (self.folder / "added_tokens.json").write_text('{"covid": 7}')
+        self.assertEqual(tzoo("encode", self.folder, ["a covid b"], "--json"), ["[2,5,7,6,3]"])
+        self.assertEqual(transformers.AutoTokenizer.from_pretrained(self.folder)("a covid b").input_ids, [2, 5, 7, 6, 3])
+        (self.folder / "added_tokens.json").write_text('{"covid": "7"}')
+        with self.assertRaisesRegex(AssertionError, "added_tokens.json.*covid.*expected an id"):
+            tzoo("encode", self.folder, ["a"])
+
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")

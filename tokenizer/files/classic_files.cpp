@@ -6,7 +6,6 @@
 #include "data/base/json_file.h"
 #include "tokenizer/files/json_section.h"
 #include "tokenizer/pipeline/bpe_model.h"
-#include "tokenizer/pipeline/word_piece_model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -78,21 +77,13 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSetting
   settings.use_class("BertTokenizer");
   Pipeline pipeline;
   pipeline.kind = "wordpiece";
-  pipeline.marks_subwords = true;
   const std::string text = read_text_file(path);
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number)});
   });
   if (pipeline.vocabulary.empty()) throw Error(path, ": is empty: expected a token a line");
 
-  WordPieceOptions options;
-  options.unk_token = token_of(settings, SpecialToken::unk, "[UNK]");
-  pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
-  pipeline.bert = settings.bert_cleaning();
-  pipeline.normalizer = bert_normalizer(*pipeline.bert);
-  pipeline.pre_tokenizer = bert_pre_tokenizer();
-  pipeline.decoder = word_piece_decoder("##", true);
-
+  set_bert_parts(settings, pipeline);
   apply_settings(settings, pipeline);
   const TokenRegistry registry(pipeline);
   const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path);

@@ -23,16 +23,23 @@ constexpr std::string_view kLanguages[] = {
 
 // Sets the roles, of which the class has defaults, and the special tokens: those of roles, and what files
 // name.
-void set_roles(const TokenizerSettings& settings, const std::map<SpecialToken, std::string>& defaults,
-               MappedVocabulary& vocabulary) {
+void set_roles(const fs::path& directory, const TokenizerSettings& settings,
+               const std::map<SpecialToken, std::string>& defaults, MappedVocabulary& vocabulary) {
   vocabulary.roles = defaults;
   for (const auto& [role, token] : settings.roles) vocabulary.roles[role] = token.content;
   for (const auto& [role, token] : vocabulary.roles)
     if (vocabulary.ids.contains(token)) vocabulary.special.push_back(token);
   for (const AddedToken& token : settings.additional_special_tokens)
     if (vocabulary.ids.contains(token.content)) vocabulary.special.push_back(token.content);
-  for (const auto& [id, token] : settings.added_tokens_decoder)
-    if (token.special && vocabulary.ids.contains(token.content)) vocabulary.special.push_back(token.content);
+  for (const auto& [id, token] : settings.added_tokens_decoder) {
+    const auto [known, is_new] = vocabulary.ids.emplace(token.content, id);
+    if (!token.special || known->second != id)
+      throw Error(directory, ": the added token ", nlohmann::json(token.content).dump(), " with the id ", id,
+                  is_new ? " is not special" : " is a piece of the vocabulary", ", which ",
+                  settings.tokenizer_class,
+                  " does not have here: expected special tokens with ids of their own");
+    vocabulary.special.push_back(token.content);
+  }
 }
 
 std::unique_ptr<Tokenizer> mapped(const fs::path& path, const TokenizerSettings& settings,
@@ -48,7 +55,7 @@ std::unique_ptr<Tokenizer> read_marian(const fs::path& path, TokenizerSettings s
   MappedVocabulary vocabulary;
   for (const VocabularyEntry& entry : read_vocabulary_object(path.parent_path() / "vocab.json"))
     vocabulary.ids[entry.text] = entry.id;
-  set_roles(settings,
+  set_roles(path.parent_path(), settings,
             {{SpecialToken::unk, "<unk>"}, {SpecialToken::eos, "</s>"}, {SpecialToken::pad, "<pad>"}},
             vocabulary);
   vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
@@ -73,7 +80,7 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
     const std::string token = "__" + std::string(kLanguages[i]) + "__";
     vocabulary.ids[token] = count + static_cast<TokenId>(i);
   }
-  set_roles(settings,
+  set_roles(path.parent_path(), settings,
             {{SpecialToken::bos, "<s>"},
              {SpecialToken::eos, "</s>"},
              {SpecialToken::sep, "</s>"},

@@ -46,9 +46,7 @@ class ShiftedPieces {
          {SpecialToken::cls, SpecialToken::pad, SpecialToken::eos, SpecialToken::unk})
       add(role_text(role), 0);
     add_pieces_from(3);
-    for (const std::string_view language : kLanguages) add_special(language);
-    if (has_50_languages)
-      for (const std::string_view language : kMoreLanguages) add_special(language);
+    for (const std::string_view language : mbart_languages(has_50_languages)) add_special(language);
     add(role_text(SpecialToken::mask), 0);
     settings_.roles.at(SpecialToken::mask).lstrip = true;
     const std::string source = text_of("src_lang", "en_XX");
@@ -221,6 +219,12 @@ class ShiftedPieces {
 };
 
 }  // namespace
+
+std::vector<std::string_view> mbart_languages(bool has_50) {
+  std::vector<std::string_view> languages(std::begin(kLanguages), std::end(kLanguages));
+  if (has_50) languages.insert(languages.end(), std::begin(kMoreLanguages), std::end(kMoreLanguages));
+  return languages;
+}
 
 std::unique_ptr<Tokenizer> read_shifted_pieces(const fs::path& path, TokenizerSettings settings) {
   ShiftedPieces pieces(path, settings);

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "tokenizer/files/tokenizer_settings.h"
 
@@ -12,5 +14,8 @@ namespace zoo {
 /// tokens of its own before the pieces, whose ids so shift, or after them: mBART's languages, DeBERTa's mask.
 /// Throws Error naming the file and what is wrong.
 std::unique_ptr<Tokenizer> read_shifted_pieces(const std::filesystem::path& path, TokenizerSettings settings);
+
+/// Languages of mBART or, if `has_50`, of mBART-50, in the order of their classes.
+std::vector<std::string_view> mbart_languages(bool has_50);
 
 }  // namespace zoo

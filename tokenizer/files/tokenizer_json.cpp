@@ -110,8 +110,21 @@ std::unique_ptr<Tokenizer> read_any(const JsonSection& root, TokenizerSettings s
   if (is_char(root)) return read_char(root);
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
   Pipeline pipeline = read_pipeline(root);
-  apply_class(settings, pipeline);
+  const bool has_tokens = root.find("added_tokens") != nullptr;
+  if (!settings.lists_added_tokens && has_tokens) {
+    // The file's own tokens replace those that added_tokens.json has for their ids.
+    for (const JsonSection& token : root.sections("added_tokens"))
+      settings.added_tokens_decoder[static_cast<TokenId>(token.count("id", 0))] = read_added_token(token);
+  }
+  if (settings.names_class && settings.tokenizer_class == "NllbTokenizer") {
+    const JsonSection model = root.section("model");
+    const std::string unk = settings.roles.at(SpecialToken::unk).content;
+    if (model.text("unk_token", "") != unk || !model.flag("fuse_unk", false))
+      model.fail("unk_token", "and fuse_unk: NllbTokenizer's model has '", unk, "' and true");
+  }
+  apply_class(settings, read_charsmap(root), pipeline);
   apply_settings(settings, pipeline);
+  set_class_template(settings, pipeline, root.file());
   return std::make_unique<PipelineTokenizer>(
       std::move(pipeline), tokenizer_files(settings, root.file().parent_path(), {"tokenizer.json"}));
 }

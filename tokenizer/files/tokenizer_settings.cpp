@@ -7,7 +7,9 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/shifted_pieces.h"
 #include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/pipeline/word_piece_model.h"
 
 namespace zoo {
 namespace {
@@ -77,6 +79,20 @@ constexpr std::array kDefaults{
     ClassDefault{"MBart50Tokenizer", SpecialToken::pad, "<pad>"},
     ClassDefault{"MBart50Tokenizer", SpecialToken::cls, "<s>"},
     ClassDefault{"MBart50Tokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::mask, "<mask>"},
     ClassDefault{"PegasusTokenizer", SpecialToken::eos, "</s>"},
     ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
     ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
@@ -129,23 +145,50 @@ AddedToken read_token(const JsonSection& section, const std::string& key, const 
 void read_roles(const JsonSection& section, TokenizerSettings& settings) {
   for (const auto& [role, key] : kRoles) {
     const json* value = section.find(key);
-    if (value == nullptr || settings.roles.contains(role)) continue;
+    if (value == nullptr) continue;
     settings.roles[role] = read_token(section, key, *value);
     settings.named.push_back(role);
+    if (role == SpecialToken::mask) settings.mask_has_rules = value->is_object();
   }
 }
 
-void read_additional(const JsonSection& section, TokenizerSettings& settings) {
-  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
-    const json* tokens = section.find(key);
-    if (tokens == nullptr || !tokens->is_structured()) continue;
+// transformers reads its older key only without the other.
+void read_additional(const JsonSection& section, bool is_config, TokenizerSettings& settings) {
+  const std::string_view kOlder = "additional_special_tokens";
+  const auto read = [&](std::string_view key) {
+    const json* tokens = section.find(key.data());
+    if (tokens == nullptr || !tokens->is_structured()) return;
+    settings.names_extra_tokens = settings.names_extra_tokens || is_config || key != kOlder;
     for (const json& token : *tokens)
-      settings.additional_special_tokens.push_back(read_token(section, key, token));
+      settings.additional_special_tokens.push_back(read_token(section, std::string(key), token));
+  };
+  read("extra_special_tokens");
+  if (settings.additional_special_tokens.empty()) read(kOlder);
+}
+
+// {"token": ID, …}, as older versions of transformers wrote it.
+void read_added_tokens_json(const JsonSection& section, TokenizerSettings& settings) {
+  const auto is_special = [&settings](const std::string& text) {
+    const auto is_it = [&](const AddedToken& token) { return token.content == text; };
+    return std::any_of(settings.named.begin(), settings.named.end(),
+                       [&](SpecialToken role) { return is_it(settings.roles.at(role)); }) ||
+           std::any_of(settings.additional_special_tokens.begin(), settings.additional_special_tokens.end(),
+                       is_it);
+  };
+  for (const auto& [text, id] : section.object().items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000)
+      section.fail(text, "is ", id.is_structured() ? id.type_name() : id.dump(), ": expected an id");
+    AddedToken token;
+    token.content = text;
+    token.special = is_special(text);
+    token.normalized = !token.special;
+    settings.added_tokens_decoder[id.get<TokenId>()] = std::move(token);
   }
 }
 
 void read_decoder_table(const JsonSection& section, TokenizerSettings& settings) {
   if (section.find("added_tokens_decoder") == nullptr) return;
+  settings.lists_added_tokens = true;
   const JsonSection table = section.section("added_tokens_decoder");
   for (const auto& [id, token] : table.object().items()) {
     const bool is_number = !id.empty() && id.size() < 9 &&
@@ -167,8 +210,10 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   read("tokenize_chinese_chars", settings.tokenize_chinese_chars);
   read("keep_accents", settings.keep_accents);
   read("legacy", settings.legacy);
+  read("legacy_behaviour", settings.legacy_behaviour);
   read("trim_offsets", settings.trim_offsets);
   read("clean_up_tokenization_spaces", settings.clean_up_tokenization_spaces);
+  if (section.find("src_lang") != nullptr) settings.src_lang = section.text("src_lang");
   if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
 }
 
@@ -231,6 +276,54 @@ TokenId add_special(AddedToken token, const Pipeline& pipeline, TokenRegistry& r
   return registry.add(std::move(token));
 }
 
+// The tokens around one text; around two, which stand side by side.
+EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piece>& after) {
+  EncodingTemplate result;
+  result.single = before;
+  result.single.push_back({Piece::Kind::first_text, 0, {}});
+  result.pair = result.single;
+  result.pair.push_back({Piece::Kind::second_text, 0, {}});
+  for (std::vector<Piece>* pieces : {&result.single, &result.pair})
+    pieces->insert(pieces->end(), after.begin(), after.end());
+  return result;
+}
+
+// Classes that build their tokenizer anew from the vocabulary of a tokenizer.json: its added tokens are then
+// those that the settings list.
+constexpr std::array<std::string_view, 14> kRebuilding{
+    "BertTokenizer",    "GPT2Tokenizer",    "RobertaTokenizer",   "T5Tokenizer",     "LlamaTokenizer",
+    "MBartTokenizer",   "MBart50Tokenizer", "NllbTokenizer",      "Qwen2Tokenizer",  "GemmaTokenizer",
+    "PegasusTokenizer", "MPNetTokenizer",   "DebertaV2Tokenizer", "GPTNeoXTokenizer"};
+
+// The normalizer, pre-tokenizer and decoder that the classes of sentencepiece's unigram models build;
+// `charsmap` is the table of characters in the file, if it has one.
+void set_sentencepiece_parts(const std::string& name, Normalizer charsmap, Pipeline& pipeline) {
+  const bool is_mbart = name == "MBartTokenizer", splits_at_spaces = is_mbart || name == "T5Tokenizer";
+  const MetaspaceOptions metaspace{.prepend = MetaspaceOptions::Prepend::always};
+  pipeline.normalizer = is_mbart ? nullptr : std::move(charsmap);
+  pipeline.pre_tokenizer = metaspace_pre_tokenizer(metaspace);
+  if (splits_at_spaces) {
+    pipeline.pre_tokenizer =
+        pre_tokenizer_sequence({whitespace_split_pre_tokenizer(), std::move(pipeline.pre_tokenizer)});
+  } else if (pipeline.normalizer || name == "MBart50Tokenizer") {
+    std::vector<Normalizer> steps{replace_normalizer(TextPattern::regex(" {2,}"), " ")};
+    if (pipeline.normalizer) steps.insert(steps.begin(), pipeline.normalizer);
+    pipeline.normalizer = normalizer_sequence(std::move(steps));
+  }
+  pipeline.decoder = metaspace_decoder(metaspace.replacement, /*drops_first=*/true);
+  pipeline.needs_source = pipeline.lowercases = false;
+  pipeline.only_splits = std::nullopt;
+}
+
+// The classes of languages take the spaces before a mask, unless a file has its rules.
+void set_mask_rules(TokenizerSettings& settings) {
+  AddedToken& mask = settings.roles.at(SpecialToken::mask);
+  const bool is_listed =
+      std::any_of(settings.added_tokens_decoder.begin(), settings.added_tokens_decoder.end(),
+                  [&](const auto& entry) { return entry.second.content == mask.content; });
+  if (!settings.mask_has_rules && !is_listed) mask.lstrip = mask.normalized = true;
+}
+
 // Common special tokens and their roles, used if no file names roles.
 constexpr std::array kCommonNames{
     ClassDefault{"", SpecialToken::cls, "[CLS]"},         ClassDefault{"", SpecialToken::sep, "[SEP]"},
@@ -256,7 +349,7 @@ TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
   settings.names_class = !settings.tokenizer_class.empty();
   read_roles(section, settings);
-  read_additional(section, settings);
+  read_additional(section, /*is_config=*/true, settings);
   read_decoder_table(section, settings);
   read_flags(section, settings);
   settings.limits = read_limits(section);
@@ -269,10 +362,18 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
   };
   read_and_keep("tokenizer_config.json", [&](const JsonSection& section) { settings = of(section); });
-  read_and_keep("special_tokens_map.json", [&](const JsonSection& section) {
-    read_roles(section, settings);
-    if (settings.additional_special_tokens.empty()) read_additional(section, settings);
+  // transformers opens the two older files only where tokenizer_config.json lists no added tokens; then they
+  // override it.
+  const auto read_older = [&](const char* name, auto read) {
+    read_and_keep(name, [&](const JsonSection& section) {
+      if (!settings.lists_added_tokens) read(section, settings);
+    });
+  };
+  read_older("special_tokens_map.json", read_roles);
+  read_older("special_tokens_map.json", [](const JsonSection& section, TokenizerSettings& read) {
+    read_additional(section, /*is_config=*/false, read);
   });
+  read_older("added_tokens.json", read_added_tokens_json);
   if (settings.tokenizer_class.empty()) settings.tokenizer_class = class_of_model(model_type);
   if (settings.tokenizer_class.empty() && model_type.empty()) {
     read_if_there(directory / "config.json", [&](const JsonSection& section) {
@@ -323,38 +424,87 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   pipeline.cleans_up_spaces = settings.clean_up_tokenization_spaces.value_or(false) && !is_bpe;
 }
 
-BertNormalizerOptions TokenizerSettings::bert_cleaning() const {
+void set_bert_parts(const TokenizerSettings& settings, Pipeline& pipeline) {
+  WordPieceOptions options;
+  options.unk_token = settings.roles.at(SpecialToken::unk).content;
+  pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
+  pipeline.marks_subwords = true;
   BertNormalizerOptions cleaning;
-  cleaning.handle_chinese_chars = tokenize_chinese_chars.value_or(true);
-  cleaning.strip_accents = strip_accents;
-  cleaning.lowercase = do_lower_case.value_or(true);
-  return cleaning;
+  cleaning.handle_chinese_chars = settings.tokenize_chinese_chars.value_or(true);
+  cleaning.strip_accents = settings.strip_accents;
+  cleaning.lowercase = settings.do_lower_case.value_or(true);
+  pipeline.bert = cleaning;
+  pipeline.normalizer = bert_normalizer(cleaning);
+  pipeline.lowercases = false;
+  pipeline.only_splits = std::nullopt;
+  pipeline.pre_tokenizer = bert_pre_tokenizer();
+  pipeline.decoder = word_piece_decoder("##", true);
 }
 
 void TokenizerSettings::add_sentinels() {
+  const bool has_some =
+      std::any_of(additional_special_tokens.begin(), additional_special_tokens.end(),
+                  [](const AddedToken& token) { return token.content.starts_with("<extra_id_"); });
+  if (names_extra_tokens || has_some) return;
   for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i) {
     additional_special_tokens.push_back(special_token("<extra_id_" + std::to_string(i) + ">"));
   }
 }
 
-void apply_class(TokenizerSettings& settings, Pipeline& pipeline) {
+void apply_class(TokenizerSettings& settings, Normalizer charsmap, Pipeline& pipeline) {
   settings.add_bos_token = settings.add_eos_token = std::nullopt;
   if (!settings.names_class) return;
   const std::string& name = settings.tokenizer_class;
-  if (name == "BertTokenizer" && pipeline.bert) {
-    pipeline.bert = settings.bert_cleaning();
-    pipeline.normalizer = bert_normalizer(*pipeline.bert);
-    pipeline.lowercases = false;
-  }
+  if (std::find(kRebuilding.begin(), kRebuilding.end(), name) != kRebuilding.end())
+    pipeline.added_tokens.clear();
+  if (name == "BertTokenizer" && pipeline.kind == "wordpiece") set_bert_parts(settings, pipeline);
   if ((name == "GPT2Tokenizer" || name == "RobertaTokenizer") && pipeline.model_reads_bytes) {
     const bool prefix = settings.add_prefix_space.value_or(false);
     pipeline.pre_tokenizer = byte_level_pre_tokenizer({.add_prefix_space = prefix, .maps_bytes = false});
     pipeline.only_splits = prefix || pipeline.normalizer ? std::nullopt : std::optional(SplitPattern::gpt2);
   }
   if (name == "T5Tokenizer") settings.add_sentinels();
+  const bool has_languages = name == "NllbTokenizer" || name.starts_with("MBart");
+  if (has_languages) set_mask_rules(settings);
+  if (name.starts_with("MBart") && !settings.names_extra_tokens) {
+    for (const std::string_view language : mbart_languages(name == "MBart50Tokenizer"))
+      settings.additional_special_tokens.push_back(special_token(std::string(language)));
+  }
+  if (has_languages || name == "T5Tokenizer") set_sentencepiece_parts(name, std::move(charsmap), pipeline);
   if (name == "LlamaTokenizer" && pipeline.kind == "bpe") {
     pipeline.normalizer = nullptr;
     set_llama_spaces(settings, pipeline);
+  }
+}
+
+void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, const fs::path& file) {
+  if (!settings.names_class) return;
+  const std::string& name = settings.tokenizer_class;
+  const auto id_of = [&](const std::string& text) {
+    const auto id = TokenRegistry(pipeline).find(text);
+    if (!id) throw Error(file, ": has no token '", text, "', which ", name, " puts beside every text");
+    return *id;
+  };
+  const auto role = [&](SpecialToken role) { return id_of(settings.roles.at(role).content); };
+  const auto piece = [](TokenId id) { return Piece{Piece::Kind::special, 0, {id}}; };
+  const bool is_nllb = name == "NllbTokenizer", is_mbart = name == "MBartTokenizer";
+  if (name == "BertTokenizer" || name == "DebertaV2Tokenizer") {
+    pipeline.encoding_template = bert_template(role(SpecialToken::cls), role(SpecialToken::sep));
+  } else if (name == "RobertaTokenizer" || name == "MPNetTokenizer") {
+    pipeline.encoding_template = roberta_template(role(SpecialToken::cls), role(SpecialToken::sep));
+  } else if (name == "T5Tokenizer") {
+    const Piece end = piece(role(SpecialToken::eos));
+    const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
+    pipeline.encoding_template = {{first, end}, {first, end, second, end}};
+  } else if (name == "PegasusTokenizer") {
+    pipeline.encoding_template = around({}, {piece(role(SpecialToken::eos))});
+  } else if (is_nllb || is_mbart || name == "MBart50Tokenizer") {
+    const Piece end = piece(role(SpecialToken::eos));
+    const Piece language = piece(id_of(settings.src_lang.value_or(is_nllb ? "eng_Latn" : "en_XX")));
+    const bool language_ends = is_mbart || (is_nllb && settings.legacy_behaviour.value_or(false));
+    pipeline.encoding_template = language_ends ? around({}, {end, language}) : around({language}, {end});
+  } else if (name == "GPTNeoXTokenizer") {
+    pipeline.encoding_template = plain_template();
   }
 }
 

@@ -12,8 +12,8 @@ namespace zoo {
 
 class JsonSection;
 
-/// The content of tokenizer_config.json, and as fallbacks special_tokens_map.json and config.json: the
-/// tokenizer class of transformers and what it adds to the vocabulary file.
+/// The content of tokenizer_config.json, special_tokens_map.json and added_tokens.json, and as a fallback
+/// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
   /// "BertTokenizer", without a final "Fast"; "" if no file names a class.
   std::string tokenizer_class;
@@ -23,11 +23,17 @@ struct TokenizerSettings {
   std::map<SpecialToken, AddedToken> roles;
   /// The roles that a file names.
   std::vector<SpecialToken> named;
+  /// Tokens that are added in the order of these ids: from tokenizer_config.json, else added_tokens.json.
   std::map<TokenId, AddedToken> added_tokens_decoder;
+  bool lists_added_tokens = false;  // tokenizer_config.json does
   std::vector<AddedToken> additional_special_tokens;
+  bool names_extra_tokens = false;  // a file has a list of them, even an empty one
+  bool mask_has_rules = false;      // a file gives mask_token as an object
   std::optional<bool> add_bos_token, add_eos_token, add_prefix_space, do_lower_case, strip_accents,
-      tokenize_chinese_chars, keep_accents, legacy, trim_offsets, clean_up_tokenization_spaces;
+      tokenize_chinese_chars, keep_accents, legacy, legacy_behaviour, trim_offsets,
+      clean_up_tokenization_spaces;
   std::optional<std::int64_t> extra_ids;
+  std::optional<std::string> src_lang;
   PipelineTokenizer::Files files;  // their texts, which a saved tokenizer keeps
   TextLimits limits;               // "model_max_length", "truncation_side", "padding_side"
 
@@ -43,8 +49,7 @@ struct TokenizerSettings {
   /// tokens.
   void use_class(std::string name);
 
-  BertNormalizerOptions bert_cleaning() const;
-  /// Adds T5's `<extra_id_0>` and so on to the special tokens.
+  /// Adds T5's `<extra_id_0>` and so on to the special tokens, unless files name such tokens.
   void add_sentinels();
 };
 
@@ -52,9 +57,17 @@ struct TokenizerSettings {
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 
 /// Replaces the parts of a tokenizer.json that the class of transformers replaces: BERT's normalizer, the
-/// prefix space of GPT-2 and RoBERTa, T5's sentinels, Llama's spaces. The file's template stays, whatever the
-/// settings say about bos and eos.
-void apply_class(TokenizerSettings& settings, Pipeline& pipeline);
+/// prefix space of GPT-2 and RoBERTa, T5's and Llama's spaces. Of the file's normalizer some keep the
+/// Precompiled part, `charsmap`. The file's template stays, whatever the settings say about bos and eos.
+void apply_class(TokenizerSettings& settings, Normalizer charsmap, Pipeline& pipeline);
+
+/// Replaces a tokenizer.json's template where the class has one of its own, after apply_settings(). `file` is
+/// for messages.
+void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline,
+                        const std::filesystem::path& file);
+
+/// The parts that BertTokenizer builds around a vocabulary.
+void set_bert_parts(const TokenizerSettings& settings, Pipeline& pipeline);
 
 /// The pre-tokenizer and decoder that LlamaTokenizer builds from add_prefix_space and legacy.
 void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline);

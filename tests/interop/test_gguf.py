@@ -367,6 +367,16 @@ class TokenizerTest(unittest.TestCase):
         self.write_pieces("t5", processor, add_space_prefix=True, remove_extra_whitespaces=True, precompiled_charsmap=charsmap)
         self.assertEqual(self.encoded(), [processor.encode(text, add_eos=True) for text in TEXTS])
 
+    def test_unigram_with_bytes(self):
+        """As mT5's: characters that are no piece are bytes."""
+        processor, _ = sentencepiece_model("unigram", vocab_size=340, byte_fallback=True, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+                                           hard_vocab_limit=False, normalization_rule_name="identity")
+        self.write_pieces("t5", processor, add_space_prefix=True, remove_extra_whitespaces=True)
+        rows = [processor.encode(text, add_eos=True) for text in TEXTS]
+        self.assertTrue(any(processor.is_byte(id) for row in rows for id in row))
+        self.assertEqual(self.encoded(), rows)
+        self.assertEqual(self.decoded(rows), [processor.decode(row) for row in rows])
+
     def test_wordpiece(self):
         special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
         tokenizer = train(models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(

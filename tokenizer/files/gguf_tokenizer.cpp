@@ -293,7 +293,10 @@ class GgufVocabulary {
       }
       root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", encode_base64(bytes)}});
     }
-    root["model"] = object_of_type("Unigram", {{"vocab", json::array()}});
+    const bool has_bytes = std::find(types_.begin(), types_.end(), kByte) != types_.end();
+    root["model"] = object_of_type("Unigram", {{"vocab", json::array()}, {"byte_fallback", has_bytes}});
+    if (has_bytes)
+      root["decoder"] = object_of_type("Sequence", {{"decoders", {object_of_type("ByteFallback"), words}}});
     for (std::size_t id = 0; id < tokens_.size(); ++id)
       root["model"]["vocab"].push_back({tokens_[id], scores[id]});
     role("unk_token");

@@ -83,6 +83,8 @@ ConfigKey shape_key(const std::string& encoder_class) {
 
 void read_decoder_layers(const ConfigReader& reader, C& config) {
   const std::int64_t layers = reader.get_int("num_decoder_layers", 0);
+  if (config.shape == Shape::kEncoderDecoder && reader.has("num_decoder_layers") && layers == 0)
+    reader.refuse("num_decoder_layers", "expected at least 1, or null for as many as the encoder has");
   if (config.shape == Shape::kEncoderDecoder) config.num_decoder_layers = layers;
 }
 

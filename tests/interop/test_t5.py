@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import random
 import tempfile
 import unittest
@@ -124,6 +125,9 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
             done = tzoo("generate", "--model", directory)
             self.assertEqual(done.returncode, 2)
             self.assertIn("--prompt", done.stderr)
+            config = pathlib.Path(directory, "config.json")
+            config.write_text(json.dumps(json.loads(config.read_text()) | {"num_decoder_layers": 0}))
+            self.check_faults(directory, [([*ids, "--decoder_input_ids", "[[1], [2]]"], 1, ["'num_decoder_layers' is 0", "at least 1"])])
 
     @torch.no_grad()
     def test_packed_weights_read_what_padding_at_the_end_leaves(self):

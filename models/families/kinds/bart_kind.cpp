@@ -26,6 +26,7 @@ ConfigKey shared_key(const std::string& name, std::int64_t C::*field) {
 ConfigKey decoder_layers_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     config.num_decoder_layers = reader.get_int("decoder_layers", config.num_layers);
+    if (config.num_decoder_layers == 0) reader.refuse("decoder_layers", "expected at least 1");
   };
   const auto write = [](const C& config, nlohmann::json& json) {
     json["decoder_layers"] = config.decoder_layers();

@@ -122,8 +122,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
   model->created = std::time(nullptr);
-  const bool sentences = std::filesystem::exists(std::filesystem::path(directory) / "modules.json");
-  if (sentences) {
+  if (SentenceConfig::pools(directory)) {
     const SentenceConfig config = SentenceConfig::read(directory);
     const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
     model->embedder = load_embedder(directory, options, nullptr);

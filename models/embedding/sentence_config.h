@@ -33,6 +33,10 @@ struct SentenceConfig {
   std::string default_prompt;               // text before each text
   std::optional<std::size_t> truncate_dim;  // leading numbers of a vector that are kept
 
+  /// True if the directory's modules.json has a Pooling. Without one it may be a CrossEncoder, which is a
+  /// classifier of pairs.
+  static bool pools(const std::filesystem::path& directory);
+
   /// Throws Error naming the file and the key or type that the zoo does not know.
   static SentenceConfig read(const std::filesystem::path& directory);
 

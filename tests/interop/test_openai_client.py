@@ -48,6 +48,10 @@ class OpenAiTest(unittest.TestCase):
         for name, kind in [("mask", transformers.BertForMaskedLM), ("labels", transformers.BertForSequenceClassification),
                            ("answers", transformers.BertForQuestionAnswering)]:
             save(shaken(kind(config)), cls.words, cls.folder / name)
+        # As sentence-transformers 6 saves a CrossEncoder: a transformer without a Pooling.
+        (cls.folder / "labels/modules.json").write_text(json.dumps(
+            [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]))
+        (cls.folder / "labels/config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}')
         t5 = transformers.T5Config(vocab_size=len(cls.words), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
                                    decoder_start_token_id=0, eos_token_id=3, pad_token_id=0)
         save(shaken(transformers.T5ForConditionalGeneration(t5)), cls.words, cls.folder / "t5")
@@ -128,6 +132,11 @@ class OpenAiTest(unittest.TestCase):
         same = self.client.chat.completions.create(model="gpt", messages=parts, max_tokens=40, temperature=0)
         plain = self.client.chat.completions.create(model="gpt", messages=MESSAGES, max_tokens=40, temperature=0)
         self.assertEqual(same.choices[0].message.content, plain.choices[0].message.content)
+        turn = {"role": "assistant", "content": None}  # as some clients send what had no text
+        silent = self.client.chat.completions.create(model="gpt", messages=[*MESSAGES, turn, MESSAGES[-1]], max_tokens=9, temperature=0)
+        empty = self.client.chat.completions.create(model="gpt", messages=[*MESSAGES, {**turn, "content": ""}, MESSAGES[-1]],
+                                                    max_tokens=9, temperature=0)
+        self.assertEqual(silent.choices[0].message.content, empty.choices[0].message.content)
 
     def test_structured_output(self):
         schema = {"type": "object", "properties": {"word": {"enum": ["earth", "void"]}, "n": {"type": "integer", "maximum": 9, "minimum": 0}},

@@ -53,6 +53,8 @@ ordered_json messages_of(RequestFields& fields) {
     if (content == message.end() && !calls) RequestFields::refuse(place + ".content", "is missing");
     if (content != message.end() && content->is_array())
       *content = text_of_parts(*content, place + ".content");
+    if (content != message.end() && content->is_null() && !calls && message["role"] == "assistant")
+      *content = "";
     const bool is_text = content != message.end() && content->is_string();
     if (!is_text && !(calls && (content == message.end() || content->is_null())))
       RequestFields::refuse(place + ".content", "must be a text or a list of parts of type text");

@@ -88,8 +88,9 @@ void read_sampling(RequestFields& fields, GenerateFlags& flags, bool draws_seed)
   if (const auto value = fields.number("top_p", 0, 1)) sampling.top_p = *value;
   if (const auto value = fields.number("min_p", 0, 1)) sampling.min_p = *value;
   if (const auto value = fields.number("typical_p", 1e-6, 1)) sampling.typical_p = *value;
-  if (draws_seed) flags.compute.seed = static_cast<std::int64_t>(std::random_device()()) << 16;
-  if (const auto value = fields.integer("seed", 0, kMostSeed)) flags.compute.seed = *value;
+  const auto seed = fields.integer("seed", -1, kMostSeed);  // -1, as in llama.cpp: any
+  if (draws_seed || seed == -1) flags.compute.seed = static_cast<std::int64_t>(std::random_device()()) << 16;
+  if (seed && *seed >= 0) flags.compute.seed = *seed;
   HistoryOptions& history = flags.options.history;
   if (const auto value = fields.number("repetition_penalty", 0.01, 100)) history.repetition_penalty = *value;
   if (const auto value = fields.number("presence_penalty", -100, 100)) history.presence_penalty = *value;
@@ -122,8 +123,7 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
   read_sampling(fields, flags, model.draws_seeds);
   read_stream(fields, request);
   std::vector<std::string> stops = fields.texts("stop", kMostStops);
-  for (const std::string& stop : stops)
-    if (stop.empty()) RequestFields::refuse("stop", "must not be an empty text");
+  std::erase(stops, "");  // which some clients send for "none"
   if (!stops.empty()) request.session->stop = StopStrings(std::move(stops));
   request.batch->samples = fields.integer("n", 1, model.batch->options().slots).value_or(1);
 

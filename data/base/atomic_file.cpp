@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "data/base/error.h"
+#include "data/base/lfs_pointer.h"
 
 namespace zoo {
 namespace {
@@ -142,7 +143,9 @@ std::string read_model_file(const fs::path& path, std::size_t most) {
   const std::uintmax_t size = fs::file_size(path, error);
   if (!error && size > most)
     throw Error("cannot read ", path, ": it has ", size, " bytes; expected at most ", most);
-  return read_file(path);
+  std::string content = read_file(path);
+  refuse_lfs_pointer(path, content);
+  return content;
 }
 
 std::string read_file(const fs::path& path) {

@@ -95,6 +95,24 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
   if (!found) model.remove_pooler();
 }
 
+// Says what else the directory holds.
+[[noreturn]] void refuse_without_config(const fs::path& directory) {
+  const fs::path adapter = directory / "adapter_config.json";
+  if (fs::exists(adapter))
+    throw Error(directory, " has no ", kConfigFile, ": it is a PEFT adapter of ",
+                read_json(adapter).value("base_model_name_or_path", nlohmann::json()).dump(),
+                "; PEFT's merge_and_unload() and save_pretrained() write a model with both");
+  for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
+    if (file.path().extension() == ".pt")
+      throw Error(
+          directory, " has no ", kConfigFile, ": ", file.path().filename(),
+          " is a pickle (nanoGPT's ckpt.pt is one), which the zoo does not read; expected a directory "
+          "that transformers' save_pretrained() has written");
+  }
+  throw Error("cannot open ", directory / kConfigFile,
+              ": no such file; expected a checkpoint of transformers");
+}
+
 }  // namespace
 
 const std::shared_ptr<const WeightFiles>& CheckpointConfig::shared_files() const {
@@ -140,6 +158,7 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
                 "GGUF file");
   }
   checkpoint.config_file = path / kConfigFile;
+  if (!fs::exists(checkpoint.config_file)) refuse_without_config(path);
   checkpoint.json = std::make_shared<const nlohmann::json>(read_json(checkpoint.config_file));
   return checkpoint;
 }

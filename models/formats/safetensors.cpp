@@ -14,6 +14,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "data/base/lfs_pointer.h"
 #include "data/base/sizes.h"
 
 namespace zoo {
@@ -76,6 +77,7 @@ std::string_view header_text(const MappedFile& file) {
   if (bytes.size() < kLengthSize) {
     throw Error(file.path(), ": not a safetensors file: ", bytes.size(), " bytes are too short for a header");
   }
+  refuse_lfs_pointer(file.path(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::uint64_t length = 0;
   for (std::size_t i = kLengthSize; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   if (length > kMaxHeader)

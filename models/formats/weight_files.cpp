@@ -56,11 +56,15 @@ WeightFiles::WeightFiles(const fs::path& directory) {
     }
     return;
   }
-  if (fs::exists(directory / "pytorch_model.bin")) {
-    throw Error(directory / "pytorch_model.bin",
-                " is a pickle, which the zoo does not read; with transformers, "
-                "AutoModel.from_pretrained(DIR).save_pretrained(DIR) writes ",
-                kSingle, " beside it");
+  for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
+    const fs::path ending = file.path().extension();
+    if (ending == ".bin" || ending == ".pt" || ending == ".pth")
+      throw Error(file.path(),
+                  " is a pickle, which the zoo does not read; with transformers, "
+                  "AutoModel.from_pretrained(DIR).save_pretrained(DIR) writes ",
+                  kSingle, " beside it");
+    if (ending == ".safetensors")
+      throw Error(directory, " has no ", kSingle, " but ", file.path().filename(), ": give it that name");
   }
   throw Error(directory, " has no ", kSingle);
 }

@@ -110,6 +110,30 @@ TEST_CASE("a pickle is refused with the command that converts it") {
   CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors"));
 }
 
+TEST_CASE("what a directory holds instead of a checkpoint is named") {
+  const Checkpoint checkpoint;
+  const auto weights = checkpoint.path() / "model.safetensors";
+  SECTION("weights of another name") {
+    std::filesystem::rename(weights, checkpoint.path() / "model.fp16.safetensors");
+    CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors but \"model.fp16.safetensors\""));
+  }
+  SECTION("a pointer of Git LFS") {
+    write_file(weights, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 548105171\n");
+    CHECK_THAT(checkpoint.fault(), Contains("model.safetensors") && Contains("git lfs pull"));
+    write_file(checkpoint.path() / "config.json", "version https://git-lfs.github.com/spec/v1\n");
+    CHECK_THAT(checkpoint.fault(), Contains("config.json") && Contains("git lfs pull"));
+  }
+  std::filesystem::remove(checkpoint.path() / "config.json");
+  SECTION("a checkpoint of nanoGPT") {
+    write_file(checkpoint.path() / "ckpt.pt", "PK");
+    CHECK_THAT(checkpoint.fault(), Contains("config.json") && Contains("ckpt.pt") && Contains("pickle"));
+  }
+  SECTION("an adapter") {
+    write_file(checkpoint.path() / "adapter_config.json", R"({"base_model_name_or_path": "gpt2"})");
+    CHECK_THAT(checkpoint.fault(), Contains("PEFT adapter of \"gpt2\"") && Contains("merge_and_unload"));
+  }
+}
+
 TEST_CASE("an index that does not fit its shards is refused") {
   Checkpoint checkpoint;
   checkpoint.write_shards(2);

@@ -93,12 +93,12 @@ std::set<std::string> folders_of(const fs::path& directory) {
 // Adds a file, or all files of a folder, by their paths from `root`.
 void add_files(const fs::path& root, const fs::path& path, std::map<std::string, std::string>& files) {
   if (!fs::is_directory(path)) {
-    files[path.lexically_relative(root).string()] = read_file(path);
+    files[path.lexically_relative(root).string()] = read_model_file(path);
     return;
   }
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     if (entry.is_regular_file())
-      files[entry.path().lexically_relative(root).string()] = read_file(entry.path());
+      files[entry.path().lexically_relative(root).string()] = read_model_file(entry.path());
   }
 }
 

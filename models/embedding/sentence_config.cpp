@@ -140,9 +140,8 @@ bool SentenceConfig::pools(const fs::path& directory) {
   if (!fs::exists(file)) return false;
   const json root{{"modules", read_json_array(file)}};
   const std::vector<JsonSection> entries = JsonSection(file, "", root).sections("modules");
-  return std::any_of(entries.begin(), entries.end(), [](const JsonSection& entry) {
-    return entry.text("type").ends_with(".Pooling");
-  });
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const JsonSection& entry) { return entry.text("type").ends_with(".Pooling"); });
 }
 
 SentenceConfig SentenceConfig::read(const fs::path& directory) {

@@ -81,8 +81,9 @@ class Inspect(CommandTest):
         self.assertFalse(json.loads(as_json.out)["good"])
 
     def test_a_tokenizer_that_does_not_fit_is_told(self):
-        larger = self.inspect(write_checkpoint(self.path("larger"), tokenizer=True, vocab_size=20))
-        self.assertIn("20", larger["tokenizer"]["fault"])
+        larger = write_checkpoint(self.path("larger"), tokenizer=True, vocab_size=20)
+        self.assertEqual(self.inspect(larger)["tokenizer"], {"kind": "char", "vocabulary": 32, "without_row": 12})
+        self.assertIn("32 tokens, 12 of them beyond the model's vocabulary", self.succeed("inspect", larger))
         model = write_checkpoint(self.path("unreadable"))
         write_json(model, "tokenizer.json", {"model": {"type": "Sonnet"}})
         self.assertIn("Sonnet", self.inspect(model)["tokenizer"]["fault"])

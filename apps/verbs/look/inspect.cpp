@@ -66,7 +66,7 @@ struct Findings {
   std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
   std::string tokenizer_kind, tokenizer_fault;              // both empty: no tokenizer
-  std::int64_t tokenizer_size = 0;
+  std::int64_t tokenizer_size = 0, tokens_without_row = 0;  // ids beyond the model's vocabulary
 
   const WeightFiles& files() const { return packed ? packed->files() : checkpoint.files(); }
 };
@@ -78,6 +78,7 @@ void find_tokenizer(Findings& findings) {
     findings.tokenizer_kind = std::string(tokenizer->kind());
     findings.tokenizer_size = tokenizer->vocab_size();
     require_fit(*tokenizer, findings.checkpoint.config, findings.directory);
+    findings.tokens_without_row = findings.tokenizer_size - tokenizer->id_count();
   } catch (const Error& error) {  // unknown tokenizer kind; the weights may still be good
     findings.tokenizer_fault = error.what();
   }
@@ -141,6 +142,7 @@ nlohmann::json to_json(const Findings& findings) {
   if (!findings.tokenizer_kind.empty()) {
     json["tokenizer"] = {{"kind", findings.tokenizer_kind}, {"vocabulary", findings.tokenizer_size}};
   }
+  if (findings.tokens_without_row > 0) json["tokenizer"]["without_row"] = findings.tokens_without_row;
   if (!findings.tokenizer_fault.empty()) json["tokenizer"]["fault"] = findings.tokenizer_fault;
   return json;
 }
@@ -159,6 +161,8 @@ std::string tokenizer_text(const Findings& findings) {
       findings.tokenizer_kind.empty()
           ? ""
           : findings.tokenizer_kind + ", " + with_separators(findings.tokenizer_size) + " tokens";
+  if (findings.tokens_without_row > 0)
+    text += ", " + with_separators(findings.tokens_without_row) + " of them beyond the model's vocabulary";
   if (!findings.tokenizer_fault.empty())
     text += (text.empty() ? "not read: " : ", ") + findings.tokenizer_fault;
   return text.empty() ? "none" : text;

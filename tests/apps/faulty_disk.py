@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 
-TZOO = os.environ.get("TZOO_PROGRAM") or os.environ["TZOO"]
+from tzoo_runner import PROGRAM as TZOO
+
 TRAIN = ("--task seq2seq --block_size 8 --n_layer 1 --n_head 2 --n_embd 16 --dropout 0.1 --batch_size 4 --max_iters 30 --seed 3 "
          "--eval_interval 10 --eval_iters 1 --log_interval 5 --threads 1 --keep_checkpoints 2").split()
 

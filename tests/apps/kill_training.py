@@ -11,7 +11,6 @@ the weights must be those of a run that nobody has ended.
 
 import collections
 import json
-import os
 import pathlib
 import random
 import resource
@@ -22,7 +21,8 @@ import sys
 import tempfile
 import time
 
-TZOO = os.environ.get("TZOO_PROGRAM") or os.environ["TZOO"]
+from tzoo_runner import PROGRAM as TZOO
+
 KEPT = 2  # step checkpoints
 FLAGS = ("--task seq2seq --block_size 8 --n_layer 1 --n_head 2 --n_embd 16 --dropout 0.1 --batch_size 4 --ema_decay 0.99 "
          f"--gradient_accumulation_steps 4 --eval_interval 5 --eval_iters 1 --log_interval 1 --threads 1 --keep_checkpoints {KEPT}").split()

@@ -288,8 +288,8 @@ EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piec
   return result;
 }
 
-// Classes that build their tokenizer anew from the vocabulary of a tokenizer.json: its added tokens are then
-// those that the settings list.
+// Classes that use only the vocabulary of a tokenizer.json and build the rest themselves: their added tokens
+// are those that the settings list.
 constexpr std::array<std::string_view, 14> kRebuilding{
     "BertTokenizer",    "GPT2Tokenizer",    "RobertaTokenizer",   "T5Tokenizer",     "LlamaTokenizer",
     "MBartTokenizer",   "MBart50Tokenizer", "NllbTokenizer",      "Qwen2Tokenizer",  "GemmaTokenizer",
@@ -369,8 +369,8 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
       if (!settings.lists_added_tokens) read(section, settings);
     });
   };
-  read_older("special_tokens_map.json", read_roles);
   read_older("special_tokens_map.json", [](const JsonSection& section, TokenizerSettings& read) {
+    read_roles(section, read);
     read_additional(section, /*is_config=*/false, read);
   });
   read_older("added_tokens.json", read_added_tokens_json);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rsqrt.h>
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <sstream>
 
 #include "apps/command/display_width.h"
 
@@ -12,7 +13,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr int kNarrowestColumn = 24;  // of wrapped text
+constexpr int kNarrowestColumn = 20;  // of wrapped text
 
 // Chooses the unit after rounding: 999,950 is "1.0 M", not "1000.0 k".
 std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) {
@@ -26,6 +27,13 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f" : "%.1f", number);
   const std::string suffix = units[unit];
   return text.data() + (suffix.empty() ? "" : " " + suffix);
+}
+
+int longest_word(const std::string& text) {
+  int longest = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) longest = std::max(longest, display_width(word));
+  return longest;
 }
 
 // Width of a line with columns of these widths.
@@ -69,23 +77,33 @@ bool Table::has_headings() const {
   return std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
 }
 
-// Widths of the columns, headings included; texts after the first column are narrowed, the widest first, to
-// fit into `width`.
+// Widths of the columns, headings included. To fit into `width`, headings are narrowed first, down to their
+// cells, then texts after the first column, the widest first.
 std::vector<int> Table::widths(int width) const {
-  std::vector<int> widths;
+  std::vector<int> widths, cells;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    widths.push_back(display_width(columns_[c].heading));
-    for (const auto& row : rows_) widths[c] = std::max(widths[c], display_width(row[c]));
+    cells.push_back(0);
+    for (const auto& row : rows_) cells[c] = std::max(cells[c], display_width(row[c]));
+    widths.push_back(std::max(cells[c], display_width(columns_[c].heading)));
   }
-  for (int excess = sum(widths) - width; width > 0 && excess > 0; --excess) {
-    int* widest = nullptr;
-    for (std::size_t c = 1; c < columns_.size(); ++c) {
-      const bool narrows = columns_[c].align == Align::left && widths[c] > kNarrowestColumn;
-      if (narrows && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+  std::vector<int> least = widths;
+  const auto narrow = [&] {
+    for (int excess = sum(widths) - width; width > 0 && excess > 0; --excess) {
+      int* widest = nullptr;
+      for (std::size_t c = 0; c < widths.size(); ++c) {
+        if (widths[c] > least[c] && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+      }
+      if (widest == nullptr) break;
+      --*widest;
     }
-    if (widest == nullptr) break;
-    --*widest;
+  };
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    least[c] = std::max(cells[c], longest_word(columns_[c].heading));
+  narrow();
+  for (std::size_t c = 1; c < columns_.size(); ++c) {
+    if (columns_[c].align == Align::left) least[c] = std::min(widths[c], kNarrowestColumn);
   }
+  narrow();
   return widths;
 }
 
@@ -94,18 +112,21 @@ void Table::print(std::ostream& out, int width) const {
   if (width > 0 && sum(widths) > width) return print_paragraphs(out, width);
   std::vector<std::string> headings;
   for (const Column& column : columns_) headings.push_back(column.heading);
-  if (has_headings()) print_line(out, headings, widths);
+  if (has_headings()) print_line(out, headings, widths, /*at_bottom=*/true);
   for (const auto& row : rows_) print_line(out, row, widths);
 }
 
 void Table::print_line(std::ostream& out, const std::vector<std::string>& cells,
-                       const std::vector<int>& widths) const {
+                       const std::vector<int>& widths, bool at_bottom) const {
   std::vector<std::vector<std::string>> wrapped;
   std::size_t lines = 1;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const bool fits = display_width(cells[c]) <= widths[c];  // then its spaces stay as they are
     wrapped.push_back(fits ? std::vector{cells[c]} : wrapped_lines(cells[c], widths[c]));
     lines = std::max(lines, wrapped[c].size());
+  }
+  if (at_bottom) {
+    for (auto& cell : wrapped) cell.insert(cell.begin(), lines - cell.size(), "");
   }
   for (std::size_t line = 0; line < lines; ++line) {
     std::string text;
@@ -125,10 +146,11 @@ void Table::print_paragraphs(std::ostream& out, int width) const {
     std::string text;
     for (std::size_t c = 1; c < row.size(); ++c) {
       if (row[c].empty()) continue;
-      const std::string& heading = columns_[c].heading;
-      text += (text.empty() ? "" : ", ") + heading + (heading.empty() ? "" : ": ") + row[c];
+      const std::string& name = columns_[c].heading;
+      text += (text.empty() ? "" : ", ") + name + (name.empty() ? "" : ": ") + row[c];
     }
-    out << fit(row[0], width) << "\n" << std::string(kIndent, ' ') << wrap(text, width, kIndent) << "\n";
+    const std::string& heading = columns_[0].heading;
+    out << fit(heading + (heading.empty() ? "" : " ") + row[0], width) << "\n" << std::string(kIndent, ' ') << wrap(text, width, kIndent) << "\n";
   }
 }
 

@@ -32,16 +32,16 @@ class Table {
   /// Adds a row; missing cells are empty.
   void row(std::vector<std::string> cells);
 
-  /// Prints only the rows if all headings are "". In less than `width` columns, texts are wrapped within
-  /// their columns; where even that is too wide, each row is a paragraph of headings and cells. 0 means no
-  /// limit.
+  /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are wrapped
+  /// within their columns; where even that is too wide, each row is a paragraph of headings and cells. 0 means
+  /// no limit.
   void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:
   bool has_headings() const;
   std::vector<int> widths(int width) const;
   void print_line(std::ostream& out, const std::vector<std::string>& cells,
-                  const std::vector<int>& widths) const;
+                  const std::vector<int>& widths, bool at_bottom = false) const;
   void print_paragraphs(std::ostream& out, int width) const;
 
   std::vector<Column> columns_;

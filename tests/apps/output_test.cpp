@@ -60,6 +60,17 @@ TEST_CASE("a table that is too wide wraps its texts") {
         "names  words                       7\n");
 }
 
+TEST_CASE("a table that is too wide wraps its headings first") {
+  Table table({{"model"}, number("of the parameters"), {"what it is"}});
+  table.row({"gpt2", "31.02%", "the embedding of tokens"});
+  std::ostringstream out;
+  table.print(out, 41);
+  CHECK(out.str() ==
+        "           of the\n"
+        "model  parameters  what it is\n"
+        "gpt2       31.02%  the embedding of tokens\n");
+}
+
 TEST_CASE("a table without room for its columns is paragraphs") {
   Table table({{"name"}, number("layers"), number("heads"), {"what"}});
   table.row({"gpt2-a-long-name", "12", "144", "causal decoder, pre-LayerNorm, tied"});
@@ -67,11 +78,11 @@ TEST_CASE("a table without room for its columns is paragraphs") {
   std::ostringstream out;
   table.print(out, 30);
   CHECK(out.str() ==
-        "gpt2-a-long-name\n"
+        "name gpt2-a-long-name\n"
         "    layers: 12, heads: 144,\n"
         "    what: causal decoder,\n"
         "    pre-LayerNorm, tied\n"
-        "bert\n"
+        "name bert\n"
         "    layers: 2, what: encoder\n");
 }
 

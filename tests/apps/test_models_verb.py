@@ -34,10 +34,17 @@ class Models(CommandTest):
         models = {model["name"]: model for model in json.loads(self.succeed("models", "--json"))}
         for name, count in PUBLISHED.items():
             self.assertEqual(models[name]["parameters"], count, name)
-        table = self.succeed("models")
-        self.assertIn("124,439,808", table)
-        for name in models:
-            self.assertIn(name, table)
+        table = self.succeed("models", "--all")
+        self.assertRegex(table, r"(?m)^gpt2 +124\.4 M +12 +1024 ")
+        rows = {line.split()[0] for line in table.splitlines() if line}
+        self.assertLessEqual(set(models), rows)
+
+    def test_the_first_list_names_each_family_in_the_width_of_a_terminal(self):
+        families = {model["family"] for model in json.loads(self.succeed("models", "--json"))}
+        out = self.succeed("models")
+        self.assertLessEqual(families, {line.split()[0] for line in out.splitlines() if line})
+        self.assertIn("'tzoo models --all' lists", out)
+        self.assert_one_error(run("models", "gpt2", "--all"), 2, "--all", "'gpt2'")
 
     def test_gpt3_is_counted_without_being_made(self):
         # 12 L C^2 + 13 L C in the layers, (V + T) C in the embeddings, 2 C in the last norm.

@@ -78,53 +78,65 @@ bool packs_stack(const TransformerStackImpl* stack) {
   return stack == nullptr || inference::PackedStack::missing(stack->config()).empty();
 }
 
-// Every family trains; what else runs its models.
+// Names of what lacks something, for "all but t5, mt5"; "all" if nothing does.
+std::string all_but(const std::vector<std::string>& names) {
+  std::string text = names.empty() ? "all" : "all but";
+  for (const std::string& name : names) text += (&name == names.data() ? " " : ", ") + name;
+  return text;
+}
+
 void print_families() {
+  std::vector<std::string> unpacked, unscripted;
+  std::size_t models = 0;
   for (const auto& [kind, title] : kKinds) {
-    Table table({{title}, {"packed weights"}, {"TorchScript"}, {"what it is"}});
+    Table table({{title}, {""}});
     for (const Family& family : families()) {
       const auto model = build_meta_model(family, family.presets.front().config, family.heads.front().head);
       if (kind_of(*model) != kind) continue;
       const ModelParts parts = model->parts();
-      const bool packs =
-          kind != Kind::kTutorial && packs_stack(parts.encoder.get()) && packs_stack(parts.decoder.get());
-      table.row({family.model_type, packs ? "yes" : "no", script::missing(*model).empty() ? "yes" : "no",
-                 family.description});
+      const std::string name = family.model_type;
+      if (kind == Kind::kTutorial || !packs_stack(parts.encoder.get()) || !packs_stack(parts.decoder.get()))
+        unpacked.push_back(name);
+      if (!script::missing(*model).empty()) unscripted.push_back(name);
+      models += family.presets.size();
+      table.row({name, family.description});
     }
     table.print(std::cout);
     std::cout << "\n";
   }
+  std::cout << paragraph("Training: all. Packed weights: " + all_but(unpacked) +
+                         ". TorchScript: " + all_but(unscripted) + ".")
+            << "\n\n'tzoo models --all' lists " << models
+            << " models of known sizes, 'tzoo models NAME' shows one.\n";
 }
 
-void print_list(bool as_json) {
+void print_all() {
+  for (const auto& [kind, title] : kKinds) {
+    Table table({{title}, number("parameters"), number("layers"), number("context"), {""}});
+    for (const Family& family : families()) {
+      for (const Preset& preset : family.presets) {
+        const auto model = build_meta_model(family, preset.config, family.heads.front().head);
+        if (kind_of(*model) != kind) continue;
+        table.row({preset.name, human_count(model->parameter_count()),
+                   std::to_string(preset.config.num_layers), std::to_string(preset.config.max_positions),
+                   preset.description});
+      }
+    }
+    table.print(std::cout);
+    if (kind != Kind::kTutorial) std::cout << "\n";
+  }
+}
+
+void print_all_json() {
   nlohmann::json list = nlohmann::json::array();
-  Table table({{"model"},
-               {"family"},
-               number("layers"),
-               number("heads"),
-               number("width"),
-               number("context"),
-               number("vocabulary"),
-               number("parameters"),
-               {"what it is"}});
   for (const Family& family : families()) {
     for (const Preset& preset : family.presets) {
       const Head head = family.heads.front().head;
       const auto model = build_meta_model(family, preset.config, head);
-      const TransformerConfig& config = preset.config;
-      list.push_back(describe({preset.name, preset.description, family, config, head}, *model));
-      table.row({preset.name, family.model_type, std::to_string(config.num_layers),
-                 std::to_string(config.num_heads), std::to_string(config.hidden_size),
-                 std::to_string(config.max_positions), with_separators(config.vocab_size),
-                 with_separators(model->parameter_count()), preset.description});
+      list.push_back(describe({preset.name, preset.description, family, preset.config, head}, *model));
     }
   }
-  if (as_json) {
-    std::cout << json_text(list) << "\n";
-    return;
-  }
-  print_families();
-  table.print(std::cout);
+  std::cout << json_text(list) << "\n";
 }
 
 void print_json(const Entry& entry, const Model& model) {
@@ -141,6 +153,7 @@ void print_json(const Entry& entry, const Model& model) {
 void print_shape(const Entry& entry) {
   const TransformerConfig& config = entry.config;
   Table shape({{""}, number("")});
+  shape.row({"family", entry.family.model_type});
   shape.row({"layers", std::to_string(config.num_layers)});
   shape.row({"heads", std::to_string(config.num_heads)});
   if (config.kv_heads() != config.num_heads)
@@ -194,19 +207,21 @@ bool is_preset(const std::string& name) {
 
 int run_models(const Arguments& arguments) {
   std::optional<std::string> name;
-  bool as_json = false;
+  bool all = false, as_json = false;
   Flags flags(arguments.command,
-              "Lists the models that the zoo knows, or shows one of them: its size, the parameters of each "
-              "component and the memory it takes.");
+              "Lists the families of models that the zoo knows, or shows one model: its size, the parameters "
+              "of each component and the memory it takes.");
   flags.positional("name", name, "name from the list, or a checkpoint directory")
       .placeholder("NAME|DIR")
       .suggest(preset_names());
+  flags.add("all", all, "list every model of known sizes, not the families");
   flags.group("Output");
-  flags.add("json", as_json, "print JSON");
+  flags.add("json", as_json, "print JSON, of the list with every model");
   flags.example("tzoo models gpt2");
   if (!flags.parse(arguments)) return 0;
+  if (name && all) throw UsageError("--all lists models and has no NAME, got '", *name, "'");
   if (!name) {
-    print_list(as_json);
+    as_json ? print_all_json() : all ? print_all() : print_families();
   } else if (!is_preset(*name) && fs::is_directory(*name)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(*name);
     print_one({*name, checkpoint.family->description, *checkpoint.family, checkpoint.config, checkpoint.head},

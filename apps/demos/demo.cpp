@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -10,6 +11,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "apps/command/progress.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
 #include "apps/verbs/pictures.h"
@@ -17,6 +19,16 @@
 #include "data/base/near_match.h"
 
 namespace zoo {
+namespace {
+
+constexpr std::int64_t kQuickUpdates = 4;
+constexpr double kSecondsBetweenLines = 10;  // of a training in a pipe
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
 
 void add_demo_flags(Flags& flags, DemoOptions& options) {
   flags.group("Output");
@@ -31,6 +43,12 @@ void begin_demo(const DemoOptions& options) {
   if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32 only");
   if (options.compute.device != "auto" && !device_of(options.compute).is_cpu())
     throw UsageError("--device: demos compute on the CPU only");
+}
+
+std::int64_t quick_updates() {
+  std::cout << "(" << kQuickUpdates << " updates here: by itself this demo does more, and learns more)\n"
+            << std::flush;
+  return kQuickUpdates;
 }
 
 void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
@@ -77,7 +95,14 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
                           .floor = 0,
                           .warmup_iters = how.warmup,
                           .decay_iters = how.epochs};
+  Progress progress(how.epochs, "updates");
+  auto told = std::chrono::steady_clock::now();
   for (std::int64_t epoch = 0; epoch < how.epochs; ++epoch) {
+    progress.update(epoch);
+    if (!progress.on_terminal() && seconds_since(told) > kSecondsBetweenLines) {
+      std::cerr << epoch << " of " << how.epochs << " updates\n";
+      told = std::chrono::steady_clock::now();
+    }
     adam.zero_grad();
     loss(epoch).backward();
     adam.step(schedule.at(epoch));
@@ -98,6 +123,16 @@ void draw_xavier(torch::nn::Module& module, const at::Generator& generator) {
     const double bound = std::sqrt(6.0 / static_cast<double>(weight.size(1) + out));
     weight.uniform_(-bound, bound, generator);
   }
+}
+
+std::string threads_text() {
+  const int threads = at::get_num_threads();
+  return threads == 1 ? "one thread" : std::to_string(threads) + " threads";
+}
+
+std::string last_growth(const Curve& curve) {
+  const std::size_t last = curve.y.size() - 1;
+  return format_text("%.1f", curve.y.at(last) / curve.y.at(last - 1));
 }
 
 std::string format_text(const char* format, ...) {

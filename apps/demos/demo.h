@@ -26,6 +26,9 @@ void add_demo_flags(Flags& flags, DemoOptions& options);
 /// Applies --threads; throws Error naming a flag that demos do not support.
 void begin_demo(const DemoOptions& options);
 
+/// The updates of a demo with --quick, too few to learn much; prints a note.
+std::int64_t quick_updates();
+
 /// Draws the figure as NAME in out_dir, as show_figure does.
 void show(const DemoOptions& options, const std::string& name, const Figure& figure);
 
@@ -50,6 +53,7 @@ class WordIds {
 };
 
 /// Adam (Kingma and Ba, 2015) with torch's defaults: `loss` gives the loss of an epoch, before its update.
+/// Meanwhile standard error has a progress bar on a terminal, and a line every ten seconds in a pipe.
 struct Fit {
   std::int64_t epochs = 0;
   double learning_rate = 0;
@@ -60,6 +64,13 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
 /// Matrices uniform on +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010), biases zero, norms one; the three
 /// matrices of an attention's query, key and value each by themselves.
 void draw_xavier(torch::nn::Module& module, const at::Generator& generator);
+
+/// "one thread" or "2 threads": of which the demos measure times.
+std::string threads_text();
+
+/// How many times as large the curve's last number is as the one before it, such as "3.9": what doubling x
+/// costs.
+std::string last_growth(const Curve& curve);
 
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string format_text(const char* format, ...);

@@ -94,7 +94,7 @@ Figure picture(Model& model, const Sequences& data, const std::vector<std::strin
   for (std::int64_t head = 0; head < output.attentions[0].size(1); ++head) {
     const auto looks = numbers_of(output.attentions[0][0][head].select(0, -1));
     const auto most = std::max_element(looks.begin(), looks.end()) - looks.begin();
-    const std::string name = "Head " + std::to_string(head + 1);
+    const std::string name = "Head " + std::to_string(head);
     panels.push_back(
         bar_chart({.axes = {.title = name + " looks at '" + words[static_cast<std::size_t>(most)] + "'",
                             .x = "word",

@@ -144,7 +144,8 @@ Measured measure(std::int64_t longest, const at::Generator& generator) {
     }
   }
   for (const auto& [title, rows] : {std::pair("\nTime, ms", times), std::pair("\nPeak memory, MB", memory)}) {
-    std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << "\n";
+    std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << ", " << threads_text()
+              << "\n";
     Table table(columns);
     for (const auto& row : rows) table.row(row);
     table.print(std::cout);
@@ -178,12 +179,22 @@ int demo_efficient_attention(const Arguments& arguments) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
   print_differences(draw_heads(kCompared, generator));
   const Measured measured = measure(longest, generator);
+  std::string growth;
+  for (const Curve& line : measured.times) {
+    if (line.y.size() > 1) growth += (growth.empty() ? "" : ", ") + line.title + " " + last_growth(line);
+  }
   std::cout
-      << "\nThe weights of full attention are not kept where they would take more than "
-      << human_bytes(4 * kMostWeights) << ": its line ends there.\nDouble the length: full attention takes "
-      << "four times as long, fused too, but without the memory; a window, sums and\nmixtures take twice as "
-      << "long. What they leave out is the difference above: a window as wide as the sequence leaves\n"
-      << "out nothing.\n";
+      << "\n"
+      << paragraph(
+             "The weights of full attention are not stored where they would take more than " +
+             human_bytes(4 * kMostWeights) +
+             ": its line ends there.\nTimes as long for the last doubling of " + "the length, on " +
+             threads_text() + ": " + growth +
+             ".\nBy the operations full attention takes 4 times as long, stored or fused, and a window, "
+             "sums " +
+             "and mixtures twice.\nWhat they leave out is the difference above: a window as wide as the " +
+             "sequence leaves out nothing.")
+      << "\n";
   const auto panel = [](const char* title, const char* y, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "positions", .y = y, .log_x = true, .log_y = true}, lines);
   };

@@ -42,6 +42,10 @@ void print_similarities(const at::Tensor& table, const WordIds& ids, const std::
 }
 
 Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<std::string>& words) {
+  std::vector<std::string> groups{"", "", "other words of the pairs"};
+  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i)
+    groups[i / 2] += (i % 2 == 1 ? ", " : "") + words[i];
+  if (words.size() > 4) groups.push_back("other words shown");
   std::vector<WordPoint> points;
   for (std::int64_t id = 0; id < ids.size(); ++id) {
     int group = 2;  // context words
@@ -53,7 +57,8 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
   }
   return word_scatter({.title = "Learned embeddings: words with the same company stand together",
                        .x = "dimension 1",
-                       .y = "dimension 2"},
+                       .y = "dimension 2",
+                       .groups = groups},
                       points);
 }
 

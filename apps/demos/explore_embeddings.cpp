@@ -132,23 +132,27 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
   }
   if (expects_word)
     throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
-  std::cout << "\n"
-            << flags.analogy << " ≈ "
-            << listed(space, nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours))
-            << "\n";
+  const auto found = nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours);
+  std::cout << "\n" << paragraph(flags.analogy + " ≈ " + listed(space, found)) << "\n";
 }
 
 // Plots the words and their neighbours, each once, along the two directions in which they differ most.
-Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>& groups) {
+Figure picture(const Space& space, const std::vector<std::string>& words,
+               const std::vector<std::vector<std::int64_t>>& groups) {
+  std::vector<std::string> names;
+  for (const std::string& word : words) names.push_back(word + " and its nearest");
   std::vector<at::Tensor> rows;
   std::vector<WordPoint> points;
   std::set<std::int64_t> seen;
+  const auto add = [&](std::int64_t id, std::size_t group) {
+    if (!seen.insert(id).second) return;
+    rows.push_back(space.unit[id]);
+    points.push_back({0, 0, space.name(id), static_cast<int>(group)});
+  };
+  // A word that is also another's neighbour has its own colour.
+  for (std::size_t group = 0; group < groups.size(); ++group) add(groups[group].front(), group);
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    for (const std::int64_t id : groups[group]) {
-      if (!seen.insert(id).second) continue;
-      rows.push_back(space.unit[id]);
-      points.push_back({0, 0, space.name(id), static_cast<int>(group)});
-    }
+    for (const std::int64_t id : groups[group]) add(id, group);
   }
   const at::Tensor centred = at::stack(rows) - at::stack(rows).mean(0);
   const at::Tensor directions = std::get<2>(at::linalg_svd(centred, /*full_matrices=*/false));  // [min, C]
@@ -160,7 +164,8 @@ Figure picture(const Space& space, const std::vector<std::vector<std::int64_t>>&
   }
   return word_scatter({.title = "Words and their nearest neighbours",
                        .x = "first principal direction",
-                       .y = "second principal direction"},
+                       .y = "second principal direction",
+                       .groups = names},
                       points);
 }
 
@@ -169,9 +174,11 @@ void print_untrained(std::int64_t seed) {
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
   const Space space = space_of(at::randn({1000, 64}, generator));
   const auto cosine = [&](int a, int b) { return (space.unit[a] * space.unit[b]).sum().item<double>(); };
-  std::cout << "Untrained, 1000 tokens in 64 dimensions: "
-            << format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100))
-            << ": nobody is near anybody\n\n";
+  std::cout << paragraph(
+                   "Untrained, 1000 tokens in 64 dimensions: " +
+                   format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100)) +
+                   ": nobody is near anybody")
+            << "\n\n";
 }
 
 }  // namespace demos::explore_embeddings
@@ -199,7 +206,8 @@ int demo_explore_embeddings(const Arguments& arguments) {
   const Space space = v.model.empty() ? learnt(v) : imported(v);
   Table table({{"word"}, number("tokens"), {"nearest, by cosine"}});
   std::vector<std::vector<std::int64_t>> groups;
-  for (const std::string& word : split_list("words", v.words)) {
+  const auto words = split_list("words", v.words);
+  for (const std::string& word : words) {
     const auto ids = space.ids(word);
     const auto found = nearest(space, vector_of(space, ids), ids, v.neighbours);
     table.row({word, std::to_string(ids.size()), listed(space, found)});
@@ -209,9 +217,12 @@ int demo_explore_embeddings(const Arguments& arguments) {
   table.print(std::cout);
   print_analogy(space, v);
   std::cout
-      << "\nWords of the same company are near one another. Analogies are sums: what tells one word from "
-         "another is\na direction, if the embedding is large and has read enough.\n";
-  show(v.demo, "explore-embeddings", picture(space, groups));
+      << "\n"
+      << paragraph(
+             "Words of the same company are near one another. Analogies are sums: what tells one word from "
+             "another is\na direction, if the embedding is large and has read enough.")
+      << "\n";
+  show(v.demo, "explore-embeddings", picture(space, words, groups));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/feed_forward.h"
@@ -97,8 +98,11 @@ int demo_feed_forwards(const Arguments& arguments) {
   }
   table.print(std::cout);
   std::cout
-      << "\nTwo thirds of the width pay for a gated unit's third matrix. The task multiplies projections, "
-         "which a gate does too:\nsee the gated units fit it faster with the same number of parameters.\n";
+      << "\n"
+      << paragraph(
+             "Two thirds of the width pay for a gated unit's third matrix. The task multiplies projections, "
+             "which a gate does too:\nsee the gated units fit it faster with the same number of parameters.")
+      << "\n";
   show(options, "feed-forwards",
        grid("Feed-forward variants at equal parameters",
             {line_chart({.title = "Mean square error", .x = "update", .y = "error", .log_y = true}, losses),

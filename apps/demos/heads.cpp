@@ -55,7 +55,7 @@ void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor
                number("first"), number("importance")});
   for (std::int64_t head = 0; head < maps.size(1); ++head) {
     const HeadPattern p = pattern_of_map(maps[0][head]);
-    table.row({std::to_string(head + 1), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
+    table.row({std::to_string(head), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
                format_text("%.3f", p.previous), format_text("%.3f", p.next), format_text("%.3f", p.first),
                format_text("%.3f", importance(attention, x, head, maps.size(1)))});
   }
@@ -71,7 +71,7 @@ void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor
 void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
   std::cout << "\n";
   for (std::int64_t head = 0; head < 2; ++head) {
-    std::string line = "head " + std::to_string(head + 1) + ":";
+    std::string line = "head " + std::to_string(head) + ":";
     for (std::size_t i = 0; i < words.size(); ++i) {
       const at::Tensor row = maps[0][head][static_cast<std::int64_t>(i)];
       const auto most = static_cast<std::size_t>(row.argmax().item<std::int64_t>());
@@ -99,7 +99,7 @@ int demo_heads(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const auto length = static_cast<std::int64_t>(words.size());
-  // Twice the unit variance gives untrained heads preferences.
+  // Inputs of deviation 2 give untrained heads preferences; the text below tells.
   const at::Tensor x = 2 * at::randn({1, length, kWidth}, at::detail::createCPUGenerator(seed));
   Table table({number("heads"), number("D"), number("parameters"), number("mean entropy, bits"),
                number("similarity of the heads")});
@@ -121,17 +121,19 @@ int demo_heads(const Arguments& arguments) {
   SelfAttention eight = attention_of(8, seed);
   print_heads(eight, x, shown);
   print_most(shown, words);
-  std::cout << "\n"
-            << paragraph(
-                   "More heads cost no parameters: each sees " + std::to_string(kWidth) +
-                   " / H dimensions. Untrained heads differ by chance only; the most even\nspread over " +
-                   std::to_string(length) + " words has " +
-                   format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.")
-            << "\n";
+  std::cout
+      << "\n"
+      << paragraph(
+             "More heads cost no parameters: each sees " + std::to_string(kWidth) +
+             " / H dimensions. Untrained heads differ by chance only;\nthat they prefer anything "
+             "comes from the vectors of the words, drawn with deviation 2. The most even spread\nover " +
+             std::to_string(length) + " words has " +
+             format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.")
+      << "\n";
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < 4; ++head) {
     panels.push_back(
-        heat_map({.axes = {.title = "Untrained head " + std::to_string(head + 1), .x = "key", .y = "query"},
+        heat_map({.axes = {.title = "Untrained head " + std::to_string(head), .x = "key", .y = "query"},
                   .rows = words,
                   .columns = words,
                   .cells = matrix_of(shown[0][head]),

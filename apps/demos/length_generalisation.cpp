@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/registry.h"
@@ -147,6 +148,7 @@ int demo_length_generalisation(const Arguments& arguments) {
   DemoOptions options;
   std::string name = "reverse";
   std::int64_t updates = 3000;
+  bool quick = false;
   std::vector<std::string> names;
   for (const Exercise& exercise : exercises()) names.push_back(exercise.name);
   Flags flags(arguments.command,
@@ -155,10 +157,12 @@ int demo_length_generalisation(const Arguments& arguments) {
   flags.choice("exercise", name, names, "task on the digits");
   flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
+  flags.add("quick", quick, "do only a few updates, too few to learn much");
   add_demo_flags(flags, options);
   flags.example("tzoo demo length-generalisation --exercise addition");
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);
+  if (quick) updates = quick_updates();
 
   const auto all = exercises();
   const Exercise& exercise = *std::find_if(all.begin(), all.end(),
@@ -173,11 +177,13 @@ int demo_length_generalisation(const Arguments& arguments) {
             << " updates): " << exercise.does << "\n\n";
   print("Right answers, by the number of digits", exercise, answers);
   print("\nRight tokens of the answers, each after the right ones", exercise, digits);
-  std::cout << "\nTo have learnt a task on short sequences is not to have learnt it on longer ones. A "
-               "learned position "
-               "after the\ntrained ones was never trained; a distance that was never seen is as strange to "
-               "the other "
-               "kinds, but not all\nof a sequence's distances are.\n";
+  std::cout
+      << "\n"
+      << paragraph(
+             "To have learnt a task on short sequences is not to have learnt it on longer ones. A learned "
+             "position after the\ntrained ones was never trained; a distance that was never seen is as "
+             "strange to the other kinds, but not all\nof a sequence's distances are.")
+      << "\n";
   const auto panel = [&](const char* title, const std::vector<Curve>& lines) {
     return line_chart(
         {.title = title, .x = "digits", .y = "%", .trained = static_cast<double>(exercise.trained)}, lines);

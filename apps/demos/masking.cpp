@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
@@ -32,6 +33,18 @@ AttentionOutput attend(const Heads& heads, const Case& what) {
   const AttentionMask mask = make_attention_mask(
       keep, {.queries = length, .keys = length, .causal = what.causal}, at::kFloat, at::kCPU);
   return ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, mask, {.need_weights = true});
+}
+
+std::vector<std::vector<bool>> masked(const Case& what, std::int64_t length) {
+  std::vector<std::vector<bool>> cells;
+  for (std::int64_t query = 0; query < length; ++query) {
+    cells.emplace_back();
+    for (std::int64_t key = 0; key < length; ++key) {
+      const bool padding = !what.keep.empty() && what.keep[static_cast<std::size_t>(key)] == 0;
+      cells.back().push_back(padding || (what.causal && key > query));
+    }
+  }
+  return cells;
 }
 
 void print(const std::string& title, const at::Tensor& weights, const std::vector<std::string>& words) {
@@ -69,16 +82,19 @@ void print_leak(const Heads& heads, const Case& what) {
 void print_nan(const Heads& heads) {
   const std::int64_t length = heads.q.size(2);
   const at::Tensor product = at::ones({length, length}).triu(1) * -kInfinity;
-  std::cout << "\ntriu(ones) * -inf holds " << product.isnan().sum().item<std::int64_t>()
-            << " NaN (0 * -inf), where a mask of zeros was meant;\n";
   const at::Tensor hidden = at::ones({1, length}) * -kInfinity;
-  std::cout << "softmax of a row of -inf alone holds "
-            << hidden.softmax(-1).isnan().sum().item<std::int64_t>() << " NaN; ";
   const Case left{"left padding", true, {0, 0, 1, 1, 1, 1}};
   const AttentionOutput output = attend(heads, left);
-  std::cout << "here a row whose keys are all hidden gives zeros: "
-            << output.weights.isnan().sum().item<std::int64_t>() << " NaN, the sum of the first row "
-            << output.weights[0][0][0].sum().item<double>() << ".\n";
+  const auto holes = [](const at::Tensor& x) { return x.isnan().sum().item<std::int64_t>(); };
+  std::cout
+      << "\n"
+      << paragraph(format_text(
+             "triu(ones) * -inf holds %ld NaN (0 * -inf), where a mask of zeros was meant;\nsoftmax of a "
+             "row of -inf alone holds %ld NaN; here a row whose keys are all hidden gives zeros: %ld "
+             "NaN,\nthe sum of the first row %g.",
+             holes(product), holes(hidden.softmax(-1)), holes(output.weights),
+             output.weights[0][0][0].sum().item<double>()))
+      << "\n";
 }
 
 }  // namespace demos::masking
@@ -108,13 +124,14 @@ int demo_masking(const Arguments& arguments) {
                                .rows = words,
                                .columns = words,
                                .cells = matrix_of(weights),
+                               .masked = masked(what, length),
                                .low = 0,
                                .high = 1}));
   }
   print_leak(heads, cases[0]);
   print_leak(heads, cases[1]);
   print_nan(heads);
-  show(options, "masking", grid("Attention weights under masks", panels, 2));
+  show(options, "masking", grid("Attention weights under masks (hatched: masked)", panels, 2));
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/registry.h"
@@ -27,7 +28,8 @@ Figure shares(const std::string& name, const Model& model) {
   BarChart chart{.axes = {.title = name + ": " + human_count(model.parameter_count()) + " parameters",
                           .x = "component",
                           .y = "% of the parameters"},
-                 .top = 100};
+                 .top = 100,
+                 .unit = "%"};
   for (const auto& [part, count] : model.components()) {
     if (count == 0) continue;
     chart.labels.push_back(part);
@@ -85,10 +87,12 @@ int demo_model_size(const Arguments& arguments) {
   std::cout << "\nMemory of a training in float32; activations in 16 bits without recomputation\n";
   memory.print(std::cout);
   std::cout
-      << "\nIn small models the vocabulary's table is a fifth to a third of all parameters, in GPT-3 less "
-         "than "
-         "half a percent;\ntraining takes four times the memory of the weights before the first activation "
-         "is kept.\n";
+      << "\n"
+      << paragraph(
+             "In small models the vocabulary's table is a fifth to a third of all parameters, in GPT-3 less "
+             "than half a percent;\ntraining takes four times the memory of the weights before the first "
+             "activation is stored.")
+      << "\n";
   show(options, "model-size", grid("Where the parameters are", panels, 2));
   return 0;
 }

@@ -125,8 +125,8 @@ void print_relative() {
     rows.row(cells);
   };
   row("T5's bucket (both directions)", t5_buckets(distances, {}), "%.0f");
-  row("ALiBi's bias, head 1 of 8", alibi_bias(distances, 8)[0][0], "%.2f");
-  row("ALiBi's bias, head 8 of 8", alibi_bias(distances, 8)[0][7], "%.2f");
+  row("ALiBi's bias, head 0 of 8", alibi_bias(distances, 8)[0][0], "%.3f");
+  row("ALiBi's bias, head 7 of 8", alibi_bias(distances, 8)[0][7], "%.3f");
   row("Shaw's row, clipped to 16", distances.clamp(-16, 16) + 16, "%.0f");
   std::cout << "\n";
   rows.print(std::cout);
@@ -182,7 +182,7 @@ Figure buckets() {
 Figure biases() {
   std::vector<Curve> lines;
   for (const std::int64_t head : {0, 2, 4, 7}) {
-    lines.push_back({"head " + std::to_string(head + 1), numbers_of(at::arange(65) - 64),
+    lines.push_back({"head " + std::to_string(head), numbers_of(at::arange(65) - 64),
                      numbers_of(alibi_bias(relative_distances(1, 65, at::kCPU), 8)[0][head][0])});
   }
   return line_chart({.title = "ALiBi: what is added to the scores", .x = "key - query", .y = "bias"}, lines);
@@ -213,8 +213,8 @@ int demo_positions(const Arguments& arguments) {
              "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
              "learned table's do.")
       << "\n";
-  show(options, "positions",
-       grid("Positions", {curves(), table_map(), rotary_decay(), biases(), buckets(), longer}, 3));
+  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases()}, 2));
+  show(options, "positions-longer", grid("Positions beyond the trained length", {buckets(), longer}, 2));
   return 0;
 }
 

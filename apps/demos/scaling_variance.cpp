@@ -5,6 +5,7 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
@@ -52,8 +53,11 @@ void print_embeddings(const at::Generator& generator) {
                format_text("%.2f", drawn)});
   }
   std::cout
-      << "\nLengths of the vectors that are added at the bottom: without the factor √C positions drown the "
-         "tokens\n";
+      << "\n"
+      << paragraph(
+             "Lengths of the vectors that are added at the bottom: without the factor √C positions drown the "
+             "tokens")
+      << "\n";
   table.print(std::cout);
 }
 
@@ -87,9 +91,13 @@ int demo_scaling_variance(const Arguments& arguments) {
   }
   table.print(std::cout);
   std::cout
-      << "\nThe variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " << kKeys
-      << " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
-         "√D it is 1 at every D.\n";
+      << "\n"
+      << paragraph(
+             "The variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " +
+             std::to_string(kKeys) +
+             " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
+             "√D it is 1 at every D.")
+      << "\n";
   print_embeddings(generator);
   const auto panel = [](const char* title, const char* y, const Curves& curves, bool log_y) {
     return line_chart({.title = title, .x = "head dimension D", .y = y, .log_x = true, .log_y = log_y},

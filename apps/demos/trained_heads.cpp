@@ -1,5 +1,6 @@
 #include "apps/demos/trained_heads.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -100,18 +101,24 @@ std::vector<Figure> show_trained_heads(std::uint64_t seed) {
   const at::Tensor maps = model.forward(ids).second.mean(0).contiguous();  // [H, T, T], over all sequences
   Table table({number("head"), number("entropy, bits"), number("itself"), number("previous"), number("first"),
                number("the word before"), number("the first word")});
+  std::vector<std::vector<bool>> masked;  // keys after their query
+  for (std::size_t query = 0; query < kLength; ++query) {
+    masked.emplace_back(kLength, true);
+    std::fill_n(masked.back().begin(), query + 1, false);
+  }
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < kHeads; ++head) {
     const float* data = maps[head].const_data_ptr<float>();
     const HeadPattern p =
         pattern_of({data, static_cast<std::size_t>(kLength * kLength)}, kLength, /*square=*/true);
     const auto left = accuracies_without(model, head, ids);
-    table.row({std::to_string(head + 1), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
+    table.row({std::to_string(head), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
                format_text("%.3f", p.previous), format_text("%.3f", p.first), percent(left[0]),
                percent(left[1])});
     panels.push_back(
-        heat_map({.axes = {.title = "Trained head " + std::to_string(head + 1), .x = "key", .y = "query"},
+        heat_map({.axes = {.title = "Trained head " + std::to_string(head), .x = "key", .y = "query"},
                   .cells = matrix_of(maps[head]),
+                  .masked = masked,
                   .values = false,
                   .low = 0,
                   .high = 1}));

@@ -5,6 +5,7 @@
 #include <ATen/ops/randint.h>
 
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/training/precision.h"
@@ -152,14 +153,21 @@ int demo_training_memory(const Arguments& arguments) {
             << " sequences of " << kLength << " tokens, without dropout\n";
   table.print(std::cout);
   std::cout
-      << "\nPieces of a batch, added up, are the same gradient except for the order of sums; activations "
-         "computed "
-         "again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, gradients and "
-         "the optimizer's state come on top\nof the activations, the same each time: "
-      << human_bytes(16 * model->parameter_count()) << " with Adam.\n";
-  if (kernels::trains_bfloat16_in_float32())
-    std::cout << "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
-                 "here.\n";
+      << "\n"
+      << paragraph(
+             "Pieces of a batch, added up, are the same gradient except for the order of sums; activations "
+             "computed again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, "
+             "gradients and the optimizer's state come on top\nof the activations, the same each time: " +
+             human_bytes(16 * model->parameter_count()) + " with Adam. Times are the least of several, on " +
+             threads_text() + ".")
+      << "\n";
+  if (kernels::trains_bfloat16_in_float32()) {
+    std::cout
+        << paragraph(
+               "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
+               "here.")
+        << "\n";
+  }
   print_half(plain);
   show(options, "training-memory",
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));

@@ -198,6 +198,7 @@ int demo_translate(const Arguments& arguments) {
   using namespace demos::translate;
   DemoOptions options;
   std::int64_t updates = 2000;
+  bool quick = false;
   std::vector<std::string> asked;
   Flags flags(arguments.command,
               "Trains a small T5 on English phrases and their Spanish translations, from a generated "
@@ -205,10 +206,12 @@ int demo_translate(const Arguments& arguments) {
   flags.add("text", asked, "a phrase to translate as well, in words of the grammar").placeholder("TEXT");
   flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each")
       .at_least(1);
+  flags.add("quick", quick, "do only a few updates, too few to learn much");
   add_demo_flags(flags, options);
   flags.example("tzoo demo translate --text 'our famous lion does not see the garden'");
   if (!flags.parse(arguments)) return 0;
   begin_demo(options);
+  if (quick) updates = quick_updates();
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const std::vector<Pair> pairs = pairs_of(PhraseSet::kTraining, kPhrases, seed);
@@ -232,10 +235,12 @@ int demo_translate(const Arguments& arguments) {
       << "Each phrase holds two words that never stood in one phrase of the training, as 'the' and 'cat'\n";
   print_translations(*model, words, asked);
   std::cout
-      << "\nThe forms of determiner and adjective are the noun's to say; 'los' is read from 'the' alone, "
-         "which the encoder has told\nof the cats by then. See in the picture that the second word written "
-         "is "
-         "read from the third, and the third from the\nsecond: adjectives follow their noun.\n";
+      << "\n"
+      << paragraph(
+             "The noun decides the forms of its determiner and adjective. 'los' is read from 'the' alone, "
+             "into which the encoder has\nmixed the cats by then. See in the picture that the second word "
+             "written is read from the third, and the third from\nthe second: adjectives follow their noun.")
+      << "\n";
   show(options, "translate",
        grid("Translation of words that never met",
             {line_chart({.title = "Phrases right to the last word", .x = "updates", .y = "%"},

@@ -61,8 +61,7 @@ std::vector<std::string> labels_of(const std::vector<std::size_t>& numbers, std:
   return labels;
 }
 
-// The dark end of the colours: 1 for few tokens; for many, whose weights are small, what one weight in a
-// hundred exceeds.
+// The dark end of the colours: 1 for few tokens; for many, whose weights are small, the largest.
 double dark_end(const std::vector<std::vector<double>>& cells, std::size_t tokens) {
   if (tokens <= kMostValues) return 1;
   std::vector<double> weights;
@@ -70,9 +69,7 @@ double dark_end(const std::vector<std::vector<double>>& cells, std::size_t token
     std::copy_if(row.begin(), row.end(), std::back_inserter(weights),
                  [](double weight) { return weight > 0; });
   if (weights.empty()) return 1;
-  const auto place = weights.begin() + static_cast<std::ptrdiff_t>(weights.size() * 99 / 100);
-  std::nth_element(weights.begin(), place, weights.end());
-  return *place;
+  return *std::max_element(weights.begin(), weights.end());
 }
 
 }  // namespace
@@ -91,6 +88,9 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
   for (std::size_t query = 0; query < queries; ++query) {
     const auto row = maps.head(layer, head).subspan(query * keys, keys);
     map.cells.emplace_back(row.begin(), row.end());
+    if (!maps.causal) continue;
+    map.masked.emplace_back(keys, false);
+    for (std::size_t key = query + 1; key < keys; ++key) map.masked.back()[key] = true;
   }
   map.high = dark_end(map.cells, std::max(queries, keys));
   Figure figure = heat_map(map);

@@ -12,6 +12,7 @@ struct AttentionMaps {
   std::string name;  // "encoder", "decoder", "cross"
   std::vector<std::string> queries, keys;
   std::size_t layers = 0, heads = 0;
+  bool causal = false;                                     // keys after their query are masked
   std::vector<std::size_t> special_queries, special_keys;  // positions of special tokens
   std::vector<float> weights;                              // [layers][heads][queries][keys], each in [0, 1]
 

@@ -31,6 +31,15 @@ Extent extent_of(const HeatMap& map) {
   return extent;
 }
 
+std::string masked_lines(const HeatMap& map) {
+  std::string lines;
+  for (std::size_t row = 0; row < map.masked.size(); ++row) {
+    for (std::size_t column = 0; column < map.masked[row].size(); ++column)
+      if (map.masked[row][column]) lines += std::to_string(column) + " " + std::to_string(row) + "\n";
+  }
+  return lines;
+}
+
 std::string cell_lines(const HeatMap& map, const Extent& extent) {
   std::string lines;
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
@@ -39,6 +48,7 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
       // White text on dark cells: both ends of a palette around 0 are dark.
       const double part = (value - extent.low) / (extent.high - extent.low);
       const bool dark = extent.low < 0 ? std::abs(part - 0.5) > 0.35 : part > 0.6;
+      if (map.is_masked(row, column)) continue;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
                (dark ? " 0xffffff" : " 0x202020") +
                (map.texts.empty() ? "" : " " + data_text(map.texts[row][column])) + "\n";
@@ -97,10 +107,20 @@ Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
              colour(static_cast<std::size_t>(point.group)).substr(1) + " " + number_text(places[i].x) + " " +
              number_text(places[i].y) + "\n";
   }
-  return {data_block("points", lines) + frame(axes) + range("x", x.low, x.high) + range("y", y.low, y.high) +
-              "set grid lc rgb '#e4e4e4'\nset key off\n"
-              "plot $points using 1:2:4 with points pt 7 ps 1.0 lc rgb variable, "
-              "$points using 5:6:3:4 with labels font ',13' tc rgb variable\n",
+  std::string legend;
+  for (std::size_t group = 0; group < axes.groups.size(); ++group) {
+    if (axes.groups[group].empty()) continue;
+    legend += ", NaN with points pt 7 ps 1.0 lc rgb '" + colour(group) + "' title " +
+              gnuplot_quote(axes.groups[group]);
+  }
+  Axes spaced = axes;
+  if (!legend.empty()) spaced.x += "\n ";  // an empty line separates the names from the axis label
+  return {data_block("points", lines) + frame(spaced) + range("x", x.low, x.high) +
+              range("y", y.low, y.high) + "set grid lc rgb '#e4e4e4'\n" +
+              (axes.groups.empty() ? "set key off\n" : "set key below\n") +
+              "plot $points using 1:2:4 with points pt 7 ps 1.0 lc rgb variable notitle, "
+              "$points using 5:6:3:4 with labels font ',13' tc rgb variable notitle" +
+              legend + "\n",
           [=](const TextStyle& style) { return text_word_scatter(axes, points, style); }};
 }
 
@@ -113,15 +133,27 @@ Figure heat_map(const HeatMap& map) {
   script += tics("x", map.columns) + tics("y", map.rows);
   script += range("x", -0.5, columns - 0.5) + range("y", rows - 0.5, -0.5);
   script += "set cbrange [" + number_text(extent.low) + ":" + number_text(extent.high) + "]\n";
-  script += extent.low < 0 ? "set palette defined (0 '#2166ac', 0.5 '#f7f7f7', 1 '#b2182b')\n"
-                           : "set palette defined (0 '#fff5f0', 0.5 '#fb6a4a', 1 '#67000d')\n";
+  script += extent.low < 0
+                ? "set palette defined (0 '#2166ac', 0.5 '#f7f7f7', 1 '#b2182b')\n"
+                : "set palette defined (0 '#ffffff', 0.25 '#c6dbef', 0.5 '#6baed6', 0.75 '#2171b5', "
+                  "1 '#08306b')\n";
+  const std::string hidden = masked_lines(map);
+  if (!hidden.empty()) script += data_block("masked", hidden);
+  const std::string hatch =
+      hidden.empty()
+          ? ""
+          : ", $masked using 1:2:(0.5):(0.5) with boxxyerror fs pattern 4 noborder lc rgb '#b8bec6'";
   if (map.values || !map.texts.empty()) {
     script +=
         "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
         "$cells using 1:2:" +
-        std::string(map.texts.empty() ? "(sprintf('%.2f', $3))" : "5") + ":4 with labels tc rgb variable\n";
+        std::string(map.texts.empty() ? "(sprintf('%.2f', abs($3) < 0.005 ? 0 : $3))" : "5") +
+        ":4 with labels tc rgb variable" + hatch + "\n";
   } else {
-    script += "plot $cells using 1:2:3 with image\n";
+    script += std::string("plot $cells using ") +
+              (hidden.empty() ? "1:2:3 with image"
+                              : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
+              hatch + "\n";
   }
   return {script, [=](const TextStyle& style) { return text_heat_map(map, style); }};
 }
@@ -136,7 +168,7 @@ Figure bar_chart(const BarChart& chart) {
       std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
   // Room for the value at the end of the longest bar.
   const double longest = *std::max_element(chart.values.begin(), chart.values.end());
-  const double top = std::max(chart.top, longest > 0 ? 1.15 * longest : 1.0);
+  const double top = std::max(chart.top, longest > 0 ? (lie ? 1.3 : 1.15) * longest : 1.0);
   const std::string values = lie ? "x" : "y";
   const std::string fill = " lc rgb '" + colour(static_cast<std::size_t>(chart.group)) + "'";
   const auto last = static_cast<double>(chart.values.size()) - 0.4;
@@ -146,12 +178,14 @@ Figure bar_chart(const BarChart& chart) {
   script += lie ? range("y", last, -0.6) : range("x", -0.6, last);
   script += range(values, 0, top) + "set grid " + values + "tics lc rgb '#e4e4e4'\n";
   script += "set boxwidth 0.7\nset style fill solid 0.85\nset key off\n";
+  const std::string label =
+      "sprintf('%.2f', $2)" + (chart.unit.empty() ? "" : " . " + gnuplot_quote(chart.unit));
   if (lie) {
-    script += "plot $bars using ($2/2):1:($2/2):(0.35) with boxxyerror" + fill +
-              ", $bars using 2:1:(sprintf('%.2f', $2)) with labels left offset 0.7,0\n";
+    script += "plot $bars using ($2/2):1:($2/2):(0.35) with boxxyerror" + fill + ", $bars using 2:1:(" +
+              label + ") with labels left offset 0.7,0\n";
   } else {
-    script += "plot $bars using 1:2 with boxes" + fill +
-              ", $bars using 1:2:(sprintf('%.2f', $2)) with labels offset 0,0.7\n";
+    script += "plot $bars using 1:2 with boxes" + fill + ", $bars using 1:2:(" + label +
+              ") with labels offset 0,0.7\n";
   }
   return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
 }

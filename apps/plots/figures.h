@@ -25,6 +25,7 @@ struct Axes {
   std::string title, x, y;
   bool log_x = false, log_y = false;
   std::optional<double> trained = std::nullopt;  // of a line chart: where on x the training ended
+  std::vector<std::string> groups = {};          // of a word scatter: the groups' names, for a legend
 };
 
 /// A word at a point; a group (0, 1, …) shares one colour.
@@ -42,8 +43,11 @@ struct HeatMap {
   std::vector<std::string> rows, columns;
   std::vector<std::vector<double>> cells;
   std::vector<std::vector<std::string>> texts;  // printed in the cells, as text beside the values; or empty
+  std::vector<std::vector<bool>> masked;        // hatched, as a weight that is 0 is not; or empty
   bool values = true;                           // print them in the cells
   double low = 0, high = 0;
+
+  bool is_masked(std::size_t row, std::size_t column) const { return !masked.empty() && masked[row][column]; }
 };
 Figure heat_map(const HeatMap& map);
 
@@ -55,6 +59,7 @@ struct BarChart {
   std::vector<double> values;
   int group = 0;
   double top = 0;
+  std::string unit = {};  // printed after the values, such as "%"
 };
 Figure bar_chart(const BarChart& chart);
 

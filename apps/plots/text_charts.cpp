@@ -189,7 +189,13 @@ std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& po
     canvas.put(row, column + 1, tinted(style, group, point.word));
     for (int i = 1; i < width; ++i) canvas.put(row, column + 1 + i, "");
   }
-  return framed(axes, canvas, x, y);
+  std::string names;
+  for (std::size_t group = 0; group < axes.groups.size(); ++group) {
+    if (axes.groups[group].empty()) continue;
+    names += (names.empty() ? "" : "   ") + tinted(style, group, kMarks[group % kMarks.size()]) + " " +
+             axes.groups[group];
+  }
+  return framed(axes, canvas, x, y) + (names.empty() ? "" : names + "\n");
 }
 
 }  // namespace zoo

@@ -10,8 +10,8 @@ namespace zoo {
 namespace {
 
 constexpr std::array<const char*, 5> kShades{" ", "░", "▒", "▓", "█"};
-// Numbers of a terminal's 256 colours: pale to dark red, and blue over white to red for values around 0.
-constexpr std::array kOneSided{231, 224, 217, 210, 203, 196, 160, 124, 88, 52};
+// Numbers of a terminal's 256 colours: pale to dark blue, and blue over white to red for values around 0.
+constexpr std::array kOneSided{231, 195, 153, 117, 75, 39, 32, 25, 18, 17};
 constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14, kMostCellText = 10;
 constexpr std::size_t kMostRows = 48;
@@ -77,6 +77,13 @@ int label_width(const HeatMap& map) {
   return std::min(widest, kMostLabel);
 }
 
+// A value with two digits; what rounds to zero has no sign.
+std::string value_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%*.2f", kValueWidth, std::abs(value) < 0.005 ? 0.0 : value);
+  return text.data();
+}
+
 std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
   const ColourScale scale(map);
   std::string text(static_cast<std::size_t>(left), ' ');
@@ -86,10 +93,12 @@ std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
   text += "\n";
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     text += padded(label(map.rows, row), left, /*right=*/true);
-    for (const double value : map.cells[row]) {
-      std::array<char, 32> cell{};
-      std::snprintf(cell.data(), cell.size(), "%*.2f", kValueWidth, value);
-      text += style.colour ? scale.coloured(value, cell.data()) : std::string(cell.data());
+    for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
+      const double value = map.cells[row][column];
+      if (map.is_masked(row, column))
+        text += padded("·", kValueWidth, /*right=*/true);
+      else
+        text += style.colour ? scale.coloured(value, value_text(value)) : value_text(value);
     }
     text += "\n";
   }
@@ -124,9 +133,7 @@ std::string with_texts(const HeatMap& map, const TextStyle& style, int left) {
       text += padded(label(map.rows, row), left, /*right=*/true);
       for (std::size_t column = begin; column < end; ++column) {
         const double value = map.cells[row][column];
-        std::array<char, 32> number{};
-        std::snprintf(number.data(), number.size(), "%*.2f", kValueWidth, value);
-        const std::string shown = padded(map.texts[row][column], width, /*right=*/false) + number.data();
+        const std::string shown = padded(map.texts[row][column], width, /*right=*/false) + value_text(value);
         text += " " + (style.colour ? scale.coloured(value, shown) : shown);
       }
       text += "\n";

@@ -61,6 +61,10 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read,
   };
   const std::vector<std::size_t> added = special_positions(read.encoding), start{0};
   std::vector<AttentionMaps> all;
+  const auto causal = [](AttentionMaps maps) {
+    maps.causal = true;
+    return maps;
+  };
   const auto add = [&](AttentionMaps maps, const auto& queries, const auto& keys) {
     maps.special_queries = queries;
     maps.special_keys = keys;
@@ -68,12 +72,13 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read,
   };
   if (config.shape != Shape::kEncoderDecoder) {
     if (output.attentions.empty()) throw Error("--model: this model has no attention");
-    add(self(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, read.source), added,
-        added);
+    const bool encoder = config.shape == Shape::kEncoder;
+    AttentionMaps maps = self(encoder ? "encoder" : "decoder", output.attentions, read.source);
+    add(encoder ? maps : causal(maps), added, added);
     return all;
   }
   add(self("encoder", output.encoder_attentions, read.source), added, added);
-  add(self("decoder", output.attentions, read.written), start, start);
+  add(causal(self("decoder", output.attentions, read.written)), start, start);
   if (!rollout) add(maps_of("cross", output.cross_attentions, read.written, read.source), start, added);
   return all;
 }

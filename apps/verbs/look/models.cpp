@@ -106,8 +106,10 @@ void print_families() {
   }
   std::cout << paragraph("Training: all. Packed weights: " + all_but(unpacked) +
                          ". TorchScript: " + all_but(unscripted) + ".")
-            << "\n\n'tzoo models --all' lists " << models
-            << " models of known sizes, 'tzoo models NAME' shows one.\n";
+            << "\n\n"
+            << paragraph("'tzoo models --all' lists " + std::to_string(models) +
+                         " models of known sizes, 'tzoo models NAME' shows one.")
+            << "\n";
 }
 
 void print_all() {

@@ -12,6 +12,7 @@ namespace zoo {
 namespace {
 
 constexpr double kEnough = 0.05;
+constexpr int kLeastRuns = 3;
 
 // Receives every tensor allocation from LibTorch's allocator.
 class PeakMemory : public c10::MemoryReportingInfoBase {
@@ -56,7 +57,7 @@ Cost cost_of(const std::function<void()>& compute) {
   }
   cost.peak_bytes = memory->peak();
   double spent = cost.seconds;
-  while (spent < kEnough) {
+  for (int runs = 1; runs < kLeastRuns || spent < kEnough; ++runs) {
     const double seconds = seconds_of(compute);
     cost.seconds = std::min(cost.seconds, seconds);
     spent += seconds;

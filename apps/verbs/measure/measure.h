@@ -20,8 +20,9 @@ struct Cost {
   std::int64_t peak_bytes = 0;  // of tensors, beyond those allocated before
 };
 
-/// Runs `compute` once or, if it is fast, until a twentieth of a second has passed. Returns the shortest time
-/// and the peak memory of the first run, counting what LibTorch's allocator gives to this thread.
+/// Runs `compute` three times or, if it is fast, until a twentieth of a second has passed. Returns the
+/// shortest time and the peak memory of the first run, counting what LibTorch's allocator gives to this
+/// thread.
 Cost cost_of(const std::function<void()>& compute);
 
 }  // namespace zoo

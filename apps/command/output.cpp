@@ -29,6 +29,10 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   return text.data() + (suffix.empty() ? "" : " " + suffix);
 }
 
+std::string two_digits(std::int64_t value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
+}
+
 int longest_word(const std::string& text) {
   int longest = 0;
   std::istringstream words(text);
@@ -60,6 +64,13 @@ std::string human_count(std::int64_t value) {
 
 std::string human_bytes(std::int64_t bytes) {
   return scaled(bytes, {"B", "kB", "MB", "GB", "TB"});
+}
+
+std::string clock_time(std::int64_t seconds) {
+  const std::int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
+  const std::string tail = ":" + two_digits(seconds % 60);
+  return hours > 0 ? std::to_string(hours) + ":" + two_digits(minutes) + tail
+                   : std::to_string(minutes) + tail;
 }
 
 Table::Column number(std::string heading) {
@@ -150,7 +161,8 @@ void Table::print_paragraphs(std::ostream& out, int width) const {
       text += (text.empty() ? "" : ", ") + name + (name.empty() ? "" : ": ") + row[c];
     }
     const std::string& heading = columns_[0].heading;
-    out << fit(heading + (heading.empty() ? "" : " ") + row[0], width) << "\n" << std::string(kIndent, ' ') << wrap(text, width, kIndent) << "\n";
+    out << fit(heading + (heading.empty() ? "" : " ") + row[0], width) << "\n"
+        << std::string(kIndent, ' ') << wrap(text, width, kIndent) << "\n";
   }
 }
 

@@ -18,6 +18,9 @@ std::string human_count(std::int64_t value);
 /// Formats as "497.8 MB": decimal units, as for disks.
 std::string human_bytes(std::int64_t bytes);
 
+/// Formats seconds as "0:32" or "1:02:09".
+std::string clock_time(std::int64_t seconds);
+
 /// A text table with headings; each column is as wide as its widest cell on a terminal.
 class Table {
  public:
@@ -32,16 +35,16 @@ class Table {
   /// Adds a row; missing cells are empty.
   void row(std::vector<std::string> cells);
 
-  /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are wrapped
-  /// within their columns; where even that is too wide, each row is a paragraph of headings and cells. 0 means
-  /// no limit.
+  /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are
+  /// wrapped within their columns; where even that is too wide, each row is a paragraph of headings and
+  /// cells. 0 means no limit.
   void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:
   bool has_headings() const;
   std::vector<int> widths(int width) const;
-  void print_line(std::ostream& out, const std::vector<std::string>& cells,
-                  const std::vector<int>& widths, bool at_bottom = false) const;
+  void print_line(std::ostream& out, const std::vector<std::string>& cells, const std::vector<int>& widths,
+                  bool at_bottom = false) const;
   void print_paragraphs(std::ostream& out, int width) const;
 
   std::vector<Column> columns_;

@@ -5,23 +5,13 @@
 #include <vector>
 
 #include "apps/command/display_width.h"
+#include "apps/command/output.h"
 
 namespace zoo {
 namespace {
 
 constexpr double kSecondsBetweenDraws = 0.1;
 constexpr int kWidestBar = 30, kNarrowestBar = 8;
-
-std::string two_digits(std::int64_t value) {
-  return (value < 10 ? "0" : "") + std::to_string(value);
-}
-
-std::string clock_time(std::int64_t seconds) {
-  const std::int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
-  const std::string tail = ":" + two_digits(seconds % 60);
-  return hours > 0 ? std::to_string(hours) + ":" + two_digits(minutes) + tail
-                   : std::to_string(minutes) + tail;
-}
 
 // "loss 4.0  lr 1e-3" in parts, each with the blanks before it.
 std::vector<std::string> parts_of(std::string_view status) {

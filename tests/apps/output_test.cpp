@@ -64,7 +64,7 @@ TEST_CASE("a table that is too wide wraps its headings first") {
   Table table({{"model"}, number("of the parameters"), {"what it is"}});
   table.row({"gpt2", "31.02%", "the embedding of tokens"});
   std::ostringstream out;
-  table.print(out, 41);
+  table.print(out, 42);
   CHECK(out.str() ==
         "           of the\n"
         "model  parameters  what it is\n"

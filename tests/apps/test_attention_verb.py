@@ -197,8 +197,8 @@ class AttentionVerb(CommandTest):
         self.assertEqual(result.code, 0, result)
         picture = result.out[result.out.index("decoder attention, layer 1, head 2"):].splitlines()
         (maps,) = self.weights()["maps"]
-        for line, row in zip(picture[2:7], maps["weights"][1][2], strict=True):
-            self.assertEqual(line.split()[1:], [f"{weight:.2f}" for weight in row])
+        for query, (line, row) in enumerate(zip(picture[2:7], maps["weights"][1][2], strict=True)):
+            self.assertEqual(line.split()[1:], [f"{weight:.2f}" if key <= query else "·" for key, weight in enumerate(row)])
         self.assert_one_error(self.attention("--json", "--format", "terminal"), 2, "--format")
 
     def test_a_chosen_head_is_drawn_alone(self):

@@ -111,6 +111,13 @@ class Constrained(Generated):
             keys = [set(json.loads(text)) for text in texts]
             self.assertTrue(any("code" in k for k in keys) and any("code" not in k for k in keys))
 
+    def test_a_schema_in_place_is_that_of_a_file(self):
+        schema = {"type": "array", "items": {"enum": ["x", 3]}, "minItems": 1, "maxItems": 4}
+        more = ("--num_samples", 4, "--temperature", 2, "--max_new_tokens", 30)
+        texts = self.texts(self.bytes, "--json_schema", json.dumps(schema), *more)
+        self.assertEqual(texts, self.texts(self.bytes, *self.schema(schema), *more))
+        self.fails(1, ["--model", self.bytes, "--prompt", "a", "--json_schema", "{nothing"], "{nothing", "is not JSON")
+
     def test_what_is_begun_ends_when_no_more_may_be_written(self):
         for count in (3, 4, 9):
             texts = self.texts(self.bytes, "--regex", '"[^"]+"', "--num_samples", 20, "--temperature", 2, "--top_k", 0,

@@ -347,8 +347,16 @@ class TrainTest(CommandTest):
         for more in ([], ["--out_dir", str(folder)]):
             result = run("train", "--dry_run", *words, *more)
             self.assertEqual(result.code, 0, result.err)
+            self.assertRegex(result.out, r"\ntime of \d+ updates +\d+:\d\d\n")
         self.assertEqual(sorted(folder.rglob("*")), before)
         self.assert_one_error(run("train", *words), 2, "missing flag '--out_dir'")
+
+    def test_heads_that_do_not_divide_the_width_are_named_by_their_flags(self):
+        def refused(**sizes):
+            return run("train", *flags(self.folder / "run", self.text, **sizes))
+
+        self.assert_one_error(refused(n_embd=32, n_head=3), 2, "--n_embd 32", "--n_head 3")
+        self.assert_one_error(refused(n_embd=32, n_head=4, n_kv_head=3, model_type="llama"), 2, "--n_head 4", "--n_kv_head 3")
 
     def test_two_runs_do_not_write_one_folder(self):
         words = ["train", *flags(self.folder / "run", self.text, max_iters=100000, eval_interval=20)]
@@ -385,7 +393,6 @@ class TrainTest(CommandTest):
         cases = [
             (2, ["train", "--max_iter", "3", "--out_dir", out], ["--max_iter", "--max_iters"]),
             (2, ["train", "--dataset", text], ["--out_dir"]),
-            (1, ["train", *flags(out, text), "--n_head", "3"], ["hidden_size (16)", "num_heads (3)"]),
             (1, ["train", *flags(out, "kjvv")], ["kjvv"]),
             (1, ["train", *flags(out, short)], ["training split", "block_size 16"]),
             (1, ["train", *flags(out, broken)], ["broken.txt", "UTF-8"]),

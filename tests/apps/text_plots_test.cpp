@@ -75,7 +75,7 @@ iron informatio  1.00
 rows: query, columns: key
 )");
   const std::string colours = text_heat_map(map, {.width = 38, .colour = true});
-  CHECK(count(colours, "\x1b[48;5;52;38;5;231minformatio  1.00\x1b[0m") == 1);
+  CHECK(count(colours, "\x1b[48;5;17;38;5;231minformatio  1.00\x1b[0m") == 1);
 }
 
 TEST_CASE("a gap in a heat map is empty") {
@@ -90,7 +90,7 @@ TEST_CASE("colours come only where they are asked for, and end on each cell") {
   const std::string text = text_heat_map(two_by_two(), {.width = 80, .colour = true});
   CHECK(count(text, "\x1b[48;5;") == 4);
   CHECK(count(text, "\x1b[0m") == 4);
-  CHECK(count(text, "\x1b[48;5;52;38;5;231m  1.00\x1b[0m") == 1);
+  CHECK(count(text, "\x1b[48;5;17;38;5;231m  1.00\x1b[0m") == 1);
   CHECK(count(text, "\x1b[48;5;231;38;5;16m  0.00\x1b[0m") == 1);
 }
 

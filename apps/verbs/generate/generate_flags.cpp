@@ -128,8 +128,8 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .placeholder("PATTERN");
   flags
       .add("json_schema", values.json_schema,
-           "structured output: the new text is JSON that fits the schema in this file")
-      .placeholder("FILE");
+           "structured output: the new text is JSON that fits this schema, in a file or in place")
+      .placeholder("FILE|'{…}'");
   flags.add("stop", values.stop, "end a row before this text").placeholder("TEXT");
 }
 

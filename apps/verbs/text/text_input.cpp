@@ -84,12 +84,20 @@ std::vector<std::string> TextInput::next(std::size_t most) {
   };
   for (; found.size() < most && used_ < records_.size(); ++used_) add(records_[used_]);
   if (stream_ == nullptr) return found;
+  if (fault_) std::rethrow_exception(fault_);
   std::string line;
   while (found.size() < most && std::getline(*stream_, line)) {
     ++line_;
-    add(read_line(line));
+    try {
+      add(read_line(line));
+    } catch (const Error&) {
+      if (found.empty()) throw;
+      fault_ = std::current_exception();
+      return found;
+    }
   }
   if (stream_->bad()) throw Error("cannot read ", name_, " after line ", line_);
+  if (line_ == 0) std::cerr << "note: " << name_ << " holds no texts\n";
   return found;
 }
 
@@ -98,6 +106,7 @@ Record TextInput::read_line(const std::string& line) {
     throw Error(name_, ", line ", line_, ": not UTF-8 at byte ", *fault);
   }
   const auto number = static_cast<std::int64_t>(line_);
+  if (line.empty() && !takes_empty_) throw Error(name_, ", line ", line_, ": the text is empty");
   if (!objects_) return {number, {line, ""}};
   const Line numbered{number, line};
   const nlohmann::json object = names_.read_object(numbered, name_, known_names(columns_));

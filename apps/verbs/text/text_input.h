@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -28,7 +29,11 @@ class TextInput {
   /// Throws Error naming a file that cannot be read, or the line of an invalid table.
   TextInput(const TextFlags& flags, Columns columns);
 
-  /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON.
+  /// Refuses empty lines by their number: for a tokenizer that gives them no tokens.
+  void refuse_empty_lines() { takes_empty_ = false; }
+
+  /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON,
+  /// after the texts before it.
   std::vector<std::string> next(std::size_t most);
   /// The second texts of those; "" where there is none.
   const std::vector<std::string>& pairs() const { return pairs_; }
@@ -49,6 +54,8 @@ class TextInput {
   std::ifstream file_;
   std::istream* stream_ = nullptr;
   std::size_t line_ = 0;
+  bool takes_empty_ = true;
+  std::exception_ptr fault_;  // in the line after the texts that next() gave
 };
 
 }  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <string>
 
@@ -69,7 +70,7 @@ void check_memory(Objective& objective, const UpdaterOptions& options, std::int6
             << "--gradient_accumulation_steps, or --activation_checkpointing (--dry_run measures)\n";
 }
 
-int dry_run(Objective& objective, const UpdaterOptions& options) {
+int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates) {
   const Needs needs = needs_of(objective.module(), options);
   const std::int64_t available = available_memory();
   const bool on_cpu = options.device.is_cpu();
@@ -97,6 +98,8 @@ int dry_run(Objective& objective, const UpdaterOptions& options) {
   if (on_cpu && peak >= 0) table.row({"whole process, measured", megabytes(peak)});
   if (on_cpu && available >= 0) table.row({"available on this machine", megabytes(available)});
   table.row({"time of an update", std::to_string(static_cast<std::int64_t>(1e6 * fastest) / 1000) + " ms"});
+  table.row({"time of " + with_separators(updates) + " updates",
+             clock_time(std::llround(fastest * static_cast<double>(updates)))});
   table.row(
       {"tokens a second", with_separators(static_cast<std::int64_t>(static_cast<double>(tokens) / fastest))});
   table.print(std::cout);

@@ -269,7 +269,7 @@ int run_train(const Arguments& arguments) {
                                     options.seed, device);
   const auto adapters = adapt(flags, start.checkpoint, loaded);
   const auto objective = make_objective(flags, loaded, data, *batches);
-  if (flags.dry_run) return dry_run(*objective, options.updater);
+  if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model);
   options.ranks = ranks.get();

@@ -55,6 +55,10 @@ void set_experts(const ModelFlags& flags, TransformerConfig& config) {
 // the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
                             const std::vector<std::string>& labels) {
+  if (flags.n_embd % flags.n_head != 0)
+    throw UsageError("--n_embd ", flags.n_embd, " is not a multiple of --n_head ", flags.n_head);
+  if (flags.n_kv_head && flags.n_head % *flags.n_kv_head != 0)
+    throw UsageError("--n_head ", flags.n_head, " is not a multiple of --n_kv_head ", *flags.n_kv_head);
   C config = family.base;
   config.vocab_size = sizes.vocab_size;
   config.hidden_size = flags.n_embd;

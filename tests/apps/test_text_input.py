@@ -1,0 +1,34 @@
+"""Texts of a verb from standard input: what a line holds, and where one is at fault."""
+
+import json
+import tempfile
+import unittest
+
+from tiny_checkpoint import write_checkpoint
+from tzoo_runner import CommandTest, run
+
+
+class TextInput(CommandTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.model = write_checkpoint(f"{folder.name}/model", tokenizer=True)
+
+    def embed(self, text):
+        result = run("embed", "--model", self.model, stdin=text.encode(errors="surrogateescape"))
+        return result, [json.loads(line)["text"] for line in result.out.splitlines()]
+
+    def test_the_lines_before_a_fault_are_answered(self):
+        for line, fault in ("", "the text is empty"), ("b\udcff", "not UTF-8 at byte 1"):
+            result, texts = self.embed(f"the cat\na dog\n{line}\nthe end\n")
+            self.assertEqual((result.code, texts), (1, ["the cat", "a dog"]))
+            self.assertEqual(result.err, f"error: standard input, line 3: {fault}\n")
+
+    def test_an_input_without_texts_is_no_silence(self):
+        result, texts = self.embed("")
+        self.assertEqual((result.code, texts, result.err), (0, [], "note: standard input holds no texts\n"))
+        self.assertEqual(self.embed("the cat\n")[0].err, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

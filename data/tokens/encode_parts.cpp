@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "data/base/error.h"
+
 namespace zoo {
 namespace {
 
@@ -45,7 +47,7 @@ class Parts {
         ++taken_;
         changed_.notify_all();
       }
-      if (slot.error) std::rethrow_exception(slot.error);
+      if (slot.error) fail(slot.error, end);
       take(slot.ids, end = slot.end);
     }
   }
@@ -65,6 +67,16 @@ class Parts {
     std::size_t end = 0;
     std::exception_ptr error;
   };
+
+  // The tokenizer counts from the beginning of its part.
+  [[noreturn]] static void fail(const std::exception_ptr& error, std::size_t begin) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& fault) {
+      if (begin == 0) throw;
+      throw Error("after byte ", begin, ": ", fault.what());
+    }
+  }
 
   std::optional<Part> next() {
     std::unique_lock lock(mutex_);

@@ -32,16 +32,6 @@ void write_meta(const fs::path& directory, TokenWidth width, std::int64_t vocab_
                                        {"source_sha256", sha256_of_source}});
 }
 
-// The byte at which the validation split begins.
-std::size_t split_position(std::string_view text) {
-  // In double precision, as Python's int(n * 0.9).
-  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!continues_character(text[i]) && left-- == 0) return i;
-  }
-  return text.size();
-}
-
 /// The content of meta.json; every value is checked on reading.
 class Meta {
  public:
@@ -96,9 +86,33 @@ TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_k
 
 }  // namespace
 
+std::size_t validation_begin(std::string_view text) {
+  // In double precision, as Python's int(n * 0.9).
+  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!continues_character(text[i]) && left-- == 0) return i;
+  }
+  return text.size();
+}
+
+TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
+                         const fs::path& directory, const std::function<void(std::size_t)>& progress) {
+  const TokenWidth width = token_width(tokenizer.vocab_size());
+  make_directories(directory);
+  AtomicFile file(directory / "tokens.bin");  // never committed: unlinked while it is mapped
+  std::size_t count = 0;
+  encode_in_parts(text, tokenizer, 0, [&](std::span<const TokenId> ids, std::size_t bytes) {
+    require_ids_below(ids, tokenizer.vocab_size(), name, count);
+    write_ids(ids, width, file);
+    count += ids.size();
+    progress(bytes);
+  });
+  return TokenFile(file.written(), width, name);
+}
+
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer) {
   require_utf8(text, "the text of the dataset");
-  const std::size_t position = split_position(text);
+  const std::size_t position = validation_begin(text);
   const auto encoded = [&](std::string_view split, const char* name) {
     TokenIds ids;
     encode_in_parts(split, tokenizer, 0, [&](std::span<const TokenId> more, std::size_t) {
@@ -118,7 +132,7 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
 TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view text, const Tokenizer& tokenizer,
                                  std::size_t threads, const std::function<void(std::size_t)>& progress) {
   require_utf8(text, "the text of the dataset");
-  const std::size_t position = split_position(text);
+  const std::size_t position = validation_begin(text);
   const std::int64_t vocab_size = tokenizer.vocab_size();
   const TokenWidth width = token_width(vocab_size);
   std::future<std::string> hash = std::async(std::launch::async, [&] { return sha256(text); });

@@ -33,6 +33,16 @@ struct TokenDataset {
 /// does.
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
 
+/// The byte of a UTF-8 text at which the validation split of tokenize_dataset() begins.
+std::size_t validation_begin(std::string_view text);
+
+/// The ids of a UTF-8 text in a file without a name, in `directory`, which goes with their last copy: the
+/// text may be mapped, and few ids are in memory at a time. progress(bytes) hears how much has been encoded.
+/// Throws Error as the tokenizer does, and where the disk is full.
+TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
+                         const std::filesystem::path& directory,
+                         const std::function<void(std::size_t bytes)>& progress);
+
 struct TokenCounts {
   std::size_t train = 0, val = 0;
 };

@@ -55,7 +55,8 @@ void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, co
                 first);
 }
 
-TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width) : name_(path.string()) {
+TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width, std::string name)
+    : name_(name.empty() ? path.string() : std::move(name)) {
   const auto file = std::make_shared<const MappedFile>(path);
   const std::size_t bytes = file->bytes().size(), each = static_cast<std::size_t>(width);
   if (bytes % each != 0) {

@@ -37,8 +37,9 @@ void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, co
 /// concurrent reads are safe.
 class TokenFile {
  public:
-  /// Maps a file. Throws Error naming it if its size is not a multiple of the width.
-  TokenFile(const std::filesystem::path& path, TokenWidth width);
+  /// Maps a file. Throws Error naming it if its size is not a multiple of the width. Later messages call it
+  /// `name`; "": by its path.
+  TokenFile(const std::filesystem::path& path, TokenWidth width, std::string name = "");
 
   /// Ids in memory; error messages call them `name`.
   TokenFile(TokenIds tokens, std::string name);

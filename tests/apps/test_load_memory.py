@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import struct
 import tempfile
 import unittest
@@ -165,6 +166,24 @@ class LoadMemory(CommandTest):
         # The modules around the stack compute in float32: embeddings, and the pooler.
         around = 4 * (vocabulary + 64 + 2 + width) * width
         self.check("encode", *self.models(write_bert, width, layers, vocabulary), lambda size: around + size * layers * 12 * width * width)
+
+
+class LargeText(CommandTest):
+    def test_a_large_text_is_mapped_and_its_ids_are_on_disk(self):
+        with tempfile.TemporaryDirectory() as folder:
+            small, large, cache = (pathlib.Path(folder, name) for name in ("small.txt", "large.txt", "cache"))
+            line = "In the beginning God created the heaven and the earth.\n"
+            small.write_text(1000 * line)
+            megabytes = 80
+            large.write_text(megabytes * 1_000_000 // len(line) * line)
+
+            def peak(text):
+                words = ("--n_layer", 1, "--n_embd", 16, "--n_head", 2, "--block_size", 16)
+                out = self.succeed("train", "--dry_run", "--dataset", text, *words, TZOO_DATA_DIR=str(cache))
+                return int(re.search(r"whole process, measured +([\d,]+) MiB", out)[1].replace(",", ""))
+
+            self.assertLess(peak(large) - peak(small), 1.5 * megabytes)
+            self.assertEqual(os.listdir(cache), [])
 
 
 if __name__ == "__main__":

@@ -19,11 +19,6 @@ TokenIds ByteTokenizer::text_ids(std::string_view text) const {
   return ids;
 }
 
-std::size_t ByteTokenizer::division(std::string_view text, std::size_t from) const {
-  while (from < text.size() && continues_character(text[from])) ++from;
-  return from;
-}
-
 Encoding ByteTokenizer::tokenize(std::string_view text, bool with_offsets) const {
   Encoding encoding{.ids = text_ids(text)};
   for (std::uint32_t i = 0; with_offsets && i < encoding.size(); ++i) encoding.offsets.push_back({i, i + 1});

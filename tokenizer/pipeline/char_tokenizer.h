@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -26,6 +27,9 @@ class CharTokenizer final : public Tokenizer {
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
   TokenIds text_ids(std::string_view text) const override;
+  std::size_t division(std::string_view text, std::size_t from) const override {
+    return next_character(text, from);
+  }
   std::string decode(std::span<const TokenId> ids) const override;
   void save(const std::filesystem::path& directory) const override;
 

@@ -53,6 +53,12 @@ inline bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
+/// The first position from `from` on at which a character of a UTF-8 text begins, or its end.
+inline std::size_t next_character(std::string_view text, std::size_t from) {
+  while (from < text.size() && continues_character(text[from])) ++from;
+  return from;
+}
+
 std::size_t count_characters(std::string_view text);
 
 /// Appends a code point, which is at most U+10FFFF and no surrogate.

@@ -36,12 +36,15 @@ Source read_source(const std::string& dataset, Task task) {
   if (is_toy_set(dataset) && !fs::exists(dataset)) {
     const bool pairs = task == Task::kSeq2Seq;
     const std::int64_t count = find_toy_set(dataset).examples;
-    return {pairs ? make_toy_pairs(dataset, count, kToySeed) : make_toy_set(dataset, count, kToySeed),
+    const auto made = std::make_shared<const std::string>(pairs ? make_toy_pairs(dataset, count, kToySeed)
+                                                                : make_toy_set(dataset, count, kToySeed));
+    return {made, *made,
             dataset +
                 (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
   }
   const fs::path path = resolve_dataset(dataset);
-  return {read_text(path), path.string()};
+  const auto file = std::make_shared<const TextFile>(path);
+  return {file, file->text(), path.string()};
 }
 
 }  // namespace zoo

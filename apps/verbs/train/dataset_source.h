@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,9 +12,11 @@
 
 namespace zoo {
 
-/// A text and a name; the name decides how to parse the text.
+/// A text, mapped or generated, and a name, which decides how to parse the text.
 struct Source {
-  std::string text, name;
+  std::shared_ptr<const void> owner;
+  std::string_view text;
+  std::string name;
   bool is_table() const { return name.ends_with(".jsonl") || name.ends_with(".tsv"); }
 };
 

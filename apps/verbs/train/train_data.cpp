@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/encode_examples.h"
 #include "apps/verbs/train/dataset_source.h"
@@ -10,6 +11,7 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
+#include "data/corpora/corpora.h"
 
 namespace zoo {
 namespace {
@@ -30,16 +32,36 @@ TaskTextStyle style_of(Task task, Shape shape) {
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
 
+// The ids of a text would take four times its size in memory, or more.
+constexpr std::size_t kLargeText = 64'000'000;
+
+TokenFile encode_large(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  constexpr std::size_t kMegabyte = 1'000'000;
+  const fs::path directory = data_directory();
+  std::cerr << "note: the ids of " << name << " are on disk meanwhile, in " << directory
+            << "; 'tzoo data prepare' makes token files that last\n";
+  Progress progress(static_cast<std::int64_t>(text.size() / kMegabyte), "MB encoded");
+  return tokens_on_disk(text, tokenizer, name, directory, [&](std::size_t bytes) {
+    progress.update(static_cast<std::int64_t>(bytes / kMegabyte));
+  });
+}
+
 // Encodes a file's text; an error names the file.
-TokenIds encode_file(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
+TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
   try {
-    return tokenizer.encode(text);
+    if (text.size() > kLargeText) return encode_large(tokenizer, text, name);
+    return TokenFile(tokenizer.encode(text), name);
   } catch (const Error& error) {
     throw Error(name, ": ", error.what());
   }
 }
 
-TokenDataset tokenize_file(const Tokenizer& tokenizer, const std::string& text, const std::string& name) {
+TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  if (text.size() > kLargeText) {
+    const std::size_t end = validation_begin(text);
+    return {encode_file(tokenizer, text.substr(0, end), name),
+            encode_file(tokenizer, text.substr(end), name)};
+  }
   try {
     return tokenize_dataset(text, tokenizer);
   } catch (const Error&) {
@@ -140,21 +162,18 @@ class DatasetReader {
   }
 
   void read_tokens() {
-    std::string text = std::move(source_.text);
+    std::string_view text = source_.text;
+    std::string joined;
     if (source_.is_table()) {
-      std::string joined;
       for (const Record& record : parse_records(text, source_.name, columns_of(task_), names_))
         joined += record.fields[0] + "\n";
-      text = std::move(joined);
+      text = joined;
     }
     const Tokenizer& tokenizer = choose([&] { return text; });
     if (evaluates_ || validation_) {
-      const auto whole = [&](const std::string& part, const std::string& name) {
-        return TokenFile(encode_file(tokenizer, part, name), name);
-      };
-      const std::string& val = validation_ ? validation_->text : text;
-      data_.tokens =
-          TokenDataset{whole(text, source_.name), whole(val, validation_ ? validation_->name : source_.name)};
+      const TokenFile train = encode_file(tokenizer, text, source_.name);
+      data_.tokens = TokenDataset{
+          train, validation_ ? encode_file(tokenizer, validation_->text, validation_->name) : train};
     } else {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
     }

@@ -5,6 +5,7 @@
 #include "data/base/json_file.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"
+#include "tokenizer/pipeline/char_tokenizer.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
@@ -67,6 +68,27 @@ struct Written {
 };
 
 }  // namespace
+
+TEST_CASE("Ids on disk are those of the text, and leave nothing in the folder") {
+  const TemporaryDirectory folder;
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += "a \u00e4 " + std::to_string(i);
+  const auto tokenizer = zoo::CharTokenizer::train(text);
+  std::size_t heard = 0;
+  const TokenFile tokens =
+      tokens_on_disk(text, tokenizer, "the text", folder.path(), [&](std::size_t bytes) { heard = bytes; });
+  const TokenIds expected = tokenizer.encode(text);
+  REQUIRE(tokens.size() == expected.size());
+  bool equal = true;
+  for (std::size_t i = 0; i < expected.size(); ++i) equal = equal && tokens[i] == expected[i];
+  CHECK(equal);
+  CHECK(heard == text.size());
+  CHECK(tokens.name() == "the text");
+  CHECK(fs::is_empty(folder.path()));
+  const auto ignore = [](std::size_t) {};
+  CHECK_THROWS_WITH(tokens_on_disk(text + "\u00e9", tokenizer, "the text", folder.path(), ignore),
+                    Catch::StartsWith("after byte "));
+}
 
 TEST_CASE("the last tenth of the characters is the validation split") {
   // Sizes from Python: n - int(n * 0.9). 1115394 is tinyshakespeare, whose splits nanoGPT publishes.

@@ -27,6 +27,17 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/consumer -
     -DTransformerZoo_DIR=${work}/moved/${LIBDIR}/cmake/TransformerZoo ${flags})
 run(${CMAKE_COMMAND} --build ${work}/consumer --config ${CONFIG})
 
+# Where a dependency is missing, the message names the package that has it.
+execute_process(
+  COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/without -G ${GENERATOR}
+          -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON
+          -DTransformerZoo_DIR=${work}/moved/${LIBDIR}/cmake/TransformerZoo
+  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(result EQUAL 0 OR NOT output MATCHES "needs nlohmann_json; on Debian and Ubuntu: apt install nlohmann-json3-dev")
+  message(FATAL_ERROR "without nlohmann_json, CMake said:\n${output}")
+endif()
+
 # A model for the program, from the installed tzoo: it knows one sentence.
 string(REPEAT "to be, or not to be, that is the question\n" 100 text)
 file(WRITE ${work}/sentence.txt "${text}")

@@ -26,8 +26,8 @@ ConfigKeys keys() {
           {
               required_key("vocab_size", &C::vocab_size),
               required_key("hidden_size", &C::hidden_size, "n_embed"),
-              required_key("n_layer", &C::num_layers, "num_hidden_layers"),
-              required_key("n_head", &C::num_heads, "num_attention_heads"),
+              required_key("n_layer", &C::num_layers),
+              required_key("n_head", &C::num_heads),
               // The length in training, which limits nothing.
               optional_key("seq_length", &C::max_positions),
               optional_key("layer_norm_epsilon", &C::layer_norm_eps),
@@ -37,6 +37,7 @@ ConfigKeys keys() {
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
               pad_token_key(),
               label_keys(),
+              alias_keys({{"num_attention_heads", "n_head"}, {"num_hidden_layers", "n_layer"}}),
               ignored_keys({"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion",
                             "n_inner", "offset_alibi", "seq_length", "skip_bias_add", "skip_bias_add_qkv",
                             "unk_token_id"}),

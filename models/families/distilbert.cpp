@@ -38,6 +38,9 @@ ConfigKeys keys() {
                {}},
               pad_token_key(),
               label_keys(),
+              alias_keys({{"hidden_size", "dim"},
+                          {"num_attention_heads", "n_heads"},
+                          {"num_hidden_layers", "n_layers"}}),
               ignored_keys({"tie_weights_"}),
           }};
 }

@@ -44,8 +44,13 @@ ConfigKeys keys() {
               expected_key("scale_attn_weights", true),
               expected_key("scale_attn_by_inverse_layer_idx", false),
               expected_key("add_cross_attention", false),
-              ignored_keys({"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
-                            "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
+              alias_keys({{"hidden_size", "n_embd"},
+                          {"max_position_embeddings", "n_positions"},
+                          {"num_attention_heads", "n_head"},
+                          {"num_hidden_layers", "n_layer"}}),
+              ignored_keys({"n_ctx", "n_special", "predict_special_tokens", "reorder_and_upcast_attn",
+                            "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+                            "summary_type", "summary_use_proj"}),
           }};
 }
 

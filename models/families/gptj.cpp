@@ -49,6 +49,13 @@ ConfigKeys keys() {
               expected_key("tie_word_embeddings", false),
               pad_token_key(),
               label_keys(),
+              expected_key("rotary", true),
+              alias_keys({{"hidden_size", "n_embd"},
+                          {"max_position_embeddings", "n_positions"},
+                          {"num_attention_heads", "n_head"},
+                          {"num_hidden_layers", "n_layer"}}),
+              ignored_keys({"scale_attn_weights", "summary_activation", "summary_first_dropout",
+                            "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
           }};
 }
 

@@ -137,8 +137,12 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
               optional_key("dropout_rate", {&C::dropout, &C::embedding_dropout, &C::attention_dropout,
                                             &C::activation_dropout, &C::final_dropout}),
               pad_token_key(),
+              alias_keys({{"head_dim", "d_kv"},
+                          {"hidden_size", "d_model"},
+                          {"num_attention_heads", "num_heads"},
+                          {"num_hidden_layers", "num_layers"}}),
               ignored_keys({"classifier_dropout", "id2label", "is_decoder", "n_layers", "output_past",
-                            "problem_type"}),
+                            "problem_type", "scalable_attention"}),
               {"decoder_start_token_id", read_decoder_start, write_decoder_start},
               output,
           }};

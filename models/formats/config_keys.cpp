@@ -248,6 +248,13 @@ ConfigKey ignored_keys(const std::vector<std::string>& names) {
   return {names.front(), read, {}};
 }
 
+ConfigKey alias_keys(std::vector<std::pair<std::string, std::string>> aliases) {
+  ConfigKey key = ignored_keys({aliases.front().first});
+  key.read = [](const ConfigReader&, TransformerConfig&) {};
+  key.aliases = std::move(aliases);
+  return key;
+}
+
 ConfigKey pad_token_key() {
   const auto read = [](const ConfigReader& reader, TransformerConfig& config) {
     const bool none = reader.is_null("pad_token_id");
@@ -273,8 +280,22 @@ ConfigKey label_keys() {
   return {"id2label", read_labels, write_labels};
 }
 
-TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& json,
+json ConfigKeys::in_family_names(const json& file) const {
+  json renamed = file;
+  for (const ConfigKey& key : keys_) {
+    for (const auto& [alias, own] : key.aliases) {
+      const auto found = renamed.find(alias);
+      if (found == renamed.end()) continue;
+      if (!found->is_null()) renamed[own] = *found;
+      renamed.erase(alias);
+    }
+  }
+  return renamed;
+}
+
+TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& file,
                                    const std::string& source) const {
+  const json json = in_family_names(file);
   const ConfigReader reader(json, source);
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);
@@ -282,7 +303,8 @@ TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& js
   return config;
 }
 
-std::vector<std::string> ConfigKeys::unknown(const TransformerConfig& base, const json& json) const {
+std::vector<std::string> ConfigKeys::unknown(const TransformerConfig& base, const json& file) const {
+  const json json = in_family_names(file);
   const ConfigReader reader(json, family_);
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);

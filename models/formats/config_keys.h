@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct ConfigKey {
   std::vector<Field> fields = {};
   /// Its field has an element for each layer; if the key is absent, read() sets the family's default.
   bool by_layer = false;
+  /// Other names in place of the family's own: {"num_hidden_layers", "n_layer"}.
+  std::vector<std::pair<std::string, std::string>> aliases = {};
 };
 
 /// A key that sets all `fields` to one value and is written from the first of them.
@@ -70,6 +73,10 @@ ConfigKey expected_key(const std::string& name, const nlohmann::json& value);
 /// Keys of files of the family that change none of its numbers, or only where another key asks for it.
 ConfigKey ignored_keys(const std::vector<std::string>& names);
 
+/// transformers' names for keys that the family calls otherwise, each with the family's own: its
+/// attribute_map. Where a file has both, transformers' counts, as there.
+ConfigKey alias_keys(std::vector<std::pair<std::string, std::string>> aliases);
+
 /// pad_token_id; null means none.
 ConfigKey pad_token_key();
 
@@ -84,13 +91,13 @@ class ConfigKeys {
  public:
   ConfigKeys(const char* family, std::vector<ConfigKey> keys) : family_(family), keys_(std::move(keys)) {}
 
-  /// Applies `json` to `base`. Throws Error naming `source` and the key that is missing, has another type or
-  /// asks for something that the family does not support.
-  TransformerConfig read(const TransformerConfig& base, const nlohmann::json& json,
+  /// Applies `file`, a config.json, to `base`. Throws Error naming `source` and the key that is missing, has
+  /// another type or asks for something that the family does not support.
+  TransformerConfig read(const TransformerConfig& base, const nlohmann::json& file,
                          const std::string& source) const;
 
-  /// Keys of `json`, which read() takes, that say something to neither the family nor the zoo.
-  std::vector<std::string> unknown(const TransformerConfig& base, const nlohmann::json& json) const;
+  /// Keys of `file`, which read() takes, that say something to neither the family nor the zoo.
+  std::vector<std::string> unknown(const TransformerConfig& base, const nlohmann::json& file) const;
 
   /// Throws Error naming each field that the keys cannot express: it would be read back as another value.
   nlohmann::json write(const TransformerConfig& base, const TransformerConfig& config) const;
@@ -105,6 +112,8 @@ class ConfigKeys {
   const ConfigKey* find(const ConfigKey::Field& field) const;
 
  private:
+  nlohmann::json in_family_names(const nlohmann::json& json) const;
+
   const char* family_;  // name of the family in messages
   std::vector<ConfigKey> keys_;
 };

@@ -133,10 +133,13 @@ std::vector<ConfigKey> bart_keys() {
       optional_key("encoder_layerdrop", &C::layer_dropout),
       optional_key("decoder_layerdrop", &C::decoder_layer_dropout),
       // The first seven are of files that came with transformers 2 to 4.
-      ignored_keys({"add_bias_logits", "add_final_layer_norm", "classif_dropout", "extra_pos_embeddings",
-                    "normalize_before", "normalize_embedding", "static_position_embeddings",
-                    "force_bos_token_to_be_generated", "id2label", "is_decoder", "num_hidden_layers",
-                    "problem_type"}),
+      alias_keys({{"hidden_size", "d_model"},
+                  {"num_attention_heads", "encoder_attention_heads"},
+                  {"num_hidden_layers", "encoder_layers"}}),
+      ignored_keys({"_num_labels", "add_bias_logits", "add_final_layer_norm", "classif_dropout",
+                    "extra_pos_embeddings", "normalize_before", "normalize_embedding",
+                    "static_position_embeddings", "force_bos_token_to_be_generated", "id2label", "is_decoder",
+                    "problem_type", "replacing_rate", "student_decoder_layers", "student_encoder_layers"}),
   };
 }
 

@@ -84,7 +84,7 @@ std::unique_ptr<TranslatingModel> load_translating(const std::string& directory,
   model->options = generation_options(flags);
   model->options.max_new_tokens = new_token_limit(flags, /*longest_prompt=*/1);
   model->options.eos_token_ids = defaults.eos_token_ids;
-  model->options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
+  model->options.decoder_start_token_id = decoder_start(defaults, text.model->config());
   return model;
 }
 

@@ -121,6 +121,14 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
   return std::make_unique<OwningDecoder>(loaded.model);
 }
 
+CheckpointConfig read_writing_checkpoint(const std::filesystem::path& directory) {
+  CheckpointConfig checkpoint = read_checkpoint_config(directory);
+  if (checkpoint.head != Head::kBase) return checkpoint;
+  for (const auto& [head, architecture] : checkpoint.family->heads)
+    if (head == Head::kCausalLm || head == Head::kSeq2SeqLm) checkpoint.head = head;
+  return checkpoint;
+}
+
 void require_writes(const CheckpointConfig& checkpoint) {
   if (checkpoint.head != Head::kCausalLm && checkpoint.head != Head::kSeq2SeqLm)
     throw Error(checkpoint.directory, " has a ", name_of(checkpoint.head),

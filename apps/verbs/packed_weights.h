@@ -46,6 +46,10 @@ std::optional<kernels::WeightType> weight_type_named(const std::string& name);
 std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const ComputeOptions& compute,
                                               const PackedWeights& choice);
 
+/// Reads a checkpoint that is to write text: one of a bare model, as BART is published, gets its family's
+/// language model head, whose weights are the embedding or lie in the files too.
+CheckpointConfig read_writing_checkpoint(const std::filesystem::path& directory);
+
 /// Throws Error for the head of a model that writes no text.
 void require_writes(const CheckpointConfig& checkpoint);
 

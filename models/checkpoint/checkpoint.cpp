@@ -1,6 +1,7 @@
 #include "models/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.json";
 
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 // The head of the first architecture; `otherwise` if the zoo does not have it.
 Head head_of(const nlohmann::json& json, const Family& family, const std::string& source,
              std::optional<Head> otherwise) {
@@ -32,7 +38,7 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
   const auto& name = found->front().get_ref<const std::string&>();
   std::vector<std::string> known;
   for (const auto& entry : family.heads) {
-    if (entry.architecture == name) return entry.head;
+    if (same_letters(entry.architecture, name)) return entry.head;  // MPTForCausalLM was written before Mpt…
     known.push_back(entry.architecture);
   }
   if (otherwise) return *otherwise;

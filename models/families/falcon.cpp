@@ -76,7 +76,7 @@ ConfigKeys keys() {
                    expected_key("alibi", false),
                    pad_token_key(),
                    label_keys(),
-                   ignored_keys({"num_kv_heads"}),
+                   ignored_keys({"apply_residual_connection_post_layernorm", "multi_query", "num_kv_heads"}),
                },
                rope_keys()})};
 }

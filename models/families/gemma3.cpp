@@ -99,7 +99,7 @@ Family gemma3() {
       .keys = {"Gemma 3",
                concatenated({gemma2_keys(),
                              {window_layers_key(),
-                              ignored_keys({"_sliding_window_pattern"}),
+                              ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
                               // transformers does not cap the scores of Gemma 3, whatever the key says.
                               expected_key("attn_logit_softcapping", nullptr),
                               {"rope_theta", read_ropes, write_ropes}}})},

@@ -60,7 +60,8 @@ ConfigKeys keys() {
                             order_key(),
                             pad_token_key(),
                             label_keys(),
-                            ignored_keys({"classifier_dropout", "is_decoder"}),
+                            ignored_keys({"attention_probs_dropout_prob", "classifier_dropout",
+                                          "hidden_dropout_prob", "is_decoder"}),
                         },
                         rope()})};
 }

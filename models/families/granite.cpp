@@ -49,8 +49,8 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   config.num_heads = heads;
   config.num_kv_heads = kv_heads;
   config.intermediate_size = 8192;
-  config.max_positions = 131072;
-  config.rope_theta = 5e6;
+  config.max_positions = 4096;
+  config.rope_theta = 1e4;
   config.layer_norm_eps = 1e-5;
   config.tie_word_embeddings = true;
   config.embedding_scale = 12;

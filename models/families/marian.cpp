@@ -34,7 +34,8 @@ ConfigKey target_vocabulary_key() {
 
 std::vector<ConfigKey> keys() {
   return concatenated(bart_keys(),
-                      {target_vocabulary_key(), expected_key("share_encoder_decoder_embeddings", true)});
+                      {target_vocabulary_key(), expected_key("share_encoder_decoder_embeddings", true),
+                       ignored_keys({"classifier_dropout"})});
 }
 
 C opus_mt(std::int64_t vocabulary) {

@@ -111,9 +111,9 @@ ConfigKeys keys() {
           optional_key("tie_word_embeddings", &C::tie_word_embeddings),
           pad_token_key(),
           label_keys(),
-          ignored_keys({"deterministic_flash_attn", "initializer_cutoff_factor", "position_embedding_type",
-                        "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index",
-                        "sparse_prediction"}),
+          ignored_keys({"deterministic_flash_attn", "initializer_cutoff_factor", "layer_norm_eps",
+                        "position_embedding_type", "reference_compile", "repad_logits_with_grad",
+                        "sparse_pred_ignore_index", "sparse_prediction"}),
       }};
 }
 

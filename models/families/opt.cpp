@@ -69,6 +69,7 @@ ConfigKeys keys() {
               expected_key("_remove_final_layer_norm", false),
               expected_key("layer_norm_elementwise_affine", true),
               expected_key("layerdrop", 0.0),
+              ignored_keys({"activation_dropout"}),
           }};
 }
 

@@ -35,7 +35,7 @@ Family pegasus() {
       .description = "PEGASUS (Zhang et al., 2020): encoder-decoder, pre-LN, sinusoidal positions",
       .heads = bart_heads("Pegasus"),
       .base = base(),
-      .keys = {"PEGASUS", bart_keys()},
+      .keys = {"PEGASUS", concatenated({bart_keys(), {ignored_keys({"classifier_dropout"})}})},
       .presets = {{"pegasus-large", "PEGASUS large", large(1024)},
                   {"pegasus-xsum", "PEGASUS for summaries of one sentence", large(512)}},
       .build = build_encoder_decoder,

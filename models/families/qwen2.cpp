@@ -41,6 +41,7 @@ Family qwen2() {
       .keys = {"Qwen2", concatenated({llama_keys(),
                                       rope_keys(),
                                       qwen_window_keys(),
+                                      {expected_key("use_mrope", false)},
                                       {required_key("num_key_value_heads", &C::num_kv_heads)}})},
       .presets = {{"qwen2.5-0.5b", "Qwen2.5 0.5B", sized(896, 24, 14, 2, 4864)},
                   {"qwen2.5-1.5b", "Qwen2.5 1.5B", sized(1536, 28, 12, 2, 8960)},

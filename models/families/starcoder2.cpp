@@ -43,6 +43,9 @@ ConfigKeys keys() {
                    nullable_key("sliding_window", &C::sliding_window),
                    pad_token_key(),
                    label_keys(),
+                   ignored_keys({"activation_function", "attention_softmax_in_fp32", "layer_norm_epsilon",
+                                 "mlp_type", "norm_type", "scale_attention_softmax_in_fp32",
+                                 "scale_attn_weights"}),
                },
                rope_keys()})};
 }

@@ -47,6 +47,12 @@ GenerationConfig read_generation_config(const fs::path& directory,
   return {path, std::make_shared<const nlohmann::json>(read_json(path))};
 }
 
+std::int64_t decoder_start(const GenerationDefaults& defaults, const TransformerConfig& config) {
+  if (defaults.decoder_start_token_id) return *defaults.decoder_start_token_id;
+  return config.decoder_start_token_id >= 0 ? config.decoder_start_token_id
+                                            : defaults.bos_token_id.value_or(-1);
+}
+
 GenerationDefaults defaults_of(const GenerationConfig& config) {
   const auto& [path, values] = config;
   GenerationDefaults defaults;

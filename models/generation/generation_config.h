@@ -15,6 +15,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/layers/transformer_config.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {
@@ -35,6 +36,10 @@ struct GenerationConfig {
 /// `config` is the content of config.json. Throws Error naming the file.
 GenerationConfig read_generation_config(const std::filesystem::path& directory,
                                         std::shared_ptr<const nlohmann::json> config);
+
+/// The first token of an encoder-decoder's decoder: decoder_start_token_id of the defaults, else of the
+/// model's configuration, else bos_token_id, as in transformers; -1: none.
+std::int64_t decoder_start(const GenerationDefaults& defaults, const TransformerConfig& config);
 
 /// Throws Error naming the file and the key whose value is not an id ("eos_token_id" may be a list of ids).
 GenerationDefaults defaults_of(const GenerationConfig& config);

@@ -129,7 +129,7 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   }
   options.max_new_tokens = new_token_limit(flags, static_cast<std::int64_t>(longest));
   options.eos_token_ids = session.defaults.eos_token_ids;
-  options.decoder_start_token_id = session.defaults.decoder_start_token_id.value_or(-1);
+  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   for (const std::string& text : flags.bad_words) {
     for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
       options.history.bad_words.push_back(std::move(ids));
@@ -151,7 +151,7 @@ void set_stop_strings(GenerationOptions& options, const GenerateSession& session
 
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
   if (flags.draft_model.empty()) return nullptr;
-  return load_decoding_model(read_checkpoint_config(flags.draft_model), flags.compute, flags.weights);
+  return load_decoding_model(read_writing_checkpoint(flags.draft_model), flags.compute, flags.weights);
 }
 
 bool TextIds::contains(TokenId id) const {

@@ -151,7 +151,7 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
     throw Error("--model: ", model,
                 " is the directory of a training run; its models are in final/, best/ and checkpoints/");
   }
-  flags.checkpoint = read_checkpoint_config(model);
+  flags.checkpoint = read_writing_checkpoint(model);
   flags.generation_config = read_generation_config(model, flags.checkpoint->json);
   if (flags.generation_defaults != "file") return;
   const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);

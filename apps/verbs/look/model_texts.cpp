@@ -42,11 +42,10 @@ std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) 
 }
 
 TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) {
-  if (defaults.decoder_start_token_id) return *defaults.decoder_start_token_id;
   const TransformerConfig& config = model.model->config();
-  if (config.decoder_start_token_id >= 0 && config.decoder_start_token_id < config.vocab_size)
-    return static_cast<TokenId>(config.decoder_start_token_id);
-  throw Error("--model: its config.json has no decoder_start_token_id");
+  const std::int64_t start = decoder_start(defaults, config);
+  if (start >= 0 && start < config.vocab_size) return static_cast<TokenId>(start);
+  throw Error("--model: its files have no decoder_start_token_id");
 }
 
 // Decoder inputs: the start token, then the target or the generated tokens.

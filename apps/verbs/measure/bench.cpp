@@ -64,7 +64,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
 int bench_generation(const BenchFlags& flags, const char* work) {
   std::unique_ptr<DecodingModel> model;
   const double seconds_load = seconds_of([&] {
-    model = load_decoding_model(read_checkpoint_config(flags.model), flags.compute, flags.weights);
+    model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
   });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
   const GenerationOptions options{.max_new_tokens = flags.new_tokens,
@@ -160,7 +160,7 @@ int bench_load(const BenchFlags& flags) {
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     seconds.push_back(seconds_of([&] {
       const auto model =
-          load_decoding_model(read_checkpoint_config(flags.model), flags.compute, flags.weights);
+          load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
       const GenerationOptions options{.max_new_tokens = 1, .sampling = {.temperature = 0}};
       generate(*model, {{1}}, options);
     }));

@@ -93,7 +93,7 @@ int run_translate(const Arguments& arguments) {
   GenerationOptions options = generation_options(generation);
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
   options.eos_token_ids = defaults.eos_token_ids;
-  options.decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1);
+  options.decoder_start_token_id = decoder_start(defaults, model.model->config());
   const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   TextInput input(flags.text, {{"source"}, {"target"}});

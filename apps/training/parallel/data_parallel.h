@@ -20,7 +20,8 @@ namespace zoo {
 /// can fail: while it exists, an exception that ends this process ends the others, too.
 class ParallelSession {
  public:
-  /// Throws Error if mpirun has started several processes but the zoo was built without MPI.
+  /// Throws Error if mpirun has started several processes but the zoo was built without MPI, or if another
+  /// launcher has.
   ParallelSession();
   ~ParallelSession();
   ParallelSession(const ParallelSession&) = delete;

@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/parallel/launchers.h"
 #include "apps/training/parallel/mpi_backend.h"
 #include "data/base/error.h"
 
@@ -76,7 +77,10 @@ class MpiRanks final : public Ranks {
 
 ParallelSession::ParallelSession() {
   // Set by Open MPI and MPICH. A process that mpirun has not started does not need MPI.
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr) return;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr) {
+    require_alone();
+    return;
+  }
   int granted = 0;
   // MPI is called by the backend's thread and by this one, never at the same time.
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &granted);

@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/parallel/launchers.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -13,6 +14,7 @@ ParallelSession::ParallelSession() {
           "started by mpirun as one of ", size,
           " processes, but tzoo was built without MPI; build it again with Debian's package libopenmpi-dev");
   }
+  require_alone();
 }
 
 ParallelSession::~ParallelSession() = default;

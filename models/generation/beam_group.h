@@ -1,8 +1,17 @@
 #pragma once
 
-#include "models/generation/beam_search.h"
+#include <vector>
+
+#include "models/generation/generate.h"
 
 namespace zoo {
+
+/// One beam found for a prompt.
+struct FoundBeam {
+  TokenIds ids;
+  std::vector<double> log_probabilities;  // of each token, if asked for
+  double score = 0;                       // sum of the filtered ones, divided as length_penalty says
+};
 
 /// A hypothesis that may become a result.
 struct Beam {

@@ -11,6 +11,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/beam_group.h"
+#include "models/generation/logits_rules.h"
 
 namespace zoo {
 namespace {
@@ -47,29 +48,31 @@ struct Search {
   }
 };
 
-class BeamSearch {
+class BeamSearch : public TokenLoop {
  public:
-  BeamSearch(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options)
-      : options_(options),
-        rules_(options, model.config().vocab_size),
-        rows_(model, repeated(prompts, options.beams.num_beams),
-              {.max_new_tokens = options.max_new_tokens,
-               .context = options.context,
-               .decoder_start_token_id = options.decoder_start_token_id}) {
-    for (const auto prompt : c10::irange(prompts.size())) {
+  explicit BeamSearch(GenerationTask& task)
+      : task_(task),
+        options_(task.options),
+        rules_(options_, task.model.config().vocab_size),
+        rows_(task.model, repeated(task.prompts, options_.beams.num_beams),
+              {.max_new_tokens = options_.max_new_tokens,
+               .context = options_.context,
+               .decoder_start_token_id = options_.decoder_start_token_id}) {
+    const std::size_t prompts = task.prompts.size();
+    for (const auto prompt : c10::irange(prompts)) {
       searches_.push_back({prompt, {}});
-      for (std::int64_t g = 0; g < options.beams.num_beam_groups; ++g)
-        searches_.back().groups.emplace_back(group_size(), options.beams);
+      for (std::int64_t g = 0; g < options_.beams.num_beam_groups; ++g)
+        searches_.back().groups.emplace_back(group_size(), options_.beams);
     }
     states_.assign(rows_.size(), rules_.first_state());
     for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
-    found_.resize(prompts.size());
-    if (options.beams.sample) sampler_.emplace(options.sampling, prompts.size(), candidates_per_beam());
+    found_.resize(prompts);
+    if (options_.beams.sample) sampler_.emplace(options_.sampling, prompts, candidates_per_beam());
   }
 
-  bool going() const { return !searches_.empty(); }
-  void step();
-  std::vector<std::vector<FoundBeam>> found();
+  bool going() const override { return !searches_.empty(); }
+  bool step() override;
+  void finish() override;
 
  private:
   static std::vector<TokenIds> repeated(const std::vector<TokenIds>& prompts, std::int64_t times) {
@@ -92,6 +95,7 @@ class BeamSearch {
   void keep(const std::vector<Search>& going);
   void take(const Search& search);
 
+  GenerationTask& task_;
   const GenerationOptions& options_;
   LogitsRules rules_;
   std::optional<TokenSampler> sampler_;  // of beams that sample; a row is a prompt
@@ -156,7 +160,7 @@ void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t 
   }
 }
 
-void BeamSearch::step() {
+bool BeamSearch::step() {
   const at::Tensor logits = rows_.next_logits();
   const at::Tensor own = log_probabilities_of(logits);
   if (options_.log_probabilities) own_ = own.to(at::kCPU);
@@ -176,6 +180,7 @@ void BeamSearch::step() {
   }
   keep(going);
   searches_ = std::move(going);
+  return true;
 }
 
 // Selects the rows of the beams that go on.
@@ -218,24 +223,31 @@ void BeamSearch::take(const Search& search) {
   if (!best.empty()) best.resize(wanted, best.back());
 }
 
-std::vector<std::vector<FoundBeam>> BeamSearch::found() {
-  for (const Search& search : searches_) take(search);  // interrupted searches
-  return std::move(found_);
+void BeamSearch::finish() {
+  GenerationResult& result = task_.result;
+  const bool interrupted = !searches_.empty();
+  for (const Search& search : searches_) take(search);
+  for (const std::vector<FoundBeam>& beams : found_) {
+    if (beams.empty() && !interrupted)
+      throw Error("no token can be chosen: the filters and the constraint allow none");
+    for (const auto b : c10::irange(static_cast<std::size_t>(options_.beams.num_return_sequences))) {
+      const FoundBeam beam = b < beams.size() ? beams[b] : FoundBeam{};
+      result.ids.push_back(beam.ids);
+      result.scores.push_back(beam.score);
+      if (options_.log_probabilities) result.log_probabilities.push_back(beam.log_probabilities);
+      for (std::size_t i = 0; task_.on_token && i < beam.ids.size(); ++i) {
+        const double log_probability = options_.log_probabilities ? beam.log_probabilities[i] : 0;
+        task_.on_token({result.ids.size() - 1, beam.ids[i], log_probability});
+      }
+    }
+  }
 }
 
 }  // namespace
 
-std::vector<std::vector<FoundBeam>> beam_search(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                                                const GenerationOptions& options,
-                                                const std::function<void()>& first_step) {
-  check(options.beams, options.sampling.temperature);
-  BeamSearch search(model, prompts, options);
-  for (bool first = true; search.going(); first = false) {
-    if (options.interrupted && options.interrupted()) break;
-    search.step();
-    if (first) first_step();
-  }
-  return search.found();
+std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task) {
+  check(task.options.beams, task.options.sampling.temperature);
+  return std::make_unique<BeamSearch>(task);
 }
 
 }  // namespace zoo

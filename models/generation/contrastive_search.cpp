@@ -48,25 +48,25 @@ struct Candidates {
   std::vector<float> probabilities;
 };
 
-class ContrastiveLoop {
+class ContrastiveLoop : public TokenLoop {
  public:
-  ContrastiveLoop(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                  const GenerationOptions& options, GenerationResult& result)
-      : options_(options),
-        rules_(options, model.config().vocab_size),
-        rows_(model, prompts,
-              {.max_new_tokens = options.max_new_tokens,
-               .context = options.context,
-               .decoder_start_token_id = options.decoder_start_token_id,
+  explicit ContrastiveLoop(GenerationTask& task)
+      : options_(task.options),
+        on_token_(task.on_token),
+        rules_(options_, task.model.config().vocab_size),
+        rows_(task.model, task.prompts,
+              {.max_new_tokens = options_.max_new_tokens,
+               .context = options_.context,
+               .decoder_start_token_id = options_.decoder_start_token_id,
                .hidden_states = true}),
-        running_(options, rules_, rows_, result),
+        running_(options_, rules_, rows_, task.result),
         sampler_({.temperature = 1.0}, 0),
-        seen_(prompts.size()) {}
+        seen_(task.prompts.size()) {}
 
-  bool going() const { return running_.any(); }
+  bool going() const override { return steps_ < options_.max_new_tokens && running_.any(); }
 
-  // Adds a token to each row that has not ended. False if the callback asked to stop.
-  bool step(const TokenCallback& on_token) {
+  bool step() override {
+    ++steps_;
     if (!logits_.defined()) read_prompts();
     const Candidates candidates = find_candidates();
     rows_.select(candidates.parents);
@@ -75,7 +75,7 @@ class ContrastiveLoop {
     const std::vector<std::int64_t> best = choose(candidates);
     TokenIds chosen;
     for (const std::int64_t c : best) chosen.push_back(candidates.ids[static_cast<std::size_t>(c)]);
-    const RunningRows::Step step = running_.take(chosen, logits_, on_token);
+    const RunningRows::Step step = running_.take(chosen, logits_, on_token_);
     std::vector<std::int64_t> kept;
     std::vector<SeenStates> seen;
     for (const std::int64_t row : step.going) {
@@ -141,12 +141,14 @@ class ContrastiveLoop {
   }
 
   const GenerationOptions& options_;
+  const TokenCallback& on_token_;
   LogitsRules rules_;
   DecodingBatch rows_;
   RunningRows running_;
   TokenSampler sampler_;          // for its probabilities only
   std::vector<SeenStates> seen_;  // of rows that have not ended
   at::Tensor logits_;             // [B, V], of their next tokens
+  std::int64_t steps_ = 0;
 };
 
 void check(const ContrastiveOptions& options) {
@@ -166,18 +168,9 @@ at::Tensor contrastive_scores(const at::Tensor& probabilities, const at::Tensor&
   return confidence - alike.amax(-1) * alpha;
 }
 
-void generate_contrastive(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                          const GenerationOptions& options, const TokenCallback& on_token,
-                          GenerationResult& result) {
-  check(options.contrastive);
-  GenerationWatch watch(result);
-  ContrastiveLoop loop(model, prompts, options, result);
-  for (std::int64_t step = 0; step < options.max_new_tokens && loop.going(); ++step) {
-    if (options.interrupted && options.interrupted()) break;
-    const bool wanted = loop.step(on_token);
-    watch.step();
-    if (!wanted) break;
-  }
+std::unique_ptr<TokenLoop> contrastive_loop(GenerationTask& task) {
+  check(task.options.contrastive);
+  return std::make_unique<ContrastiveLoop>(task);
 }
 
 }  // namespace zoo

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "models/generation/generate.h"
+#include <memory>
+
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 
@@ -12,8 +14,6 @@ at::Tensor contrastive_scores(const at::Tensor& probabilities, const at::Tensor&
 
 /// generate() with options.contrastive: reads the candidates of all rows at once, as rows of one session.
 /// Throws Error as generate() does.
-void generate_contrastive(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                          const GenerationOptions& options, const TokenCallback& on_token,
-                          GenerationResult& result);
+std::unique_ptr<TokenLoop> contrastive_loop(GenerationTask& task);
 
 }  // namespace zoo

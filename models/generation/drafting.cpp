@@ -1,6 +1,7 @@
 #include "models/generation/drafting.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <ATen/ops/stack.h>
 
@@ -159,34 +160,57 @@ void check(DecodingModel& model, const GenerationOptions& options) {
     throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
 }
 
+class DraftingLoop : public TokenLoop {
+ public:
+  explicit DraftingLoop(GenerationTask& task)
+      : task_(task),
+        firsts_(first_tokens(task.model.config(), task.prompts, task.options.decoder_start_token_id,
+                             task.options.context)),
+        rules_(task.options, task.model.config().vocab_size),
+        sampler_(task.options.sampling, task.prompts.size()) {
+    // The draft model must read them, too.
+    first_tokens(task.options.draft->config(), task.prompts, firsts_.empty() ? 0 : firsts_[0][0]);
+    task.result.ids.resize(task.prompts.size());
+    if (task.options.log_probabilities) task.result.log_probabilities.resize(task.prompts.size());
+  }
+
+  bool going() const override { return row_ < task_.prompts.size(); }
+
+  bool step() override {
+    if (!drafted_)
+      drafted_.emplace(task_.model, task_.prompts[row_], firsts_[row_], row_, task_.options, rules_,
+                       sampler_);
+    TokenIds& ids = task_.result.ids[row_];
+    bool ends = false;
+    for (const NewToken& token : drafted_->step(task_.result)) {
+      ids.push_back(token.id);
+      if (task_.options.log_probabilities)
+        task_.result.log_probabilities[row_].push_back(token.log_probability);
+      ends = drafted_->ends(ids);
+      if (task_.on_token && !task_.on_token(token)) return false;
+      if (ends) break;
+    }
+    if (ends || static_cast<std::int64_t>(ids.size()) >= task_.options.max_new_tokens) {
+      drafted_.reset();
+      ++row_;
+    }
+    return true;
+  }
+
+ private:
+  GenerationTask& task_;
+  std::vector<TokenIds> firsts_;
+  LogitsRules rules_;
+  TokenSampler sampler_;
+  std::size_t row_ = 0;  // that is written
+  std::optional<DraftedRow> drafted_;
+};
+
 }  // namespace
 
-void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                      const GenerationOptions& options, const TokenCallback& on_token,
-                      GenerationResult& result) {
-  check(model, options);
-  GenerationWatch watch(result);
-  const auto firsts = first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context);
-  first_tokens(options.draft->config(), prompts, firsts.empty() ? 0 : firsts[0][0]);  // it must read them too
-  const LogitsRules rules(options, model.config().vocab_size);
-  TokenSampler sampler(options.sampling, prompts.size());
-  result.ids.resize(prompts.size());
-  if (options.log_probabilities) result.log_probabilities.resize(prompts.size());
-  for (std::size_t row = 0; row < prompts.size(); ++row) {
-    DraftedRow drafted(model, prompts[row], firsts[row], row, options, rules, sampler);
-    TokenIds& ids = result.ids[row];
-    for (bool going = true; going && static_cast<std::int64_t>(ids.size()) < options.max_new_tokens;) {
-      if (options.interrupted && options.interrupted()) return;
-      for (const NewToken& token : drafted.step(result)) {
-        ids.push_back(token.id);
-        if (options.log_probabilities) result.log_probabilities[row].push_back(token.log_probability);
-        going = !drafted.ends(ids);
-        if (on_token && !on_token(token)) return;
-        if (!going) break;
-      }
-      watch.step();
-    }
-  }
+std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task) {
+  check(task.model, task.options);
+  return std::make_unique<DraftingLoop>(task);
 }
 
 }  // namespace zoo

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "models/generation/generate.h"
+#include <memory>
+
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 
-/// generate() with options.draft. Throws Error as it does, and if the two models do not match.
-void generate_drafted(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                      const GenerationOptions& options, const TokenCallback& on_token,
-                      GenerationResult& result);
+/// generate() with options.draft; a step drafts and reads tokens of one row. Throws Error as it does, and if
+/// the two models do not match.
+std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task);
 
 }  // namespace zoo

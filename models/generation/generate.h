@@ -123,6 +123,33 @@ using TokenCallback = std::function<bool(const NewToken& token)>;
 GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 
+/// generate() in steps, for a caller that does other work between them:
+///
+///     zoo::GenerationRun run(decoder, {ids}, options);
+///     while (run.step()) other_work();
+///     const zoo::GenerationResult result = run.finish();
+class GenerationRun {
+ public:
+  /// `model` must outlive the run. Throws Error as generate() does.
+  GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
+                TokenCallback on_token = {});
+  ~GenerationRun();
+  GenerationRun(const GenerationRun&) = delete;
+  GenerationRun& operator=(const GenerationRun&) = delete;
+
+  /// Adds a token to each row that has not ended (with a draft model: some to one row). False, without a
+  /// step, once none is left or options.interrupted or the callback has ended the generation. Throws Error as
+  /// generate() does.
+  bool step();
+
+  /// The result; called once, after the last step.
+  GenerationResult finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// The same for a model of modules, which is in evaluation mode meanwhile.
 GenerationResult generate(Model& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});

@@ -36,7 +36,9 @@ enum class RowEnd { kStop, kLength, kCancelled };
 /// given each prompt `samples` times.
 struct BatchRequest {
   std::vector<TokenIds> prompts;
-  std::int64_t samples = 1;  // rows of a prompt, which is read once; at most the number of slots
+  /// Rows of a prompt, at most the number of slots. It is read once if they are free, else again for those
+  /// that enter later.
+  std::int64_t samples = 1;
   GenerationOptions options;
   bool only_prompt = false;               // write no token, whatever max_new_tokens says
   std::optional<std::int64_t> likeliest;  // log-probabilities are wanted, and so many of the most probable

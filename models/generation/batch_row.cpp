@@ -43,16 +43,17 @@ void BatchRow::score_prompt(const at::Tensor& logits) {
   for (std::size_t i = first; i < read && i + 1 < given; ++i)
     scores.push_back(
         scored(own[static_cast<std::int64_t>(i - first)], tokens[i + 1], request.likeliest.value_or(0)));
-  if (read == given && request.on_prompt)
-    request.on_prompt(number / static_cast<std::size_t>(request.samples), scores);
+  const auto samples = static_cast<std::size_t>(request.samples);
+  const bool is_first = number % samples == 0;  // of those that read the prompt
+  if (read == given && is_first && request.on_prompt) request.on_prompt(number / samples, scores);
 }
 
 void BatchRow::end(RowEnd reason) {
   if (ended) return;
   ended = true;
   const BatchRequest& request = *work->request;
-  const auto samples = static_cast<std::size_t>(reads() ? request.samples : 1);
-  for (std::size_t s = 0; s < samples && request.on_end; ++s) request.on_end(number + s, reason);
+  const auto count = static_cast<std::size_t>(reads() ? samples : 1);
+  for (std::size_t s = 0; s < count && request.on_end; ++s) request.on_end(number + s, reason);
 }
 
 void write_tokens(BatchWork& work, const std::vector<BatchRow*>& rows, const at::Tensor& logits) {

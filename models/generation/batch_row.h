@@ -19,14 +19,15 @@ struct BatchWork {
   LogitsRules rules;
   TokenSampler sampler;
   std::int64_t first_state;  // of the constraint
-  std::size_t entered = 0;   // prompts
+  std::size_t entered = 0;   // rows
   bool failed = false;
 };
 
-/// A row of the session. While it reads its prompt it stands for all samples of it.
+/// A row of the session. While it reads its prompt it stands for some samples of it.
 struct BatchRow {
   std::shared_ptr<BatchWork> work;
-  std::size_t number = 0;  // in the request
+  std::size_t number = 0;  // in the request, of the first sample
+  std::int64_t samples = 1;
   TokenIds tokens, new_ids;
   std::size_t given = 0, read = 0;  // tokens of the prompt; those that the session has read
   std::int64_t state = 0;           // of the constraint

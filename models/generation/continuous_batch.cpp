@@ -113,8 +113,7 @@ void ContinuousBatch::drop_cancelled() {
     });
   }
   for (const auto& work : dropped) {
-    const auto samples = static_cast<std::size_t>(work->request->samples);
-    for (std::size_t row = work->entered * samples; row < work->rows(); ++row)
+    for (std::size_t row = work->entered; row < work->rows(); ++row)
       if (work->request->on_end) work->request->on_end(row, RowEnd::kCancelled);
   }
   running_ = rows_.size();
@@ -140,26 +139,31 @@ std::int64_t ContinuousBatch::most_scored() const {
 // Slots that neither a row nor a sample to come has.
 std::int64_t ContinuousBatch::free_slots() const {
   std::int64_t taken = 0;
-  for (const BatchRow& row : rows_) taken += row.reads() ? row.work->request->samples : 1;
+  for (const BatchRow& row : rows_) taken += row.reads() ? row.samples : 1;
   return options_.slots - taken;
 }
 
-// The work that enters next, if there are slots for it.
+// The work that enters next, if there is a slot.
 std::shared_ptr<BatchWork> ContinuousBatch::next_work() const {
   const std::lock_guard lock(mutex_);
-  if (queue_.empty() || queue_.front()->request->samples > free_slots()) return nullptr;
+  if (queue_.empty() || free_slots() < 1) return nullptr;
   return queue_.front();
 }
 
+// As many samples of a prompt as there are slots read it together; the others read it again when slots are
+// free, so that many samples neither wait for all slots nor keep others from the free ones.
 void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
+  const std::int64_t free = free_slots();
   if (!rows_.empty()) session_->add_row();
+  const auto samples = static_cast<std::size_t>(work->request->samples);
   BatchRow row;
-  row.number = work->entered * static_cast<std::size_t>(work->request->samples);
-  row.tokens = work->request->prompts[work->entered];
+  row.number = work->entered;
+  row.samples = std::min(free, static_cast<std::int64_t>(samples - work->entered % samples));
+  row.tokens = work->request->prompts[work->entered / samples];
   row.given = row.tokens.size();
   row.state = work->first_state;
-  ++work->entered;
-  if (work->entered == work->request->prompts.size()) {
+  work->entered += static_cast<std::size_t>(row.samples);
+  if (work->entered == work->rows()) {
     const std::lock_guard lock(mutex_);
     std::erase(queue_, work);
   }
@@ -225,7 +229,7 @@ at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
   for (std::size_t b = 0; b < rows_.size(); ++b) {
     BatchRow& row = rows_[b];
     const bool begins = row.reads() && row.read == row.given;
-    const std::int64_t samples = begins ? row.work->request->samples : 1;
+    const std::int64_t samples = begins ? row.samples : 1;
     row.was_read = row.was_read || begins;
     for (std::int64_t s = 0; s < samples; ++s) {
       from.push_back(static_cast<std::int64_t>(b));

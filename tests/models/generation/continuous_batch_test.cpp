@@ -102,9 +102,35 @@ TEST_CASE("Samples and prompts of one request have the rows of generate()") {
   CHECK(first.ids == alone(*models.decoder, first));
   CHECK(other.ids == alone(*models.decoder, other));
   CHECK(first.ids[0] != first.ids[1]);
-  // A prompt is read once for all of its samples.
-  CHECK(batch.prompt_tokens() - before == 30 + 3 + 30 + 9);
+  // A prompt is read once for all of its samples that have a slot: the third of the second has none.
+  CHECK(batch.prompt_tokens() - before == 30 + 3 + 3 + 30 + 9);
   CHECK(batch.written_tokens() == 10 * 15);
+}
+
+TEST_CASE("Samples enter as slots are free, and keep none from others") {
+  const Models models(GENERATE(true, false));
+  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 150, .piece = 16});
+  const auto drawn = [](std::int64_t tokens) {
+    return GenerationOptions{.max_new_tokens = tokens, .sampling = {.temperature = 1, .seed = 9}};
+  };
+  Client writes({prompt_of(5, 1)}, drawn(100)), many({prompt_of(7, 2)}, drawn(12), 4),
+      waits({prompt_of(4, 3)}, drawn(5));
+  std::size_t told = 0;
+  many.request->scores_prompt = true;
+  many.request->likeliest = 0;
+  many.request->on_prompt = [&](std::size_t, const auto&) { ++told; };
+  for (Client* client : {&writes, &many, &waits}) {
+    REQUIRE(batch.submit(client->request));
+    batch.step();
+  }
+  for (int i = 0; i < 40; ++i) batch.step();
+  // Three samples beside the long text, then the fourth, then the request behind them.
+  CHECK(many.ended());
+  CHECK(waits.ended());
+  CHECK_FALSE(writes.ended());
+  run(batch);
+  for (const Client* client : {&writes, &many, &waits}) CHECK(client->ids == alone(*models.decoder, *client));
+  CHECK(told == 1);
 }
 
 TEST_CASE("Log-probabilities are the model's, of prompts too") {

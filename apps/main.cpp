@@ -15,9 +15,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/command/mapping_fault.h"
 #include "apps/command/output.h"
 #include "apps/command/standard_output.h"
 #include "apps/command/version.h"
+#include "apps/command/visible_text.h"
 #include "apps/verbs/verbs.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
@@ -52,10 +54,6 @@ int fail(int code, std::string_view message) {
     if (end == message.npos) break;
     text += "\n  ";
     message.remove_prefix(end + 1);
-  }
-  for (char& letter : text) {
-    const bool control = static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
-    if (control && letter != '\t' && letter != '\n') letter = '?';
   }
   std::cerr << "error: " << text << std::endl;
   return code;
@@ -144,6 +142,7 @@ int report(std::exception_ptr thrown) {
 
 int run_and_report(const std::vector<std::string>& words) {
   StandardOutput output;
+  const VisibleErrors errors;
   Notes notes;
   const c10::WarningUtils::WarningHandlerGuard guard(&notes);
   try {
@@ -161,6 +160,7 @@ int run_and_report(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   zoo::fill_standard_streams();
+  zoo::report_mapping_faults();
   std::ios::sync_with_stdio(false);
   int code = 0;
   {

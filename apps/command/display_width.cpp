@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "apps/command/visible_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -52,7 +53,7 @@ int display_width(std::string_view text) {
 }
 
 std::string fit(std::string_view text, int columns) {
-  std::string valid = replace_invalid_utf8(text);
+  std::string valid = visible_text(replace_invalid_utf8(text));
   int width = 0;
   for (std::size_t at = 0; at < valid.size();) {
     const std::size_t begin = at;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/command/display_width.h"
+#include "apps/command/visible_text.h"
 
 namespace zoo {
 namespace {
@@ -81,6 +82,7 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Table::row(std::vector<std::string> cells) {
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = visible_text(cell);
   rows_.push_back(std::move(cells));
 }
 

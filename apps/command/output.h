@@ -32,7 +32,7 @@ class Table {
 
   explicit Table(std::vector<Column> columns);
 
-  /// Adds a row; missing cells are empty.
+  /// Adds a row; missing cells are empty, control characters are shown as visible_text().
   void row(std::vector<std::string> cells);
 
   /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are

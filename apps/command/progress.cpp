@@ -6,6 +6,7 @@
 
 #include "apps/command/display_width.h"
 #include "apps/command/output.h"
+#include "apps/command/visible_text.h"
 
 namespace zoo {
 namespace {
@@ -64,7 +65,7 @@ void Progress::aside(std::string_view status) {
 void Progress::print(std::string_view line) {
   const bool redraw = visible_;
   clear();
-  *terminal_.out << line << "\n" << std::flush;
+  *terminal_.out << visible_lines(line) << "\n" << std::flush;
   if (redraw) draw(terminal_.clock());
 }
 

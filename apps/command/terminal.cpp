@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apps/command/display_width.h"
+#include "apps/command/visible_text.h"
 #include "data/base/environment.h"
 
 namespace zoo {
@@ -49,7 +50,7 @@ bool standard_output_has_colours() {
 
 Terminal standard_error() {
   Terminal terminal;
-  terminal.out = &std::cerr;
+  terminal.out = &raw_standard_error();
   terminal.interactive = ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
   terminal.colour = terminal.interactive && environment("NO_COLOR").empty();
   terminal.width = [] { return terminal_width(STDERR_FILENO); };

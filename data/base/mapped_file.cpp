@@ -1,10 +1,11 @@
 #include "data/base/mapped_file.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <mutex>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,19 +17,42 @@
 namespace zoo {
 namespace {
 
-// The mapped files: address and size.
-struct Mappings {
-  std::mutex mutex;
-  std::map<std::uintptr_t, std::size_t> sizes;
+// A mapped file. None is ever freed, so that a signal handler can go through all of them.
+struct Mapping {
+  std::atomic<std::uintptr_t> begin = 0;  // 0: not in use
+  std::size_t size = 0;
+  std::string path;
+  Mapping* next = nullptr;
+
+  bool contains(std::uintptr_t address) const {
+    const std::uintptr_t first = begin;
+    return first != 0 && address >= first && address - first < size;
+  }
 };
 
-Mappings& mappings() {
-  static Mappings all;
-  return all;
+std::atomic<Mapping*> all_mappings = nullptr;
+std::mutex mappings_change;
+
+Mapping* mapping_of(std::uintptr_t address) {
+  Mapping* mapping = all_mappings;
+  while (mapping != nullptr && !mapping->contains(address)) mapping = mapping->next;
+  return mapping;
 }
 
 std::uintptr_t address_of(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data);
+}
+
+void remember(std::uintptr_t begin, std::size_t size, const std::string& path) {
+  const std::lock_guard lock(mappings_change);
+  Mapping* mapping = all_mappings;
+  while (mapping != nullptr && mapping->begin != 0) mapping = mapping->next;
+  const bool is_new = mapping == nullptr;
+  if (is_new) mapping = new Mapping{.next = all_mappings};
+  mapping->size = size;
+  mapping->path = path;
+  mapping->begin = begin;
+  if (is_new) all_mappings = mapping;
 }
 
 }  // namespace
@@ -51,29 +75,31 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
       throw Error("cannot map ", path, ": ", std::strerror(error));
     }
     data_ = static_cast<std::byte*>(address);
-    const std::lock_guard lock(mappings().mutex);
-    mappings().sizes[address_of(data_)] = size_;
+    remember(address_of(data_), size_, path.string());
   }
   ::close(descriptor);
 }
 
 MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
-  const std::lock_guard lock(mappings().mutex);
-  mappings().sizes.erase(address_of(data_));
+  const std::lock_guard lock(mappings_change);
+  mapping_of(address_of(data_))->begin = 0;
   ::munmap(data_, size_);
 }
 
 void MappedFile::give_back(const void* data, std::size_t size) {
-  const std::lock_guard lock(mappings().mutex);
+  const std::lock_guard lock(mappings_change);
   const std::uintptr_t begin = address_of(data);
-  auto file = mappings().sizes.upper_bound(begin);
-  if (file == mappings().sizes.begin()) return;
-  --file;
-  if (begin + size > file->first + file->second) return;
+  const Mapping* file = mapping_of(begin);
+  if (file == nullptr || begin + size > file->begin + file->size) return;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + size) / page * page;
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+const char* MappedFile::path_at(const void* address) noexcept {
+  const Mapping* mapping = mapping_of(address_of(address));
+  return mapping == nullptr ? nullptr : mapping->path.c_str();
 }
 
 void MappedFile::prefer_large_pages([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t size) {

@@ -33,6 +33,9 @@ class MappedFile {
   /// access reads them from the file again, so that changes are lost. Does nothing for other memory.
   static void give_back(const void* data, std::size_t size);
 
+  /// The path of the mapped file with this address; null if there is none. A signal handler may call it.
+  static const char* path_at(const void* address) noexcept;
+
   /// Asks for large pages for these bytes, which are read often: they save address translation. The system
   /// grants them when it reads the file, if its file system has them.
   static void prefer_large_pages(const void* data, std::size_t size);

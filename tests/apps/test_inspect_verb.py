@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 import unittest
 
@@ -109,6 +110,26 @@ class Inspect(CommandTest):
             path = write_checkpoint(os.path.join(run_folder, name))
             os.utime(os.path.join(path, "model.safetensors"), (1e9 - age, 1e9 - age))
         self.assertTrue(self.inspect(run_folder)["directory"].endswith("step-00000900"))
+
+    def test_control_characters_of_a_stranger_are_shown_as_codes(self):
+        """ESC and the CSI of C1 would move the cursor, ring, or rename the window of who looks."""
+        evil = "\x1b]0;owned\x07\u009b31m"
+        shown = "\\x1b]0;owned\\x07\\x9b31m"
+
+        def change(tensors):
+            tensors["extra" + evil] = tensors.pop(LAST_BIAS)
+
+        model = write_checkpoint(self.path("model" + evil), change=change, **{"key" + evil: 1})
+        open(os.path.join(model, "notes" + evil), "w").close()
+        write_json(model, "tokenizer.json", {"model": {"type": "Sonnet" + evil}})
+        result = run("inspect", model, "--tensors")
+        self.assert_one_error(result, 1, "extra" + shown, "model" + shown)
+        for words in (f"  extra{shown}\n", f"extra{shown}  F32", f"  notes{shown}  0 B", f"directory  {self.path('model')}{shown}",
+                      f"Sonnet{shown}"):
+            self.assertIn(words, re.sub("  +", "  ", result.out))
+        self.assertNotRegex(result.out + result.err, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+        self.assertIn("key" + shown, result.err)  # a note
+        self.assertEqual(json.loads(run("inspect", model, "--json").out)["unexpected"], ["extra" + evil])
 
     def test_directories_without_a_model(self):
         self.assert_one_error(run("inspect", self.path("nowhere")), 1, "nowhere")

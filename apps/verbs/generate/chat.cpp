@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/lines.h"
+#include "apps/command/visible_text.h"
 #include "apps/verbs/generate/chat_ends.h"
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
@@ -45,7 +46,7 @@ ChatFormat format_of(const GenerateFlags& flags, const ChatFlags& chat) {
 
 void print_prompt(const GenerateFlags& flags, const std::string& prompt) {
   if (!flags.json) {
-    std::cout << prompt;
+    std::cout << written_text(prompt);
     return;
   }
   const TokenIds ids = load_tokenizer(flags.model)->encode(prompt);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/visible_text.h"
 #include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
@@ -31,7 +32,7 @@ double per_second(std::int64_t count, double seconds) {
 
 void RowPrinter::print_given(const TokenIds& prompt) {
   for (const TokenId id : prompt) {
-    if (text_ids_.contains(id)) std::cout << decoder_.push(id);
+    if (text_ids_.contains(id)) std::cout << written_text(decoder_.push(id));
   }
 }
 
@@ -58,7 +59,7 @@ void RowPrinter::release(std::size_t bytes) {
     auto& [size, color] = colors_.front();
     const std::size_t count = std::min(size, bytes - begin);
     if (color_) std::cout << color;
-    std::cout << std::string_view(pending_).substr(begin, count);
+    std::cout << written_text(std::string_view(pending_).substr(begin, count));
     if (color_) std::cout << kPlain;
     begin += count;
     size -= count;

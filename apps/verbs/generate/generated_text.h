@@ -10,7 +10,7 @@
 namespace zoo {
 
 /// Streams one row to std::cout: whole characters only, up to the first stop string, optionally with each
-/// token coloured by its probability.
+/// token coloured by its probability. Prints the text as written_text().
 class RowPrinter {
  public:
   RowPrinter(const GenerateSession& session, bool color)

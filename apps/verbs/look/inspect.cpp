@@ -6,6 +6,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
+#include "apps/command/visible_text.h"
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
@@ -197,7 +198,7 @@ void print_model(const Findings& findings) {
 void print_names(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   std::cout << what << " " << names.size() << ":\n";
-  for (const std::string& name : names) std::cout << "  " << name << "\n";
+  for (const std::string& name : names) std::cout << "  " << visible_text(name) << "\n";
 }
 
 void print_report(const LoadReport& report) {

@@ -6,6 +6,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/lines.h"
+#include "apps/command/visible_text.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/context_question.h"
 #include "apps/verbs/text/text_model.h"
@@ -91,7 +92,7 @@ int run_answer(const Arguments& arguments) {
     if (flags.json) {
       std::cout << json_text(json) << "\n";
     } else {
-      std::cout << json["text"].get<std::string>() << "\n";
+      std::cout << written_text(json["text"].get<std::string>()) << "\n";
     }
   }
   return 0;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
+#include "apps/command/visible_text.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "apps/verbs/text/text_input.h"
@@ -105,7 +106,7 @@ int run_translate(const Arguments& arguments) {
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!flags.json) {
-        std::cout << translated_text(model, result.ids[i]) << "\n";
+        std::cout << written_text(translated_text(model, result.ids[i])) << "\n";
         continue;
       }
       Json json;

@@ -168,6 +168,21 @@ class ChatTest(unittest.TestCase):
             self.assertIsInstance(found, str, template)
             self.assertIn(named, found, template)
 
+    # Two lists of 40 levels, each of whose two items are one list: equal, but 2 ** 40 comparisons.
+    DOUBLINGS = ("{% set n = namespace(x=['a'], y=['a']) %}{% for i in range(40) %}"
+                 "{% set n.x = [n.x, n.x] %}{% set n.y = [n.y, n.y] %}{% endfor %}")
+    LONG = "{% set x = 'a' * 200000 %}"
+
+    def test_long_texts_and_lists_as_in_jinja(self):
+        for template in [
+            "{{ '  a  b \u00a0c  '.split() }}{{ '  a  b c  '.split(none, 1) }}{{ '  a  b c  '.rsplit(none, 1) }}{{ ' a '.split(none, 0) }}",
+            "{{ ' a '.rsplit(none, 0) }}{{ 'aaa'.rsplit('aa') }}{{ 'aaa'.split('aa') }}{{ 'abcabca'.rsplit('a', 2) }}{{ ''.split() }}{{ ''.split('a') }}",
+            "{{ 'abab'.rfind('ab') }}{{ 'abab'.find('ab') }}{{ 'ab'.rfind('x') }}{{ 'é\u4e16éx'.rfind('é') }}{{ 'aaaa'.count('aa') }}{{ ''.find('') }}",
+            "{{ '1_000'|int }}{{ '1__0'|int }}{{ '_1'|int }}{{ '1_'|int }}{{ 'abcba'.strip('ab') }}{{ 'x'.strip('') }}",
+            "{{ ['a\x7f\\\\u007f', {'b': [1, none]}]|tojson(ensure_ascii=true) }}{{ [[1, 2], [1, 3]]|max }}{{ [[2], [1]]|sort }}",
+        ]:
+            self.assertEqual(self.render(template)["prompt"], render_jinja_template([[{"role": "user"}]], chat_template=template)[0][0], template)
+
     def test_hostile_templates_end(self):
         loop = "{% for a in range(99999) %}{% for b in range(99999) %}{{ a }}{% endfor %}{% endfor %}"
         grow = "{% set n = namespace(x='ab') %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}"
@@ -179,6 +194,22 @@ class ChatTest(unittest.TestCase):
             ("{{ 1" + "+1" * 5000 + " }}", "nested too deeply"), ("{{ " + "-" * 5000 + "1 }}", "nested too deeply"),
             ("{% if 1 %}" * 5000 + "{% endif %}" * 5000, "nested too deeply"), ("{{ 'a' * 10 ** 15 }}", "too"),
             ("{{ 'a'|indent(10 ** 15) }}", "too much memory"), ("{{ ('a' * 10 ** 7)|join|length }}", "too much memory"), ("{% set n = namespace() %}{% set n.n = n %}", "namespace"),
+            *[(self.DOUBLINGS + "{{ " + what + " }}", f"{name}: the template takes too many steps") for what, name in [
+                ("n.x == n.y", "test '=='"), ("n.x != n.y", "test '!='"), ("n.x < n.y", "test '<'"), ("n.x in [n.y]", "test 'in'"),
+                ("[n.x, n.y, n.x]|sort|length", "filter 'sort'"), ("[n.x, n.y]|unique|list|length", "filter 'unique'"),
+                ("[n.x, n.y]|max|length", "filter 'max'")]],
+            *[(self.LONG + "{% for i in range(99999) %}{% set y = " + what + " %}{% endfor %}", named) for what, named in [
+                ("x.split('b')", "method 'split'"), ("x.rsplit()", "method 'rsplit'"), ("x.find('b')", "method 'find'"),
+                ("'b' in x", "test 'in'"), ("x.strip()", "method 'strip'"), ("x|trim", "filter 'trim'"),
+                ("x|length", "filter 'length'"), ("x[i]", "too many steps"), ("x[i:i + 1]", "too many steps"),
+                ("x == x ~ ''", "too much memory"), ("x.startswith(('b', 'aa' * 9, x))", "method 'startswith'"),
+                ("x|int", "filter 'int'"), ("x.count('aa')", "method 'count'"), ("x.isalpha()", "method 'isalpha'")]],
+            (self.LONG + "{{ ([x] * 99999)|string|length }}", "filter 'string'"),
+            (self.LONG + "{{ ([x] * 99999)|tojson|length }}", "filter 'tojson'"),
+            (self.LONG + "{{ " + " ~ ".join(["x"] * 2000) + " }}", "too much memory"),
+            ("{{ ([1] * 9999)|tojson(indent='a' * 99999)|length }}", "filter 'tojson'"),
+            ("{{ ('a' * 10 ** 7)|title|length }}", "filter 'title'"),
+            ("{% set x = {" + ", ".join(f"'{i}': 1" for i in range(30000)) + "} %}", "too many steps"),
             ("{{ 9223372036854775807 + 1 }}", "too large"), ("{{ (-9223372036854775807 - 1) // -1 }}", "too large"),
         ]:
             self.assertIn(named, self.render(template), template[:80])

@@ -72,8 +72,9 @@ Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
   return Undefined{};
 }
 
-Value Renderer::variable(const std::string& name, const Frame& frame) const {
+Value Renderer::variable(const std::string& name, const Frame& frame) {
   for (const Frame* place = &frame; place != nullptr; place = place->parent) {
+    heap_.spend(place->variables.size());
     if (const Value* found = place->find(name)) return *found;
   }
   if (is_function(name)) return Function{name};
@@ -96,6 +97,7 @@ Value Renderer::dict_value(const Expression& expression, const Frame& frame) {
   for (std::size_t i = 0; i < expression.parts.size(); i += 2) {
     const std::string key = text_of(evaluate(*expression.parts[i], frame), "a key of a mapping");
     Value value = evaluate(*expression.parts[i + 1], frame);
+    heap_.spend(entries.size());
     const auto known =
         std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
     if (known == entries.end()) {
@@ -109,7 +111,12 @@ Value Renderer::dict_value(const Expression& expression, const Frame& frame) {
 
 Value Renderer::concatenated(const Expression& expression, const Frame& frame) {
   std::string text;
-  for (const ExpressionPtr& part : expression.parts) text += str(evaluate(*part, frame), heap_);
+  std::size_t size = 0;
+  for (const ExpressionPtr& part : expression.parts) {
+    text += str(evaluate(*part, frame), heap_);
+    heap_.spend(text.size() - size);
+    size = text.size();
+  }
   return heap_.text(std::move(text));
 }
 
@@ -118,9 +125,8 @@ bool Renderer::compares(const Expression& expression, const Frame& frame) {
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {
     Value right = evaluate(*expression.parts[i + 1], frame);
     const std::string& sign = expression.operators[i];
-    const bool holds = sign == "in"       ? contains(right, left, heap_)
-                       : sign == "not in" ? !contains(right, left, heap_)
-                                          : apply_test(sign, left, {{right}, {}}, heap_);
+    const bool is_negated = sign == "not in";
+    const bool holds = apply_test(is_negated ? "in" : sign, left, {{right}, {}}, heap_) != is_negated;
     if (!holds) return false;
     left = std::move(right);
   }

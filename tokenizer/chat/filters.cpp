@@ -50,6 +50,13 @@ Value changed(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.text(kChange(text_to_change(value, heap)));
 }
 
+// Changes words or letters one by one.
+template <std::string (*kChange)(std::string_view)>
+Value changed_by_words(const Value& value, const Arguments& arguments, Heap& heap) {
+  for (std::size_t i = 0; text_in(value) && i < text_in(value)->size(); ++i) heap.step();
+  return changed<kChange>(value, arguments, heap);
+}
+
 std::string titled(std::string_view text) {
   constexpr std::u32string_view kBetweenWords = U"-({[<";
   std::string result, word;
@@ -191,7 +198,7 @@ struct Keyed {
 Value sorted(std::vector<Keyed> entries, bool reversed, Heap& heap) {
   std::stable_sort(entries.begin(), entries.end(), [&](const Keyed& a, const Keyed& b) {
     heap.step();
-    return reversed ? compare(b.key, a.key) < 0 : compare(a.key, b.key) < 0;
+    return reversed ? compare(b.key, a.key, heap) < 0 : compare(a.key, b.key, heap) < 0;
   });
   std::vector<Value> values;
   for (Keyed& entry : entries) values.push_back(std::move(entry.value));
@@ -222,10 +229,8 @@ Value unique(const Value& value, const Arguments& arguments, Heap& heap) {
   std::vector<Value> keys, kept;
   for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
-    const bool is_known = std::any_of(keys.begin(), keys.end(), [&](const Value& known) {
-      heap.step();
-      return equal(known, key);
-    });
+    const bool is_known =
+        std::any_of(keys.begin(), keys.end(), [&](const Value& known) { return equal(known, key, heap); });
     if (is_known) continue;
     keys.push_back(std::move(key));
     kept.push_back(entry);
@@ -239,7 +244,7 @@ Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
   Value best = Undefined{"the extreme of an empty list"}, best_key;
   for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
-    if (!is_undefined(best) && kSign * compare(key, best_key) <= 0) continue;
+    if (!is_undefined(best) && kSign * compare(key, best_key, heap) <= 0) continue;
     best = entry;
     best_key = std::move(key);
   }
@@ -299,11 +304,10 @@ Value selected(const Value& value, const Arguments& arguments, Heap& heap) {
 template <class Number>
 bool read_number(std::string text, Number& number) {
   text = stripped(text, Side::both);
-  for (std::size_t at; (at = text.find('_')) != std::string::npos;) {
-    if (at == 0 || at + 1 >= text.size() || !std::isdigit(text[at - 1]) || !std::isdigit(text[at + 1]))
-      return false;
-    text.erase(at, 1);
-  }
+  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '_' && (i == 0 || !is_digit(i - 1) || !is_digit(i + 1))) return false;
+  std::erase(text, '_');
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.erase(0, 1);
   if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x7F; }))
     throw Fault("the number '" + text + "' is not ASCII");
@@ -401,7 +405,7 @@ const std::map<std::string_view, Filter>& filters() {
       {"selectattr", selected<true, true>},
       {"sort", sort},
       {"string", string},
-      {"title", changed<titled>},
+      {"title", changed_by_words<titled>},
       {"tojson", tojson},
       {"trim", trim},
       {"unique", unique},
@@ -415,8 +419,10 @@ const std::map<std::string_view, Filter>& filters() {
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap) {
   const auto found = filters().find(name);
   if (found == filters().end()) throw Fault("filter '" + std::string(name) + "' is not supported");
-  heap.step();
   try {
+    heap.step();
+    heap.read(value);
+    for (const Value& argument : arguments.positional) heap.read(argument);
     return found->second(value, arguments, heap);
   } catch (const Fault& fault) {
     throw Fault("filter '" + std::string(name) + "': " + fault.what());

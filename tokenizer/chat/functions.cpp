@@ -28,7 +28,7 @@ Value range(const Arguments& arguments, Heap& heap) {
 }
 
 // dict(mapping, name=value, …), whose arguments namespace() has, too.
-std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments) {
+std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments, Heap& heap) {
   if (arguments.positional.size() > 1) throw Fault("takes at most one argument without a name");
   std::vector<std::pair<std::string, Value>> entries;
   if (!arguments.positional.empty()) {
@@ -38,6 +38,7 @@ std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments
     entries = dict->entries;
   }
   for (const auto& named : arguments.named) {
+    heap.spend(entries.size());
     std::erase_if(entries, [&](const auto& entry) { return entry.first == named.first; });
     entries.push_back(named);
   }
@@ -45,7 +46,7 @@ std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments
 }
 
 Value make_namespace(const Arguments& arguments, Heap& heap) {
-  auto entries = entries_of(arguments);
+  auto entries = entries_of(arguments, heap);
   for (const auto& [name, value] : entries) {
     if (name.starts_with('_')) throw Fault("'" + name + "' begins with an underscore");
   }
@@ -73,7 +74,7 @@ Value call_function(std::string_view name, const Arguments& arguments, Heap& hea
   try {
     if (name == "namespace") return make_namespace(arguments, heap);
     if (name == "range") return range(arguments, heap);
-    if (name == "dict") return heap.dict(entries_of(arguments));
+    if (name == "dict") return heap.dict(entries_of(arguments, heap));
     return current_time(arguments, heap);
   } catch (const Fault& fault) {
     throw Fault(std::string(name) + "(): " + fault.what());

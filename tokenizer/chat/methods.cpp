@@ -45,11 +45,12 @@ Value splitlines(const Value& object, const Arguments& arguments, Heap& heap) {
 
 // startswith and endswith, which take a text or a tuple of them.
 template <bool kAtEnd>
-Value has_affix(const Value& object, const Arguments& arguments, Heap&) {
+Value has_affix(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"affix"}, 1);
   const auto fits = [&](const Value& affix) {
     const std::string& text =
         text_of(affix, kAtEnd ? "the argument of endswith" : "the argument of startswith");
+    heap.read(affix);
     return kAtEnd ? self(object).ends_with(text) : self(object).starts_with(text);
   };
   const List* choices = list_in(*bound[0]);
@@ -82,7 +83,7 @@ Value changed(const Value& object, const Arguments& arguments, Heap& heap) {
 template <bool kFromRight>
 Value find(const Value& object, const Arguments& arguments, Heap&) {
   const std::string& part = text_of(*arguments.bind({"sub"}, 1)[0], "the argument of find");
-  const std::size_t at = kFromRight ? self(object).rfind(part) : self(object).find(part);
+  const std::size_t at = kFromRight ? find_last_text(self(object), part) : find_text(self(object), part);
   if (at == std::string::npos) return std::int64_t{-1};
   return static_cast<std::int64_t>(characters_of(std::string_view(self(object)).substr(0, at)).size());
 }
@@ -91,7 +92,7 @@ Value count(const Value& object, const Arguments& arguments, Heap&) {
   const std::string& part = text_of(*arguments.bind({"sub"}, 1)[0], "the argument of count");
   if (part.empty()) return static_cast<std::int64_t>(characters_of(self(object)).size() + 1);
   std::int64_t found = 0;
-  for (std::size_t at = 0; (at = self(object).find(part, at)) != std::string::npos; at += part.size())
+  for (std::size_t at = 0; (at = find_text(self(object), part, at)) != std::string::npos; at += part.size())
     ++found;
   return found;
 }
@@ -106,6 +107,11 @@ Value join(const Value& object, const Arguments& arguments, Heap& heap) {
     separator = self(object);
   }
   return heap.text(std::move(result));
+}
+
+Value title(const Value& object, const Arguments& arguments, Heap& heap) {
+  for (std::size_t i = 0; i < self(object).size(); ++i) heap.step();  // letters change one by one
+  return changed<title_cased>(object, arguments, heap);
 }
 
 template <int (*kFits)(int)>
@@ -136,10 +142,10 @@ Value view(const Value& object, const Arguments& arguments, Heap& heap) {
   return heap.list(std::move(parts), ListKind::view);
 }
 
-Value get(const Value& object, const Arguments& arguments, Heap&) {
+Value get(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"key", "default"}, 1);
   const std::string* key = text_in(*bound[0]);
-  if (const Value* found = key ? dict_in(object)->find(*key) : nullptr) return *found;
+  if (const Value* found = key ? dict_in(object)->find(*key, heap) : nullptr) return *found;
   return bound[1] ? *bound[1] : Value(None{});
 }
 
@@ -158,7 +164,7 @@ const Methods kTextMethods = {
     {"upper", changed<to_upper>},
     {"lower", changed<to_lower>},
     {"capitalize", changed<capitalized>},
-    {"title", changed<title_cased>},
+    {"title", title},
     {"find", find<false>},
     {"rfind", find<true>},
     {"count", count},
@@ -214,6 +220,8 @@ std::optional<std::string_view> method_of(const Value& object, std::string_view 
 
 Value call_method(const Method& method, const Arguments& arguments, Heap& heap) {
   try {
+    heap.read(method.object);
+    for (const Value& argument : arguments.positional) heap.read(argument);
     return methods_of(method.object)->at(method.name)(method.object, arguments, heap);
   } catch (const Fault& fault) {
     throw Fault("method '" + std::string(method.name) + "': " + fault.what());

@@ -137,9 +137,9 @@ Value loop_attribute(const Loop& loop, const std::string& name) {
 }
 
 // The value that the object itself has under a name, without its methods.
-Value own_attribute(const Value& object, const std::string& name) {
+Value own_attribute(const Value& object, const std::string& name, Heap& heap) {
   if (const Dict* dict = dict_in(object)) {
-    if (const Value* found = dict->find(name)) return *found;
+    if (const Value* found = dict->find(name, heap)) return *found;
   }
   return undefined_attribute(object, name);
 }
@@ -151,6 +151,7 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
     throw Fault(undefined->what + " is undefined, so it has no '" + name + "'");
   if (const auto* loop = as<std::shared_ptr<const Loop>>(object)) return loop_attribute(**loop, name);
   if (const auto* space = as<std::shared_ptr<Namespace>>(object)) {
+    heap.spend((*space)->entries.size());
     for (const auto& [key, value] : (*space)->entries) {
       if (key == name) return value;
     }
@@ -162,20 +163,21 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
     heap.step();
     return std::make_shared<const Method>(Method{object, *method});
   }
-  return own_attribute(object, name);
+  return own_attribute(object, name, heap);
 }
 
 Value item(const Value& object, const Value& key, Heap& heap) {
   if (const auto* undefined = as<Undefined>(object))
     throw Fault(undefined->what + " is undefined, so it has no items");
   if (const std::string* name = text_in(key)) {
-    const Value own = own_attribute(object, *name);
+    const Value own = own_attribute(object, *name, heap);
     return is_undefined(own) ? attribute(object, *name, heap) : own;
   }
   const auto missing = [&] { return undefined_attribute(object, "an item"); };
   if (!as<std::int64_t>(key) && !as<bool>(key)) return missing();
   const std::int64_t index = integer_of(key, "");
   if (const std::string* text = text_in(object)) {
+    heap.read(object);
     const std::u32string characters = characters_of(*text);
     const char32_t* found = at(characters, index);
     return found == nullptr ? missing() : heap.text(utf8_of({found, 1}));
@@ -190,6 +192,7 @@ Value slice(const Value& object, const Value& from, const Value& to, const Value
   if (const auto* undefined = as<Undefined>(object))
     throw Fault(undefined->what + " is undefined, so it has no slice");
   if (const std::string* text = text_in(object)) {
+    heap.read(object);
     const std::u32string characters = characters_of(*text);
     std::u32string kept;
     for (const std::size_t i : slice_indices(static_cast<std::int64_t>(characters.size()), from, to, step))

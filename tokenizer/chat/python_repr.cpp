@@ -51,29 +51,27 @@ std::string repr_of_text(const std::string& text) {
 std::string repr_of_list(const List& list, Heap& heap) {
   if (list.kind > ListKind::tuple) throw Fault("a range, view or generator is printed; add '| list'");
   std::string inside;
-  for (const Value& item : list.items) inside += (inside.empty() ? "" : ", ") + repr(item, heap);
-  heap.spend(inside.size());
+  for (const Value& item : list.items) {
+    const std::string part = repr(item, heap);
+    heap.spend(part.size());
+    inside += (inside.empty() ? "" : ", ") + part;
+  }
   if (list.kind == ListKind::list) return "[" + inside + "]";
   return "(" + inside + (list.items.size() == 1 ? ",)" : ")");
 }
 
 std::string repr_of_dict(const Dict& dict, Heap& heap) {
   std::string inside;
-  for (const auto& [key, value] : dict.entries)
-    inside += (inside.empty() ? "" : ", ") + repr_of_text(key) + ": " + repr(value, heap);
-  heap.spend(inside.size());
+  for (const auto& [key, value] : dict.entries) {
+    const std::string part = repr_of_text(key) + ": " + repr(value, heap);
+    heap.spend(part.size());
+    inside += (inside.empty() ? "" : ", ") + part;
+  }
   return "{" + inside + "}";
 }
 
 std::string json_of_text(const std::string& text, bool ensure_ascii) {
-  std::string json = nlohmann::json(text).dump(-1, ' ', ensure_ascii);
-  // The library escapes U+007F in ASCII, Python does not.
-  for (std::size_t at = 0; ensure_ascii && (at = json.find("\\u007f", at)) != std::string::npos; ++at) {
-    std::size_t slashes = 0;
-    while (slashes < at && json[at - slashes - 1] == '\\') ++slashes;
-    if (slashes % 2 == 0) json.replace(at, 6, "\x7f");
-  }
-  return json;
+  return nlohmann::json(text).dump(-1, ' ', ensure_ascii);
 }
 
 class JsonWriter {
@@ -81,6 +79,8 @@ class JsonWriter {
   JsonWriter(const JsonStyle& style, Heap& heap) : style_(style), heap_(heap) {}
 
   std::string write(const Value& value) {
+    heap_.step();
+    heap_.read(value);
     if (const std::string* text = text_in(value)) return json_of_text(*text, style_.ensure_ascii);
     if (as<None>(value)) return "null";
     if (const auto* flag = as<bool>(value)) return *flag ? "true" : "false";
@@ -108,16 +108,19 @@ class JsonWriter {
                 [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::string> parts;
     ++level_;
-    for (const auto& [key, value] : entries)
+    for (const auto& [key, value] : entries) {
+      heap_.spend(key.size() + style_.after_key.size());
       parts.push_back(json_of_text(key, style_.ensure_ascii) + style_.after_key + write(value));
+    }
     --level_;
     return parts;
   }
 
   std::string new_line(int level) const {
-    std::string line;
-    if (style_.is_indented) line = "\n";
-    for (int i = 0; style_.is_indented && i < level; ++i) line += style_.indent;
+    if (!style_.is_indented) return "";
+    std::string line = "\n";
+    heap_.spend(style_.indent.size() * static_cast<std::size_t>(level));
+    for (int i = 0; i < level; ++i) line += style_.indent;
     return line;
   }
 
@@ -154,6 +157,7 @@ std::string float_text(double number) {
 
 std::string repr(const Value& value, Heap& heap) {
   heap.step();
+  heap.read(value);
   if (is_undefined(value)) return "Undefined";
   if (as<None>(value)) return "None";
   if (const auto* flag = as<bool>(value)) return *flag ? "True" : "False";

@@ -1,6 +1,7 @@
 #include "tokenizer/chat/python_text.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
@@ -24,37 +25,32 @@ bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-std::vector<std::string> split_at(std::string_view text, std::string_view separator, std::int64_t most,
-                                  bool from_right) {
+std::string reversed(std::string_view text) {
+  return {text.rbegin(), text.rend()};
+}
+
+std::vector<std::string> split_at(std::string_view text, std::string_view separator, std::int64_t most) {
   std::vector<std::string> parts;
-  while (most-- != 0) {
-    const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
+  std::size_t begin = 0;
+  for (; most != 0; --most) {
+    const std::size_t at = find_text(text, separator, begin);
     if (at == std::string_view::npos) break;
-    const std::string_view before = text.substr(0, at), after = text.substr(at + separator.size());
-    parts.emplace_back(from_right ? after : before);
-    text = from_right ? before : after;
+    parts.emplace_back(text.substr(begin, at - begin));
+    begin = at + separator.size();
   }
-  parts.emplace_back(text);
+  parts.emplace_back(text.substr(begin));
   return parts;
 }
 
-std::vector<std::string> split_at_space(const std::string& text, std::int64_t most, bool from_right) {
-  std::vector<std::string> parts;
-  std::u32string rest = characters_of(stripped(text, Side::both));
-  while (!rest.empty()) {
-    const auto first = std::find_if(rest.begin(), rest.end(), is_python_space);
-    if (most-- == 0 || first == rest.end()) {
-      parts.push_back(stripped(utf8_of(rest), from_right ? Side::right : Side::left));
-      break;
-    }
-    const auto last = std::find_if(rest.rbegin(), rest.rend(), is_python_space).base();
-    const std::u32string before(rest.begin(), from_right ? last : first),
-        after(from_right ? last : first, rest.end());
-    parts.push_back(utf8_of(from_right ? after : before));
-    rest = characters_of(from_right ? stripped(utf8_of(before), Side::right)
-                                    : stripped(utf8_of(after), Side::left));
+std::vector<std::u32string> split_at_space(std::u32string_view text, std::int64_t most) {
+  std::vector<std::u32string> parts;
+  for (auto at = text.begin();;) {
+    at = std::find_if_not(at, text.end(), is_python_space);
+    if (at == text.end()) return parts;
+    const auto end = most-- == 0 ? text.end() : std::find_if(at, text.end(), is_python_space);
+    parts.emplace_back(at, end);
+    at = end;
   }
-  return parts;
 }
 
 }  // namespace
@@ -104,11 +100,26 @@ std::string title_cased(std::string_view text) {
   return result;
 }
 
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  if (part.empty()) return from;
+  // std::string_view::find() takes a time that grows with the product of the sizes.
+  const void* found = ::memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+std::size_t find_last_text(std::string_view text, std::string_view part) {
+  const std::size_t at = find_text(reversed(text), reversed(part));
+  return at == std::string_view::npos ? at : text.size() - at - part.size();
+}
+
 std::string stripped(std::string_view text, Side side, const std::string* set) {
-  const std::u32string characters = characters_of(text),
-                       removed = set ? characters_of(*set) : std::u32string();
+  const std::u32string characters = characters_of(text);
+  std::u32string removed = set ? characters_of(*set) : std::u32string();
+  std::sort(removed.begin(), removed.end());
   const auto goes = [&](char32_t c) {
-    return set ? removed.find(c) != std::u32string::npos : is_python_space(c);
+    return set ? std::binary_search(removed.begin(), removed.end(), c) : is_python_space(c);
   };
   auto begin = characters.begin(), end = characters.end();
   while (side != Side::right && begin != end && goes(*begin)) ++begin;
@@ -119,8 +130,19 @@ std::string stripped(std::string_view text, Side side, const std::string* set) {
 std::vector<std::string> split(std::string_view text, const std::string* separator, std::int64_t most,
                                bool from_right) {
   if (separator && separator->empty()) throw Fault("split() has an empty separator");
-  std::vector<std::string> parts = separator ? split_at(text, *separator, most, from_right)
-                                             : split_at_space(std::string(text), most, from_right);
+  std::vector<std::string> parts;
+  if (separator && !from_right) return split_at(text, *separator, most);
+  if (separator) {
+    for (const std::string& part : split_at(reversed(text), reversed(*separator), most))
+      parts.push_back(reversed(part));
+  } else {
+    std::u32string characters = characters_of(text);
+    if (from_right) std::reverse(characters.begin(), characters.end());
+    for (std::u32string& part : split_at_space(characters, most)) {
+      if (from_right) std::reverse(part.begin(), part.end());
+      parts.push_back(utf8_of(part));
+    }
+  }
   if (from_right) std::reverse(parts.begin(), parts.end());
   return parts;
 }
@@ -143,7 +165,7 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
   std::string result;
   std::size_t at = 0;
   for (; most != 0; --most) {
-    const std::size_t found = text.find(old, at);
+    const std::size_t found = find_text(text, old, at);
     if (found == std::string_view::npos) break;
     heap.spend(by.size() + 1);
     // An empty `old` stands before each character and at the end.

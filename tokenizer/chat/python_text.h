@@ -19,6 +19,11 @@ std::string capitalized(std::string_view text);
 /// str.title(): letters after other characters become upper case, the others lower case.
 std::string title_cased(std::string_view text);
 
+/// The first place of `part` in the text at `from` or after it, and the last one, in a time that grows with
+/// the two sizes; npos: none.
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);
+std::size_t find_last_text(std::string_view text, std::string_view part);
+
 enum class Side { left, right, both };
 /// Without the characters of `set` at its ends; without white space if there is no set.
 std::string stripped(std::string_view text, Side side, const std::string* set = nullptr);

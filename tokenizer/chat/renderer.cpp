@@ -126,11 +126,13 @@ void Renderer::assign(const std::vector<Target>& targets, const Value& value, Fr
     return;
   }
   const Target& target = targets[0];
+  heap_.spend(frame.variables.size());
   if (target.attribute.empty()) return frame.set(target.name, value);
   const Value object = variable(target.name, frame);
   const auto* space = as<std::shared_ptr<Namespace>>(object);
   if (space == nullptr)
     throw Fault("'" + target.name + "' is " + type_name(object) + ": only a namespace has attributes to set");
+  heap_.spend((*space)->entries.size());
   if (target.attribute.starts_with('_')) throw Fault("'" + target.attribute + "' begins with an underscore");
   heap_.list({value});  // refuses a namespace as a value
   for (auto& [name, old] : (*space)->entries) {
@@ -146,6 +148,7 @@ Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const
   if (arguments.positional.size() > macro.parameters.size())
     throw Fault("macro '" + macro.name + "' takes at most " + std::to_string(macro.parameters.size()) +
                 " arguments");
+  heap_.spend(macro.parameters.size() * (macro.parameters.size() + arguments.named.size()));
   Frame frame{&home, {}};
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     frame.set(macro.parameters[i].name, arguments.positional[i]);

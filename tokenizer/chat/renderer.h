@@ -51,7 +51,7 @@ class Renderer {
 
   Value evaluate(const Expression& expression, const Frame& frame);
   /// Undefined if there is no such variable.
-  Value variable(const std::string& name, const Frame& frame) const;
+  Value variable(const std::string& name, const Frame& frame);
   Value arithmetic_value(const Expression& expression, const Frame& frame);
   Value dict_value(const Expression& expression, const Frame& frame);
   Value concatenated(const Expression& expression, const Frame& frame);

@@ -32,12 +32,22 @@ std::int64_t remainder(const Value& value, std::int64_t divisor) {
 }
 
 const std::map<std::string_view, NamedTest>& tests() {
-  static constexpr Test kEqual = [](const Value& a, const Value& b, Heap&) { return equal(a, b); };
-  static constexpr Test kUnequal = [](const Value& a, const Value& b, Heap&) { return !equal(a, b); };
-  static constexpr Test kLess = [](const Value& a, const Value& b, Heap&) { return compare(a, b) < 0; };
-  static constexpr Test kAtMost = [](const Value& a, const Value& b, Heap&) { return compare(a, b) <= 0; };
-  static constexpr Test kGreater = [](const Value& a, const Value& b, Heap&) { return compare(a, b) > 0; };
-  static constexpr Test kAtLeast = [](const Value& a, const Value& b, Heap&) { return compare(a, b) >= 0; };
+  static constexpr Test kEqual = [](const Value& a, const Value& b, Heap& heap) { return equal(a, b, heap); };
+  static constexpr Test kUnequal = [](const Value& a, const Value& b, Heap& heap) {
+    return !equal(a, b, heap);
+  };
+  static constexpr Test kLess = [](const Value& a, const Value& b, Heap& heap) {
+    return compare(a, b, heap) < 0;
+  };
+  static constexpr Test kAtMost = [](const Value& a, const Value& b, Heap& heap) {
+    return compare(a, b, heap) <= 0;
+  };
+  static constexpr Test kGreater = [](const Value& a, const Value& b, Heap& heap) {
+    return compare(a, b, heap) > 0;
+  };
+  static constexpr Test kAtLeast = [](const Value& a, const Value& b, Heap& heap) {
+    return compare(a, b, heap) >= 0;
+  };
   using V = const Value&;
   static const std::map<std::string_view, NamedTest> kTests = {
       {"defined", {[](V value, V, Heap&) { return !is_undefined(value); }}},

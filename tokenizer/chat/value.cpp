@@ -22,6 +22,8 @@ int depth_of(const Value& value) {
   return depth;
 }
 
+constexpr std::size_t kComparison = 16;  // units beside the letters of texts
+
 int order(double a, double b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -42,8 +44,9 @@ bool is_integral(const Value& value) {
   return as<bool>(value) || as<std::int64_t>(value);
 }
 
-const Value* Dict::find(std::string_view key) const {
+const Value* Dict::find(std::string_view key, Heap& heap) const {
   for (const auto& [name, value] : entries) {
+    heap.spend(1 + (name.size() == key.size() ? key.size() : 0));
     if (name == key) return &value;
   }
   return nullptr;
@@ -52,6 +55,10 @@ const Value* Dict::find(std::string_view key) const {
 void Heap::spend(std::size_t units) {
   if (units > kBudget - spent_) throw Fault("the template takes too many steps or too much memory");
   spent_ += units;
+}
+
+void Heap::read(const Value& value) {
+  if (const std::string* text = text_in(value)) spend(text->size());
 }
 
 Value Heap::text(std::string text) {
@@ -123,41 +130,50 @@ bool is_true(const Value& value) {
   return true;
 }
 
-bool equal(const Value& a, const Value& b) {
+bool equal(const Value& a, const Value& b, Heap& heap) {
+  heap.spend(kComparison);
   if (is_integral(a) && is_integral(b)) return integer_of(a, "") == integer_of(b, "");
   if (is_number(a) && is_number(b)) return number_of(a) == number_of(b);
   if (as<SafeText>(a) || as<SafeText>(b)) throw Fault("a text marked safe is compared");
   if (a.index() != b.index()) return false;
-  if (const std::string* text = text_in(a)) return *text == *text_in(b);
+  if (const std::string* text = text_in(a)) {
+    if (text->size() == text_in(b)->size()) heap.read(a);
+    return *text == *text_in(b);
+  }
   if (const List* list = list_in(a)) {
     const List* other = list_in(b);
     if (list->kind == ListKind::generator || list->kind == ListKind::view) return list == other;
-    return list->kind == other->kind && std::equal(list->items.begin(), list->items.end(),
-                                                   other->items.begin(), other->items.end(), equal);
+    return list->kind == other->kind &&
+           std::equal(list->items.begin(), list->items.end(), other->items.begin(), other->items.end(),
+                      [&](const Value& left, const Value& right) { return equal(left, right, heap); });
   }
   if (const Dict* dict = dict_in(a)) {
     const Dict* other = dict_in(b);
     return dict->entries.size() == other->entries.size() &&
            std::all_of(dict->entries.begin(), dict->entries.end(), [&](const auto& entry) {
-             const Value* match = other->find(entry.first);
-             return match != nullptr && equal(entry.second, *match);
+             const Value* match = other->find(entry.first, heap);
+             return match != nullptr && equal(entry.second, *match, heap);
            });
   }
   return is_undefined(a) || as<None>(a);
 }
 
-int compare(const Value& a, const Value& b) {
+int compare(const Value& a, const Value& b, Heap& heap) {
+  heap.spend(kComparison);
   if (is_integral(a) && is_integral(b)) {
     const std::int64_t left = integer_of(a, ""), right = integer_of(b, "");
     return left < right ? -1 : left > right ? 1 : 0;
   }
   if (is_number(a) && is_number(b)) return order(number_of(a), number_of(b));
-  if (text_in(a) && text_in(b)) return text_in(a)->compare(*text_in(b));
+  if (text_in(a) && text_in(b)) {
+    heap.read(text_in(a)->size() < text_in(b)->size() ? a : b);
+    return text_in(a)->compare(*text_in(b));
+  }
   const List *left = list_in(a), *right = list_in(b);
   if (left == nullptr || right == nullptr || left->kind != right->kind || left->kind > ListKind::tuple)
     throw Fault(type_name(a) + " and " + type_name(b) + " have no order");
   for (std::size_t i = 0; i < std::min(left->items.size(), right->items.size()); ++i) {
-    if (!equal(left->items[i], right->items[i])) return compare(left->items[i], right->items[i]);
+    if (!equal(left->items[i], right->items[i], heap)) return compare(left->items[i], right->items[i], heap);
   }
   return order(static_cast<double>(left->items.size()), static_cast<double>(right->items.size()));
 }
@@ -201,12 +217,15 @@ std::vector<Value> items_of(const Value& value, Heap& heap) {
 }
 
 bool contains(const Value& container, const Value& value, Heap& heap) {
-  if (const std::string* text = text_in(container))
-    return text->find(text_of(value, "the operand of 'in' beside a text")) != std::string::npos;
+  if (const std::string* text = text_in(container)) {
+    heap.read(container);
+    return find_text(*text, text_of(value, "the operand of 'in' beside a text")) != std::string::npos;
+  }
   if (const Dict* dict = dict_in(container))
-    return text_in(value) != nullptr && dict->find(*text_in(value)) != nullptr;
+    return text_in(value) != nullptr && dict->find(*text_in(value), heap) != nullptr;
   const std::vector<Value> entries = items_of(container, heap);
-  return std::any_of(entries.begin(), entries.end(), [&](const Value& item) { return equal(item, value); });
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const Value& item) { return equal(item, value, heap); });
 }
 
 }  // namespace zoo::chat

@@ -66,7 +66,7 @@ struct Dict {
   std::vector<std::pair<std::string, Value>> entries;
   int depth = 1;
 
-  const Value* find(std::string_view key) const;
+  const Value* find(std::string_view key, class Heap& heap) const;
 };
 
 struct Namespace {
@@ -85,12 +85,15 @@ struct Method {
   std::string_view name;
 };
 
-/// Makes values and counts their cost, so that no template uses much memory or time.
+/// Makes values and counts the cost of every operation, so that no template uses much memory or time: a unit
+/// is a byte that is read or written, a step what the evaluation of an expression costs beside.
 class Heap {
  public:
   /// Throws Fault if the template has used up its budget.
   void spend(std::size_t units);
   void step() { spend(kStep); }
+  /// An operation goes through the value if it is a text. What goes through a list counts its items.
+  void read(const Value& value);
 
   Value text(std::string text);
   Value list(std::vector<Value> items, ListKind kind = ListKind::list);
@@ -131,9 +134,9 @@ bool is_true(const Value& value);
 bool is_number(const Value& value);
 bool is_integral(const Value& value);
 double number_of(const Value& value);
-bool equal(const Value& a, const Value& b);
+bool equal(const Value& a, const Value& b, Heap& heap);
 /// Negative, 0 or positive. Throws Fault if Python does not order the two.
-int compare(const Value& a, const Value& b);
+int compare(const Value& a, const Value& b, Heap& heap);
 /// The integer in a number or boolean. Throws Fault "WHAT is …".
 std::int64_t integer_of(const Value& value, std::string_view what);
 /// Throws Fault "WHAT is …" for other than a text.

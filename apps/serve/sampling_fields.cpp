@@ -71,8 +71,9 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
     return make_text_constraint(
         model.automata.get(key,
                            [&] {
-                             const PatternPtr pattern = regex ? parse_regular_expression(*regex).pattern
-                                                              : json_schema_pattern(*schema);
+                             const PatternPtr pattern =
+                                 regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
+                                       : json_schema_pattern(*schema);
                              return make_token_automaton(pattern, session, model.token_bytes());
                            }),
         session);

@@ -7,10 +7,11 @@ import select
 import signal
 import subprocess
 import tempfile
+import unicodedata
 import unittest
 
 from tiny_checkpoint import write_char_tokenizer, write_checkpoint, write_json
-from tzoo_runner import PROGRAM, CommandTest, run
+from tzoo_runner import PROGRAM, CommandTest, on_terminal, run
 
 # ASCII with its control characters left out, except the line feed, and characters of two, three and four bytes.
 CHARS = "\n" + "".join(map(chr, range(32, 127))) + "é世😀"
@@ -133,6 +134,24 @@ class Constrained(Generated):
                 self.assertRegex(text, re.compile(f"^(?:{pattern})$", re.DOTALL))
             self.assertGreater(len(set(texts)), 3, pattern)
 
+    def test_control_characters_reach_a_pipe_and_no_terminal(self):
+        model = write_checkpoint(self.path("control"), vocab_size=3)
+        write_char_tokenizer(model, "\x1ba\n")
+        flags = ["generate", "--model", model, "--prompt", "a", "--max_new_tokens", "2", "--regex", "\x1b{2}"]
+        self.assertTrue(run(*flags).out.endswith("\x1b\x1b\n"))
+        self.assertIn("\\x1b\\x1b\n", on_terminal(80, *flags))
+
+    def test_classes_are_those_of_python(self):
+        known = lambda text: all(unicodedata.category(c) != "Cn" for c in text)  # to this Python's tables
+        for pattern in (r"[^\s]{3}", r"\S{3}", r"\W{3}", r"\D{3}", r"\w{3}", r"\d{3}", r"\s{3}", r"[^\w]{3}", r"[^\d\s]{3}", ".{3}",
+                        r"[\w\s]{3}", "[]^a-c]{2}[^]]", "x{,2}y{,}", r"[^\W\d_]{3}"):
+            texts = self.texts(self.bytes, "--regex", pattern, "--num_samples", 40, "--temperature", 2, "--top_k", 0,
+                               "--max_new_tokens", 20)
+            for text in filter(known, texts):
+                self.assertRegex(text, re.compile(f"\\A(?:{pattern})\\Z"))
+            if re.search("[dwsDWS.]", pattern) and "x" not in pattern:
+                self.assertTrue(any(not c.isascii() for text in texts for c in text), pattern)
+
     def test_beams_and_greedy_keep_to_it(self):
         for flags in (["--temperature", 0], ["--num_beams", 3, "--num_return_sequences", 3]):
             for text in self.texts(self.chars, "--regex", "[ab]{3}(x|y)z", *flags, "--max_new_tokens", 8):
@@ -167,6 +186,7 @@ class Constrained(Generated):
         self.fails(1, [*begin, "--regex", "a{30}", "--max_new_tokens", 29], "30", "29", "max_new_tokens")
         self.fails(1, [*begin, "--regex", "(a"], "--regex", "byte 2")
         self.fails(1, [*begin, "--regex", "(?=a)b"], "lookaround")
+        self.fails(1, [*begin, "--regex", "a++"], "repetition of a repetition")
         self.fails(1, [*begin, "--regex", r"(a)\1"], r"\1")
         self.fails(2, [*begin, "--regex", "a", *self.schema({})], "--regex", "--json_schema")
         self.fails(1, [*begin, *self.schema({"type": "object", "patternProperties": {}})], "patternProperties", "#")

@@ -4,6 +4,6 @@
 #include "tokenizer/constraint/byte_automaton.h"
 
 void zoo::fuzz::read(std::string_view input) {
-  const ByteAutomaton automaton(parse_regular_expression(input).pattern);
-  automaton.fits(input);
+  for (const ExpressionDialect dialect : {ExpressionDialect::kPython, ExpressionDialect::kEcmaScript})
+    ByteAutomaton(parse_regular_expression(input, dialect).pattern).fits(input);
 }

@@ -108,7 +108,7 @@ PatternPtr magnitudes_between(const NumberRange& range) {
 }  // namespace
 
 PatternPtr searched_text(std::string_view expression, const PatternPtr& any) {
-  const RegularExpression parsed = parse_regular_expression(expression);
+  const RegularExpression parsed = parse_regular_expression(expression, ExpressionDialect::kEcmaScript);
   std::vector<PatternPtr> parts;
   if (!parsed.begins) parts.push_back(repeat(any, 0));
   parts.push_back(parsed.pattern);

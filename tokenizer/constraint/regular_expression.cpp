@@ -16,7 +16,7 @@ constexpr int kDeepestGroup = 200;
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, ExpressionDialect dialect) : text_(text), dialect_(dialect) {}
 
   RegularExpression parse() {
     RegularExpression result;
@@ -52,35 +52,43 @@ class Parser {
     return parts.size() == 1 ? parts[0] : choice(std::move(parts));
   }
 
+  bool is_python() const { return dialect_ == ExpressionDialect::kPython; }
+
   PatternPtr repeated() {
     PatternPtr part = single();
-    for (;;) {
-      if (take('*')) {
-        part = repeat(part, 0);
-      } else if (take('+')) {
-        part = repeat(part, 1);
-      } else if (take('?')) {
-        part = optional(part);
-      } else if (peek('{') && counts()) {
-        part = repeat(part, least_, most_);
-      } else {
-        return part;
-      }
-      take('?');  // lazy: matches the same texts
-    }
+    if (!repetition()) return part;
+    part = repeat(part, least_, most_);
+    take('?');  // lazy: matches the same texts
+    // Possessive in Python, an error elsewhere.
+    if (repetition()) refuse("a repetition of a repetition, which needs a group around the first,");
+    return part;
   }
 
-  // {m} {m,} {m,n}; anything else is a literal brace.
+  // Reads * + ? or counts.
+  bool repetition() {
+    const bool star = take('*'), plus = !star && take('+'), once = !star && !plus && take('?');
+    if (!star && !plus && !once) return peek('{') && counts();
+    least_ = plus ? 1 : 0;
+    most_ = once ? 1 : Pattern::kEndless;
+    return true;
+  }
+
+  // {m} {m,} {m,n}, Python's {,n} and {,}; anything else is a literal brace.
   bool counts() {
     const std::size_t begin = at_++;
     const auto least = number();
     most_ = least.value_or(0);
-    if (least && take(',')) most_ = number().value_or(Pattern::kEndless);
-    if (!least || !take('}')) {
+    bool is_count = least.has_value();
+    if (take(',')) {
+      most_ = number().value_or(Pattern::kEndless);
+      if (!least && peek('}') && !is_python()) refuse("a count without its beginning");
+      is_count = true;
+    }
+    if (!is_count || !take('}')) {
       at_ = begin;
       return false;
     }
-    least_ = *least;
+    least_ = least.value_or(0);
     if (most_ != Pattern::kEndless && most_ < least_) refuse("a count whose end is before its beginning");
     return true;
   }
@@ -102,7 +110,7 @@ class Parser {
       return inner;
     }
     if (take('[')) return one_of(set());
-    if (take('.')) return one_of(complement({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}));
+    if (take('.')) return one_of(complement(line_ends_of(dialect_)));
     if (take('\\')) return one_of(escape());
     if (peek('*') || peek('+') || peek('?')) refuse("a repetition of nothing");
     if (peek('^')) refuse("an anchor inside of the pattern");
@@ -116,27 +124,17 @@ class Parser {
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
     switch (letter) {
       case 'd':
-        return {{'0', '9'}};
+        return digits_of(dialect_);
       case 'D':
-        return complement({{'0', '9'}});
+        return complement(digits_of(dialect_));
       case 'w':
-        return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+        return words_of(dialect_);
       case 'W':
-        return complement({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}});
+        return complement(words_of(dialect_));
       case 's':
-        return {{'\t', '\r'}, {' ', ' '}};
+        return spaces_of(dialect_);
       case 'S':
-        return complement({{'\t', '\r'},
-                           {0x1C, ' '},
-                           {0x85, 0x85},
-                           {0xA0, 0xA0},
-                           {0x1680, 0x1680},
-                           {0x2000, 0x200A},
-                           {0x2028, 0x2029},
-                           {0x202F, 0x202F},
-                           {0x205F, 0x205F},
-                           {0x3000, 0x3000},
-                           {0xFEFF, 0xFEFF}});
+        return complement(spaces_of(dialect_));
       case 'n':
         return {{'\n', '\n'}};
       case 't':
@@ -148,14 +146,25 @@ class Parser {
       case 'v':
         return {{'\v', '\v'}};
       case 'x':
-        return hexadecimal(2);
+        return one(hexadecimal(2));
       case 'u':
-        return hexadecimal(4);
+        return one(is_python() ? hexadecimal(4) : unicode_escape());
+      case '0':
+        if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return {{0, 0}};
+        break;
+      case 'U':
+        if (is_python()) return one(hexadecimal(8));
+        break;
+      case 'a':
+        if (is_python()) return {{'\a', '\a'}};
+        break;
+      case 'c':
+        if (!is_python() && at_ < text_.size() && is_letter(text_[at_])) return one(text_[at_++] % 32);
+        break;
       default:
         break;
     }
-    const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-    if (is_letter || (letter >= '0' && letter <= '9')) {
+    if (is_letter(letter) || (letter >= '0' && letter <= '9')) {
       --at_;
       refuse(std::string("\\") + letter + ", which is not supported,");
     }
@@ -167,27 +176,66 @@ class Parser {
     return {{character, character}};
   }
 
-  Ranges hexadecimal(std::size_t digits) {
+  static bool is_letter(char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+  }
+
+  // The character of a code.
+  Ranges one(char32_t code) const {
+    if (code >= 0xD800 && code <= 0xDFFF) refuse("a surrogate, which is not a character,");
+    if (code > 0x10FFFF) refuse("a code above 10FFFF");
+    return {{code, code}};
+  }
+
+  std::optional<char32_t> digit() {
+    const char letter = at_ < text_.size() ? text_[at_] : ' ';
+    const std::size_t place = std::string_view("0123456789abcdefABCDEF").find(letter);
+    if (place == std::string_view::npos) return std::nullopt;
+    ++at_;
+    return static_cast<char32_t>(place < 16 ? place : place - 6);
+  }
+
+  char32_t hexadecimal(std::size_t digits) {
     char32_t value = 0;
     for (std::size_t i = 0; i < digits; ++i) {
-      const char digit = at_ < text_.size() ? text_[at_] : ' ';
-      const std::size_t place = std::string_view("0123456789abcdefABCDEF").find(digit);
-      if (place == std::string_view::npos) refuse("a \\x or \\u without its digits");
-      value = value * 16 + static_cast<char32_t>(place < 16 ? place : place - 6);
-      ++at_;
+      const auto next = digit();
+      if (!next) refuse("a \\x or \\u without its digits");
+      value = value * 16 + *next;
     }
-    if (value >= 0xD800 && value <= 0xDFFF) refuse("a surrogate, which is not a character,");
-    return {{value, value}};
+    return value;
+  }
+
+  // ECMAScript's \u{H…}, \uHHHH and two of them that are a pair of surrogates.
+  char32_t unicode_escape() {
+    if (take('{')) {
+      char32_t value = 0;
+      bool has_digits = false;
+      for (auto next = digit(); next; next = digit(), has_digits = true) {
+        value = value * 16 + *next;
+        if (value > 0x10FFFF) refuse("a code above 10FFFF");
+      }
+      if (!has_digits || !take('}')) refuse("a \\u{ without its digits and }");
+      return value;
+    }
+    const char32_t value = hexadecimal(4);
+    if (value < 0xD800 || value > 0xDBFF || !text_.substr(at_).starts_with("\\u")) return value;
+    const std::size_t begin = at_;
+    at_ += 2;
+    const char32_t low = peek('{') ? 0 : hexadecimal(4);
+    if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
+    at_ = begin;
+    return value;
   }
 
   Ranges set() {
     const bool inverted = take('^');
     Ranges ranges;
-    for (bool first = true; first || !peek(']'); first = false) {
+    // A first ] is itself in Python, and the end of an empty set in ECMAScript.
+    for (bool first = is_python(); first || !peek(']'); first = false) {
       if (at_ == text_.size()) refuse("a [ without its ]");
       const Ranges begin = set_member();
-      const bool one = begin.size() == 1 && begin[0].first == begin[0].second;
-      const bool range = one && peek('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
+      const bool is_one = begin.size() == 1 && begin[0].first == begin[0].second;
+      const bool range = is_one && peek('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
       if (!range) {
         ranges.insert(ranges.end(), begin.begin(), begin.end());
         continue;
@@ -199,6 +247,7 @@ class Parser {
       ranges.emplace_back(begin[0].first, end[0].first);
     }
     take(']');
+    if (ranges.empty() && !inverted) refuse("a set without characters");
     // Removes the surrogates that a range may include.
     return inverted ? complement(ranges) : complement(complement(ranges));
   }
@@ -212,15 +261,16 @@ class Parser {
   }
 
   std::string_view text_;
+  ExpressionDialect dialect_;
   std::size_t at_ = 0;
   int depth_ = 0, least_ = 0, most_ = 0;
 };
 
 }  // namespace
 
-RegularExpression parse_regular_expression(std::string_view text) {
+RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect) {
   require_utf8(text, "a regular expression");
-  return Parser(text).parse();
+  return Parser(text, dialect).parse();
 }
 
 }  // namespace zoo

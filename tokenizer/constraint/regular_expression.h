@@ -3,11 +3,13 @@
 /// @file
 /// Use:
 ///
-///     const zoo::RegularExpression date = zoo::parse_regular_expression(R"(\d{4}-\d\d-\d\d)");
+///     const zoo::RegularExpression date = zoo::parse_regular_expression(
+///         R"(\d{4}-\d\d-\d\d)", zoo::ExpressionDialect::kEcmaScript);
 ///     std::cout << zoo::ByteAutomaton(date.pattern).fits("2024-02-29") << "\n";  // byte_automaton.h
 
 #include <string_view>
 
+#include "tokenizer/constraint/expression_dialect.h"
 #include "tokenizer/constraint/pattern.h"
 
 namespace zoo {
@@ -19,12 +21,14 @@ struct RegularExpression {
 
 /// Reads a regular expression of characters and
 ///
-///     . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \xHH \uHHHH
+///     . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \0 \xHH \uHHHH
 ///     (…) (?:…) a|b * + ? {m} {m,} {m,n}, and the anchors ^ and $ at the ends
 ///
-/// A lazy ? after a repetition changes nothing. `\d`, `\w` and `\s` are those of ASCII; `\S` is no space of
-/// Unicode and the dot no line end of ECMA-262, so that ECMA-262 and Python both match the texts. Throws
-/// Error with the position of anything else, such as backreferences and lookaround.
-RegularExpression parse_regular_expression(std::string_view text);
+/// Python's also has \a, \UHHHHHHHH, {,n} and a first ] in a set as itself; ECMAScript's \cX, \u{H…}, pairs
+/// of surrogates, [^] and ] as the end of any set. A lazy ? after a repetition changes nothing. Signs of
+/// punctuation may stand behind a \, and { } ] alone where they cannot be meant otherwise, as both have it
+/// without their strictest rules. Throws Error with the position of anything else, such as backreferences,
+/// lookaround and repetitions of a repetition (possessive in Python).
+RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect);
 
 }  // namespace zoo

@@ -124,7 +124,10 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .add("logit_bias", values.logit_bias,
            "numbers added to the logits of ids before all else: a JSON object, as OpenAI's API takes it")
       .placeholder("'{\"7\": -100}'");
-  flags.add("regex", values.regex, "structured output: all of the new text matches this regular expression")
+  flags
+      .add("regex", values.regex,
+           "structured output: all of the new text matches this regular expression of Python (re.fullmatch); "
+           "'pattern' of a JSON schema is ECMAScript's")
       .placeholder("PATTERN");
   flags
       .add("json_schema", values.json_schema,

@@ -106,7 +106,7 @@ class TextConstraint : public TokenConstraint {
 };
 
 PatternPtr pattern_of(const GenerateFlags& flags) {
-  if (flags.regex) return parse_regular_expression(*flags.regex).pattern;
+  if (flags.regex) return parse_regular_expression(*flags.regex, ExpressionDialect::kPython).pattern;
   // A schema in place of its file begins with a brace or is true or false.
   const std::string given = flags.json_schema.string();
   const bool in_place = given.starts_with('{') || given == "true" || given == "false";

@@ -1,14 +1,21 @@
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
+#include "tests/tokenizer/support.h"
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/json_values.h"
 #include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/constraint/token_automaton.h"
+#include "tokenizer/text/utf8.h"
 
 using namespace zoo;
 using Catch::Contains;
@@ -19,16 +26,18 @@ bool fits(const PatternPtr& pattern, const std::string& text) {
   return ByteAutomaton(pattern).fits(text);
 }
 
-bool matches(const std::string& expression, const std::string& text) {
-  return fits(parse_regular_expression(expression).pattern, text);
+constexpr auto kPython = ExpressionDialect::kPython, kEcmaScript = ExpressionDialect::kEcmaScript;
+
+bool matches(const std::string& expression, const std::string& text, ExpressionDialect dialect = kPython) {
+  return fits(parse_regular_expression(expression, dialect).pattern, text);
 }
 
 bool allows(const std::string& schema, const std::string& text) {
   return fits(json_schema_pattern(nlohmann::ordered_json::parse(schema)), text);
 }
 
-std::string refusal_of_expression(const std::string& text) {
-  return test::message_of([&] { parse_regular_expression(text); });
+std::string refusal_of_expression(const std::string& text, ExpressionDialect dialect = kPython) {
+  return test::message_of([&] { parse_regular_expression(text, dialect); });
 }
 
 std::string refusal_of_schema(const std::string& text) {
@@ -46,7 +55,7 @@ TEST_CASE("A regular expression fits whole texts") {
   CHECK_FALSE(matches("(?:a|bc){2,3}", "abcaa"));
   CHECK_FALSE(matches("a{2}", "a"));
   CHECK(matches("a{2,}", "aaaaa"));
-  CHECK(matches("a{,2}", "a{,2}"));  // not a count
+  CHECK(matches("a{x}", "a{x}"));  // not a count
   CHECK(matches("[^a-y]+?", "zé"));
   CHECK_FALSE(matches("[^a-y]+", "zb"));
   CHECK(matches(R"([\d\-\]]+\.)", "1-]."));
@@ -72,8 +81,10 @@ TEST_CASE("A repetition of a repetition fits what both say, and is not larger th
     CHECK(matches(expression, "a") == one);
     CHECK(matches(expression, "aaa") == three);
   }
-  CHECK(matches("a" + std::string(60, '+'), "aaa"));
-  CHECK_FALSE(matches("(a|b)" + std::string(60, '+'), ""));
+  std::string nested = "(a|b)+";
+  for (int i = 0; i < 60; ++i) nested = "(" + nested + ")+";
+  CHECK(matches(nested, "aaa"));
+  CHECK_FALSE(matches(nested, ""));
 }
 
 TEST_CASE("Nothing, however often it is repeated, is the empty text") {
@@ -84,7 +95,7 @@ TEST_CASE("Nothing, however often it is repeated, is the empty text") {
         std::string("((|()){10000,}){10000}"), std::string("((a{0}){10000}){10000}"),
         groups + "){10000}){10000}"}) {
     INFO(expression.substr(0, 40));
-    const ByteAutomaton automaton(parse_regular_expression(expression).pattern);
+    const ByteAutomaton automaton(parse_regular_expression(expression, kPython).pattern);
     CHECK(automaton.size() == 1);
     CHECK(automaton.fits(""));
     CHECK_FALSE(automaton.fits("a"));
@@ -121,9 +132,139 @@ TEST_CASE("Unsupported parts of a regular expression are named with their positi
   CHECK_THAT(refusal_of_expression("a\\"), Contains("at the end"));
   CHECK_THAT(refusal_of_expression("a{99999}"), Contains("count above"));
   CHECK_THAT(refusal_of_expression("\xff"), Contains("UTF-8"));
-  for (const char* large : {"(.{1000}){1000}", "[=A-Za-z]{6525,}+x"})  // too many nodes; sets of too many
-    CHECK_THAT(test::message_of([&] { ByteAutomaton(parse_regular_expression(large).pattern); }),
+  for (const char* large : {"(.{1000}){1000}", "([=A-Za-z]{6525,})+x"})  // too many nodes; sets of too many
+    CHECK_THAT(test::message_of([&] { ByteAutomaton(parse_regular_expression(large, kPython).pattern); }),
                Contains("too large"));
+}
+
+namespace {
+
+// The characters that an expression matches alone.
+std::set<char32_t> characters_of(const std::string& expression, ExpressionDialect dialect) {
+  const ByteAutomaton automaton(parse_regular_expression(expression, dialect).pattern);
+  std::set<char32_t> found;
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    std::string text;
+    append_utf8(text, c);
+    if (automaton.fits(text)) found.insert(c);
+  }
+  return found;
+}
+
+std::set<char32_t> of_ranges(std::initializer_list<std::pair<char32_t, char32_t>> ranges) {
+  std::set<char32_t> all;
+  for (const auto& [first, last] : ranges)
+    for (char32_t c = first; c <= last; ++c) all.insert(c);
+  return all;
+}
+
+std::set<char32_t> others(const std::set<char32_t>& characters) {
+  std::set<char32_t> all = of_ranges({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
+  for (const char32_t c : characters) all.erase(c);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("The classes of a pattern are those of ECMA-262 with the flag u") {
+  // WhiteSpace (12.2, with Zs) and LineTerminator (12.3); DecimalDigit; WordCharacters without the flag i.
+  const auto spaces = of_ranges({{0x9, 0xD},
+                                 {0x20, 0x20},
+                                 {0xA0, 0xA0},
+                                 {0x1680, 0x1680},
+                                 {0x2000, 0x200A},
+                                 {0x2028, 0x2029},
+                                 {0x202F, 0x202F},
+                                 {0x205F, 0x205F},
+                                 {0x3000, 0x3000},
+                                 {0xFEFF, 0xFEFF}});
+  const auto digits = of_ranges({{'0', '9'}}),
+             words = of_ranges({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}});
+  const auto line_ends = of_ranges({{0xA, 0xA}, {0xD, 0xD}, {0x2028, 0x2029}});
+  for (const auto& [expression, expected] : {std::pair{"\\s", spaces},
+                                             {"\\d", digits},
+                                             {"\\w", words},
+                                             {"\\S", others(spaces)},
+                                             {"\\D", others(digits)},
+                                             {"\\W", others(words)},
+                                             {"[^\\s]", others(spaces)},
+                                             {"[^\\d]", others(digits)},
+                                             {"[^\\w]", others(words)},
+                                             {"[^\\S]", spaces},
+                                             {"[^\\W]", words},
+                                             {"[\\s\\S]", others({})},
+                                             {".", others(line_ends)},
+                                             {"[^]", others({})},
+                                             {"[^\\S\\n]", [&] {
+                                                auto some = spaces;
+                                                some.erase('\n');
+                                                return some;
+                                              }()}}) {
+    INFO(expression);
+    CHECK(characters_of(expression, kEcmaScript) == expected);
+  }
+}
+
+TEST_CASE("The classes of a regular expression are those of Python's re") {
+  const auto golden = nlohmann::json::parse(
+      test::read_bytes(std::filesystem::path(ZOO_SOURCE_DIR) / "tests" / "golden" / "python_classes.json"));
+  const auto read = [&](const std::string& name) {
+    std::set<char32_t> all;
+    for (const auto& range : golden.at(name))
+      for (auto c = range[0].get<char32_t>(); c <= range[1].get<char32_t>(); ++c) all.insert(c);
+    return all;
+  };
+  const std::set<char32_t> assigned = read("assigned");  // in the Unicode of that Python
+  const auto check = [&](const std::string& expression, const std::set<char32_t>& expected) {
+    INFO(expression);
+    std::set<char32_t> found = characters_of(expression, kPython);
+    std::erase_if(found, [&](char32_t c) { return assigned.count(c) == 0; });
+    CHECK(found == expected);
+  };
+  const auto without = [&](const std::set<char32_t>& some) {
+    std::set<char32_t> rest;
+    std::set_difference(assigned.begin(), assigned.end(), some.begin(), some.end(),
+                        std::inserter(rest, rest.end()));
+    return rest;
+  };
+  for (const std::string letter : {"d", "w", "s"}) {
+    const std::set<char32_t> own = read("\\" + letter), rest = without(own);
+    const std::string capital(1, static_cast<char>(letter[0] - 'a' + 'A'));
+    check("\\" + letter, own);
+    check("[\\" + letter + "]", own);
+    check("[^\\" + capital + "]", own);
+    check("\\" + capital, rest);
+    check("[^\\" + letter + "]", rest);
+  }
+  check(".", without({'\n'}));
+}
+
+TEST_CASE("Ways of writing differ between Python and ECMAScript") {
+  CHECK(matches("a{,2}", "aa"));
+  CHECK(matches("a{,2}", ""));
+  CHECK_FALSE(matches("a{,2}", "aaa"));
+  CHECK(matches("a{,}", "aaa"));
+  CHECK_THAT(refusal_of_expression("a{,2}", kEcmaScript), Contains("count without its beginning"));
+  CHECK(matches("[]a]+", "]a"));
+  CHECK(matches("[^]a]", "b"));
+  CHECK_FALSE(matches("[^]a]", "]"));
+  CHECK_THAT(refusal_of_expression("[]a]", kEcmaScript), Contains("set without characters"));
+  CHECK(matches("[^]a\\]", "ba]", kEcmaScript));
+  CHECK(matches(R"(\U0001F600\a)", "😀\a"));
+  CHECK_THAT(refusal_of_expression(R"(\U0001F600)", kEcmaScript), Contains("\\U"));
+  CHECK(matches(R"(\u{1F600}\uD83D\uDE00\cJ)", "😀😀\n", kEcmaScript));
+  CHECK_THAT(refusal_of_expression(R"(\u{1F600})"), Contains("digits"));
+  CHECK_THAT(refusal_of_expression(R"(\u{})", kEcmaScript), Contains("digits"));
+  CHECK_THAT(refusal_of_expression(R"(\u{110000})", kEcmaScript), Contains("10FFFF"));
+  CHECK_THAT(refusal_of_expression(R"(\uD83D)", kEcmaScript), Contains("surrogate"));
+  CHECK(matches(std::string("\\0"), std::string(1, '\0')));
+  CHECK_THAT(refusal_of_expression("\\01"), Contains("\\0"));
+  for (const auto dialect : {kPython, kEcmaScript}) {
+    for (const char* twice : {"a**", "a{2}{3}", "a++", "a*?+"})
+      CHECK_THAT(refusal_of_expression(twice, dialect), Contains("repetition of a repetition"));
+    CHECK(matches("(a+?)+", "aa", dialect));
+  }
 }
 
 TEST_CASE("Integers between two bounds are written without a gap") {
@@ -231,7 +372,7 @@ TEST_CASE("Alternatives of oneOf are accepted if no value fits two of them") {
   CHECK_THAT(refusal_of_schema(R"({"oneOf": [{"const": 1}, {"enum": [1.0]}]})"), Contains("'oneOf'"));
   CHECK_THAT(refusal_of_schema(R"({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]})"),
              Contains("'oneOf'"));
-  // The engine's \s is smaller than ECMA-262's, so a pattern proves nothing.
+  // A no-break space is white space in ECMA-262, so both fit.
   CHECK_THAT(refusal_of_schema("{\"oneOf\": [{\"pattern\": \"^\\\\s$\"}, {\"const\": \"\u00A0\"}]}"),
              Contains("'oneOf'"));
 }
@@ -299,7 +440,7 @@ TEST_CASE("A keyword with a value of the wrong kind is named") {
 
 TEST_CASE("Tokens may follow where they leave a way to an end") {
   // After 'ad' the text could not continue: no token writes the e.
-  const TokenAutomaton automaton(parse_regular_expression("a(bc|de)c*").pattern,
+  const TokenAutomaton automaton(parse_regular_expression("a(bc|de)c*", kPython).pattern,
                                  {"a", "ab", "ad", "c", "", "bcc", "b", "x"});
   const auto ids = [&](TokenAutomaton::State state) {
     TokenIds found;
@@ -319,7 +460,7 @@ TEST_CASE("Tokens may follow where they leave a way to an end") {
   CHECK(automaton.distance(end) == 0);
   CHECK(ids(end) == TokenIds{3});
   CHECK_THAT(test::message_of([] {
-               TokenAutomaton(parse_regular_expression("ab").pattern, {"a", "c"});
+               TokenAutomaton(parse_regular_expression("ab", kPython).pattern, {"a", "c"});
              }),
              Contains("vocabulary"));
   CHECK_THAT(test::message_of([] { TokenAutomaton(choice({}), {"a"}); }), Contains("no text fits"));

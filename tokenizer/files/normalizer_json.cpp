@@ -33,8 +33,7 @@ bool is_bert(std::string_view type) {
   return type == "BertNormalizer" || type == "Bert";
 }
 
-Normalizer read(const JsonSection& section) {
-  const std::string type = section.text("type");
+Normalizer read_one(const JsonSection& section, const std::string& type) {
   if (is_bert(type)) return bert_normalizer(read_bert(section));
   if (type == "NFC") return normal_form(NormalForm::nfc);
   if (type == "NFD") return normal_form(NormalForm::nfd);
@@ -49,15 +48,18 @@ Normalizer read(const JsonSection& section) {
   if (type == "Nmt") return nmt_normalizer();
   if (type == "ByteLevel") return byte_level_normalizer();
   if (type == "Precompiled") return read_precompiled(section);
-  if (type == "Sequence") {
-    std::vector<Normalizer> normalizers;
-    for (const JsonSection& part : section.sections("normalizers")) normalizers.push_back(read(part));
-    return normalizer_sequence(std::move(normalizers));
-  }
   fail_unknown_type(
       section, "normalizer",
       "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, "
       "ByteLevel, Precompiled, Sequence");
+}
+
+Normalizer read(const JsonSection& section) {
+  const std::string type = section.text("type");
+  if (type != "Sequence") return named_normalizer("the normalizer " + type, read_one(section, type));
+  std::vector<Normalizer> normalizers;
+  for (const JsonSection& part : section.sections("normalizers")) normalizers.push_back(read(part));
+  return normalizer_sequence(std::move(normalizers));
 }
 
 }  // namespace

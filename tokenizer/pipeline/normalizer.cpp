@@ -4,6 +4,7 @@
 
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/charsmap.h"
+#include "tokenizer/text/text_work.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
@@ -140,6 +141,7 @@ Normalizer replace_normalizer(TextPattern pattern, std::string content) {
 Normalizer prepend_normalizer(std::string prefix) {
   return [prefix = std::move(prefix)](AlignedText& text) {
     if (text.text.empty()) return;
+    if (TextWork* work = TextWork::current()) work->wrote(text.text.size() + prefix.size());
     if (text.tracks()) text.source.insert(text.source.begin(), prefix.size(), ByteRange(text.source.front()));
     text.text.insert(0, prefix);
   };
@@ -166,6 +168,7 @@ Normalizer byte_level_normalizer() {
       append_utf8(mapped.text, byte_level_character(static_cast<unsigned char>(text.text[i])));
       if (text.tracks()) mapped.source.resize(mapped.text.size(), text.source[i]);
     }
+    if (TextWork* work = TextWork::current()) work->wrote(mapped.text.size());
     text = std::move(mapped);
   };
 }
@@ -178,6 +181,13 @@ Normalizer precompiled_normalizer(std::string_view charsmap) {
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers) {
   return [normalizers = std::move(normalizers)](AlignedText& text) {
     for (const Normalizer& normalizer : normalizers) normalizer(text);
+  };
+}
+
+Normalizer named_normalizer(std::string name, Normalizer normalizer) {
+  return [name = std::move(name), normalizer = std::move(normalizer)](AlignedText& text) {
+    if (TextWork* work = TextWork::current()) work->begin(name);
+    normalizer(text);
   };
 }
 

@@ -10,7 +10,8 @@
 
 namespace zoo {
 
-/// Changes a text before it is split: a normalizer of tokenizer.json. It never fails.
+/// Changes a text before it is split: a normalizer of tokenizer.json. Throws Error as TextWork::wrote() and
+/// TextPattern::find().
 using Normalizer = std::function<void(AlignedText&)>;
 
 /// BERT's normalization (Devlin et al., 2019; its BasicTokenizer).
@@ -40,5 +41,7 @@ Normalizer byte_level_normalizer();
 /// The normalization table of a sentencepiece model. Throws Error if it is damaged.
 Normalizer precompiled_normalizer(std::string_view charsmap);
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
+/// The same one, by this name in messages.
+Normalizer named_normalizer(std::string name, Normalizer normalizer);
 
 }  // namespace zoo

@@ -7,6 +7,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "tokenizer/pipeline/bert_words.h"
+#include "tokenizer/text/text_work.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/token_id.h"
@@ -24,6 +25,7 @@ std::vector<AddedToken> raw_tokens(const Pipeline& pipeline) {
 
 std::string normalized(const Pipeline& pipeline, const std::string& content) {
   if (!pipeline.normalizer) return content;
+  const TextWork work(content.size());
   AlignedText text(content, 0, false);
   pipeline.normalizer(text);
   return text.text;
@@ -189,6 +191,7 @@ bool PipelineTokenizer::encode_part(std::string_view part, TokenIds& ids) const 
 }
 
 SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) const {
+  TextWork work(text.size());
   SplitText result;
   // Metaspace's first mark depends on the position of a word in the original text, even without offsets.
   result.text = AlignedText(text, 0, with_offsets || pipeline_.needs_source);
@@ -196,6 +199,7 @@ SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) con
   raw_tokens_.split(result);
   if (pipeline_.normalizer) normalize(result);
   normalized_tokens_.split(result);
+  work.begin("the pre-tokenizer");
   if (pipeline_.pre_tokenizer) pipeline_.pre_tokenizer(result);
   return result;
 }
@@ -265,14 +269,18 @@ std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& 
 std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_special_tokens) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
+  std::size_t size = 0;
   for (const TokenId id : ids) {
     require_id(id, vocab_size());
     if (skips_special_tokens && is_special_[static_cast<std::size_t>(id)]) continue;
     const std::string& text = decoded_text(id);
     if (!text.empty()) tokens.push_back(text);
+    size += text.size();
   }
   std::string text;
   if (pipeline_.decoder) {
+    TextWork work(size);
+    work.begin("the decoder");
     pipeline_.decoder(tokens);
     for (const std::string& token : tokens) text += token;
   } else {

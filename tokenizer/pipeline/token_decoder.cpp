@@ -2,8 +2,10 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 
 #include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/text_work.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -135,13 +137,17 @@ TokenDecoder replace_decoder(TextPattern pattern, std::string content) {
       matches.clear();
       pattern.find(token, matches);
       if (matches.empty()) continue;
+      TextWork* work = TextWork::current();
+      const std::size_t most = work == nullptr ? SIZE_MAX : work->most_bytes();
       std::string changed;
       std::size_t done = 0;
       for (const ByteRange match : matches) {
         changed.append(token, done, match.begin - done).append(content);
         done = match.end;
+        if (changed.size() > most) work->wrote(changed.size());
       }
       token = changed.append(token, done);
+      if (work != nullptr) work->wrote(token.size());
     }
   };
 }

@@ -1,7 +1,9 @@
 #include "tokenizer/text/aligned_text.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "tokenizer/text/text_work.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -40,11 +42,18 @@ void AlignedText::append(const AlignedText& other) {
   source.insert(source.end(), other.source.begin(), other.source.end());
 }
 
+TextRewriter::TextRewriter(AlignedText& text) : text_(text) {
+  const TextWork* work = TextWork::current();
+  most_ = work == nullptr ? SIZE_MAX : work->most_bytes();
+  new_text_.reserve(text.text.size() + 8);
+}
+
 void TextRewriter::skip(std::size_t count) {
   for (; count > 0 && cursor_ < text_.text.size(); --count) cursor_ += character_size(text_.text, cursor_);
 }
 
 void TextRewriter::keep(std::size_t bytes) {
+  if (bytes > most_ - std::min(most_, new_text_.size())) TextWork::current()->wrote(new_text_.size() + bytes);
   new_text_.append(text_.text, cursor_, bytes);
   if (text_.tracks()) {
     const auto from = text_.source.begin() + static_cast<std::ptrdiff_t>(cursor_);
@@ -56,6 +65,7 @@ void TextRewriter::keep(std::size_t bytes) {
 template <class Source>
 void TextRewriter::write(char32_t c, Source source) {
   append_utf8(new_text_, c);
+  if (new_text_.size() > most_) TextWork::current()->wrote(new_text_.size());
   if (text_.tracks()) new_source_.resize(new_text_.size(), source());
 }
 
@@ -77,6 +87,7 @@ void TextRewriter::put(char32_t c, int change) {
 }
 
 void TextRewriter::finish() {
+  if (TextWork* work = TextWork::current()) work->wrote(new_text_.size());
   text_.text = std::move(new_text_);
   text_.source = std::move(new_source_);
 }

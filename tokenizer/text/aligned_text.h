@@ -30,7 +30,7 @@ struct AlignedText {
 /// Rewrites a text character by character, with the alignment of `tokenizers`.
 class TextRewriter {
  public:
-  explicit TextRewriter(AlignedText& text) : text_(text) { new_text_.reserve(text.text.size() + 8); }
+  explicit TextRewriter(AlignedText& text);
 
   /// Drops the next `count` characters of the old text.
   void skip(std::size_t count);
@@ -43,7 +43,7 @@ class TextRewriter {
   /// change < 1: replace(c, -change); else add(c).
   void put(char32_t c, int change);
 
-  /// Replaces the old text by the new one.
+  /// Replaces the old text by the new one. As all members that write, throws Error as TextWork::wrote().
   void finish();
 
  private:
@@ -51,6 +51,7 @@ class TextRewriter {
   void write(char32_t c, Source source);
 
   AlignedText& text_;
+  std::size_t most_;        // bytes of the new text
   std::size_t cursor_ = 0;  // in the old text
   std::string new_text_;
   std::vector<ByteRange> new_source_;

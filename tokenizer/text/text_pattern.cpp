@@ -5,6 +5,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/text/expression_translation.h"
+#include "tokenizer/text/text_work.h"
 
 namespace zoo {
 
@@ -17,6 +18,12 @@ namespace {
 
 // ICU's unit, some ten thousand steps back: a second for the matches of a text. Oniguruma gives up, too.
 constexpr std::int32_t kTimeLimit = 1000;
+
+// Called by ICU after each tick; keeps the number.
+UBool U_CALLCONV keep_ticks(const void* context, std::int32_t ticks) {
+  *static_cast<std::int32_t*>(const_cast<void*>(context)) = ticks;
+  return true;
+}
 
 void require(UErrorCode status, const std::string& expression) {
   if (U_SUCCESS(status)) return;
@@ -63,6 +70,8 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   const std::unique_ptr<icu::RegexMatcher> matcher(regex_->pattern->matcher(status));
   require(status, regex_->expression);
   matcher->setTimeLimit(kTimeLimit, status);
+  std::int32_t ticks = 0;
+  matcher->setMatchCallback(keep_ticks, &ticks, status);
   matcher->reset(&utext);
   for (std::int64_t last = -1; matcher->find(status); last = matcher->end64(status)) {
     const ByteRange match = {static_cast<std::uint32_t>(matcher->start64(status)),
@@ -72,6 +81,7 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   }
   utext_close(&utext);
   require(status, regex_->expression);
+  if (TextWork* work = TextWork::current(); work != nullptr && ticks > 0) work->searched(ticks);
 }
 
 }  // namespace zoo

@@ -18,7 +18,8 @@ class TextPattern {
   static TextPattern regex(const std::string& expression);
 
   /// Appends the matches from left to right, without overlap. An expression that matches the empty text may
-  /// give empty ranges. Throws Error naming the expression if it takes too many steps.
+  /// give empty ranges. Throws Error naming the expression if it takes too many steps, and as
+  /// TextWork::searched().
   void find(std::string_view text, std::vector<ByteRange>& matches) const;
 
  private:

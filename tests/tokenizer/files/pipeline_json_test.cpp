@@ -120,3 +120,61 @@ TEST_CASE("A file of the first versions, without the model's type, is read") {
     CHECK(load(changed)->encode("the cat") == load(golden_json(name))->encode("the cat"));
   }
 }
+
+namespace {
+
+// The message of a tokenizer with these normalizers in sequence for a text.
+std::string fault_of_text(const json& normalizers, const std::string& text) {
+  json changed = golden_json("wordpiece_uncased");
+  changed["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
+  const auto tokenizer = load(changed);
+  return test::message_of([&] { tokenizer->encode(text, EncodeOptions{}); });
+}
+
+json replacing(const json& pattern, const std::string& content) {
+  return {{"type", "Replace"}, {"pattern", pattern}, {"content", content}};
+}
+
+json repeated(const json& one, std::size_t count) {
+  return std::vector<json>(count, one);
+}
+
+}  // namespace
+
+TEST_CASE("Normalizers that multiply a text are refused by name") {
+  using Catch::Contains;
+  const json tenfold = repeated(replacing({{"String", "o"}}, std::string(10, 'o')), 12),
+             doubled = repeated(replacing({{"String", "o"}}, "oo"), 30);
+  for (const json& sequence : {tenfold, doubled})
+    CHECK_THAT(fault_of_text(sequence, "oo"),
+               Contains("the normalizer Replace of tokenizer.json makes a text of 2 bytes too long"));
+  std::string lines;
+  for (int i = 0; i < 50; ++i) lines += "o\n";
+  CHECK_THAT(fault_of_text(repeated(replacing({{"Regex", ".*"}}, std::string(100000, 'o')), 1), lines),
+             Contains("the normalizer Replace of tokenizer.json makes a text of 100 bytes too long"));
+  const json prepended = repeated({{"type", "Prepend"}, {"prepend", std::string(1000, 'o')}}, 5000);
+  CHECK_THAT(fault_of_text(prepended, "oo"), Contains("the normalizer Prepend of tokenizer.json"));
+  // Short texts between added tokens count together.
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "[SEP]o";
+  CHECK_THAT(fault_of_text(repeated(replacing({{"String", "o"}}, std::string(900000, 'o')), 1), many),
+             Contains("the normalizer Replace"));
+  json changed = golden_json("wordpiece_uncased");
+  changed["decoder"] = {{"type", "Sequence"},
+                        {"decoders", repeated(replacing({{"Regex", "."}}, "oooooooooo"), 12)}};
+  CHECK_THAT(test::message_of([&] {
+               load(changed)->decode(TokenIds{5, 6, 7});
+             }),
+             Contains("the decoder of tokenizer.json makes a text"));
+  // One search takes less steps than one may, all together more.
+  const json searches = repeated(replacing({{"Regex", "(a|aa)+$"}}, "b"), 2000);
+  CHECK_THAT(fault_of_text(searches, std::string(28, 'a') + "c"),
+             Contains("the expressions take too many steps"));
+  // What published files do stays: the longest growth of NFKD, and a letter in a long text.
+  changed = golden_json("wordpiece_uncased");
+  changed["normalizer"] = {{"type", "Sequence"},
+                           {"normalizers", {{{"type", "NFKD"}}, {{"type", "ByteLevel"}}}}};
+  std::string long_text;
+  for (int i = 0; i < 100000; ++i) long_text += "\uFDFA";
+  CHECK_NOTHROW(load(changed)->encode(long_text));
+}

@@ -6,10 +6,11 @@
 
 namespace zoo {
 
-struct ComputeThread::Job {
+struct ComputeThread::Piece {
   const std::function<void()>& work;
+  std::condition_variable ended;
   std::exception_ptr error;
-  bool done = false;
+  bool begun = false, done = false;
 };
 
 void ComputeThread::start(std::function<void()> begin) {
@@ -36,43 +37,63 @@ void ComputeThread::wake() {
   changed_.notify_all();
 }
 
-std::size_t ComputeThread::waiting_jobs() const {
+std::size_t ComputeThread::waiting_pieces() const {
   const std::lock_guard lock(mutex_);
-  return jobs_.size();
+  return pieces_.size();
 }
 
-void ComputeThread::run(const std::function<void()>& work) {
-  Job job{work, nullptr};
-  std::unique_lock lock(mutex_);
-  if (stops_) throw ApiError(503, "the server stops");
-  if (jobs_.size() >= most_jobs_)
+ComputeJob::ComputeJob(ComputeThread& thread, RequestWatch watch)
+    : thread_(thread), watch_(std::move(watch)) {
+  const std::lock_guard lock(thread_.mutex_);
+  if (thread_.jobs_ >= thread_.most_jobs_)
     throw ApiError(429, "too many requests wait; try again later", "", "queue_full");
-  jobs_.push_back(&job);
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return job.done; });
-  if (job.error) std::rethrow_exception(job.error);
+  ++thread_.jobs_;
 }
 
-bool ComputeThread::do_job() {
-  Job* job = nullptr;
+ComputeJob::~ComputeJob() {
+  const std::lock_guard lock(thread_.mutex_);
+  --thread_.jobs_;
+}
+
+void ComputeJob::run(const std::function<void()>& work) {
+  watch_.check();
+  ComputeThread::Piece piece{.work = work};
+  std::unique_lock lock(thread_.mutex_);
+  if (thread_.stops_) throw ApiError(503, "the server stops");
+  thread_.pieces_.push_back(&piece);
+  thread_.changed_.notify_all();
+  while (!piece.ended.wait_for(lock, RequestWatch::kInterval, [&] { return piece.done; })) {
+    if (piece.begun) continue;
+    try {
+      watch_.check();
+    } catch (...) {
+      std::erase(thread_.pieces_, &piece);
+      throw;
+    }
+  }
+  if (piece.error) std::rethrow_exception(piece.error);
+}
+
+bool ComputeThread::do_piece() {
+  Piece* piece = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.empty()) return false;
-    job = jobs_.front();
-    jobs_.pop_front();
+    if (pieces_.empty()) return false;
+    piece = pieces_.front();
+    pieces_.pop_front();
+    piece->begun = true;
   }
   std::exception_ptr error;
   try {
-    job->work();
+    piece->work();
   } catch (...) {
     error = std::current_exception();
   }
-  {
-    const std::lock_guard lock(mutex_);
-    job->error = error;
-    job->done = true;
-  }
-  changed_.notify_all();
+  ++done_;
+  const std::lock_guard lock(mutex_);
+  piece->error = error;
+  piece->done = true;
+  piece->ended.notify_one();
   return true;
 }
 
@@ -84,19 +105,19 @@ void ComputeThread::loop() {
       busy = true;
       ++steps_;
     }
-    busy = do_job() || busy;
+    busy = do_piece() || busy;
     std::unique_lock lock(mutex_);
-    if (!busy) changed_.wait(lock, [&] { return awake_ || stops_ || !jobs_.empty(); });
+    if (!busy) changed_.wait(lock, [&] { return awake_ || stops_ || !pieces_.empty(); });
     awake_ = false;
     if (stops_) break;
   }
   const std::lock_guard lock(mutex_);
-  for (Job* job : jobs_) {
-    job->error = std::make_exception_ptr(ApiError(503, "the server stops"));
-    job->done = true;
+  for (Piece* piece : pieces_) {
+    piece->error = std::make_exception_ptr(ApiError(503, "the server stops"));
+    piece->done = true;
+    piece->ended.notify_one();
   }
-  jobs_.clear();
-  changed_.notify_all();
+  pieces_.clear();
 }
 
 }  // namespace zoo

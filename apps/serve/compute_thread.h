@@ -7,12 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "apps/serve/request_watch.h"
 #include "models/generation/continuous_batch.h"
 
 namespace zoo {
 
-/// The one thread that runs models: steps of the batches in turn, and between them one job at a time. Threads
-/// that compute at once would only wait for one another's processors.
+/// The one thread that runs models: steps of the batches in turn, and between them one piece of a job.
+/// Threads that compute at once would only wait for one another's processors.
 class ComputeThread {
  public:
   explicit ComputeThread(std::size_t most_jobs) : most_jobs_(most_jobs) {}
@@ -24,33 +25,56 @@ class ComputeThread {
   void add(ContinuousBatch& batch) { batches_.push_back(&batch); }
   /// `begin` runs first, on the thread.
   void start(std::function<void()> begin);
-  /// Ends after the present step; jobs that wait fail.
+  /// Ends after the present step; pieces that wait fail.
   void stop();
 
   /// Call after submitting to a batch.
   void wake();
 
-  /// Runs `job` and waits for it; throws what it throws, and ApiError 429 if too many jobs wait.
-  void run(const std::function<void()>& job);
-
-  std::size_t waiting_jobs() const;
+  /// Pieces that wait for their turn.
+  std::size_t waiting_pieces() const;
   /// Steps of all batches since the beginning.
   std::int64_t steps() const { return steps_; }
+  /// Pieces of jobs since the beginning.
+  std::int64_t pieces() const { return done_; }
 
  private:
-  struct Job;
+  friend class ComputeJob;
+  struct Piece;
 
   void loop();
-  bool do_job();
+  bool do_piece();
 
   std::vector<ContinuousBatch*> batches_;
   std::size_t most_jobs_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job*> jobs_;
+  std::size_t jobs_ = 0;
+  std::deque<Piece*> pieces_;
   bool awake_ = false, stops_ = false;
-  std::atomic<std::int64_t> steps_ = 0;
+  std::atomic<std::int64_t> steps_ = 0, done_ = 0;
   std::thread thread_;
+};
+
+/// A request's work that no batch does, in pieces: each waits behind the pieces of other jobs, and the
+/// batches make a step between two pieces, so that a long job holds up nobody.
+class ComputeJob {
+ public:
+  /// Throws ApiError 429 if there are too many jobs.
+  ComputeJob(ComputeThread& thread, RequestWatch watch);
+  ~ComputeJob();
+  ComputeJob(const ComputeJob&) = delete;
+  ComputeJob& operator=(const ComputeJob&) = delete;
+
+  /// Runs a piece on the thread and waits for it. Throws what it throws, and as RequestWatch::check() as long
+  /// as it has not begun.
+  void run(const std::function<void()>& work);
+
+  const RequestWatch& watch() const { return watch_; }
+
+ private:
+  ComputeThread& thread_;
+  RequestWatch watch_;
 };
 
 }  // namespace zoo

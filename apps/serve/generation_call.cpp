@@ -4,12 +4,6 @@
 #include "data/base/error.h"
 
 namespace zoo {
-namespace {
-
-// How often a wait looks whether the client is still there.
-constexpr std::chrono::milliseconds kLookForClient{20};
-
-}  // namespace
 
 // Between the thread that computes and the one that answers.
 struct GenerationCall::Mailbox {
@@ -27,11 +21,9 @@ struct GenerationCall::Mailbox {
   std::optional<std::string> failure;
 };
 
-GenerationCall::GenerationCall(WritingRequest request, ContinuousBatch& batch, const WritingPlace& place,
-                               std::function<bool()> client_left)
+GenerationCall::GenerationCall(WritingRequest request, ContinuousBatch& batch, WritingPlace place)
     : request_(std::move(request)),
-      place_(place),
-      client_left_(std::move(client_left)),
+      place_(std::move(place)),
       mailbox_(std::make_shared<Mailbox>()),
       rows_(request_.batch->prompts.size() * static_cast<std::size_t>(request_.batch->samples)) {
   using Kind = WritingEvent::Kind;
@@ -78,14 +70,9 @@ std::int64_t GenerationCall::prompt_tokens() const {
 std::optional<WritingEvent> GenerationCall::next() {
   if (ended_ == rows_) return std::nullopt;
   for (;;) {
-    if (client_left_()) throw ClientLeft();
-    if (place_.stopping) throw ApiError(503, "the server stops");
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    if (seconds > place_.seconds)
-      throw ApiError(503, "the request took longer than " + std::to_string(static_cast<int>(place_.seconds)) +
-                              " seconds");
+    place_.watch.check();
     std::unique_lock lock(mailbox_->mutex);
-    mailbox_->arrived.wait_for(lock, kLookForClient,
+    mailbox_->arrived.wait_for(lock, RequestWatch::kInterval,
                                [&] { return !mailbox_->events.empty() || mailbox_->failure; });
     if (mailbox_->events.empty()) {
       if (mailbox_->failure) throw ApiError(400, *mailbox_->failure);
@@ -96,8 +83,7 @@ std::optional<WritingEvent> GenerationCall::next() {
     lock.unlock();
     if (event.kind == WritingEvent::Kind::kEnd) ++ended_;
     if (event.kind == WritingEvent::Kind::kToken && !std::exchange(has_token_, true))
-      place_.metrics.first_token(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
+      place_.metrics.first_token(place_.watch.seconds());
     return event;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "apps/serve/api_error.h"
 #include "data/base/json_text.h"
+#include "data/base/near_match.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -144,9 +145,19 @@ void RequestFields::ignore(std::initializer_list<const char*> names) {
 
 void RequestFields::refuse_others() const {
   for (const auto& [name, value] : values_->items()) {
-    if (known_.count(name) == 0 && !value.is_null())
-      refuse(name, "is not supported here", "unsupported_parameter");
+    if (known_.count(name) > 0 || value.is_null()) continue;
+    const std::vector<std::string> known(known_.begin(), known_.end());
+    refuse(name, "is not supported here" + did_you_mean(name, known), "unsupported_parameter");
   }
+}
+
+void RequestFields::refuse_missing(const std::string& name, const std::string& message) const {
+  const std::vector<std::string> meant{name};
+  for (const auto& [given, value] : values_->items()) {
+    if (known_.count(given) == 0 && nearest(given, meant) == name)
+      refuse(given, "is not supported here" + did_you_mean(given, meant), "unsupported_parameter");
+  }
+  refuse(name, message);
 }
 
 }  // namespace zoo

@@ -33,8 +33,10 @@ class RequestFields {
 
   /// These fields do not change what is answered.
   void ignore(std::initializer_list<const char*> names);
-  /// Throws ApiError naming a field that nobody has asked for.
+  /// Throws ApiError naming a field that nobody has asked for, and the one that may be meant.
   void refuse_others() const;
+  /// Throws ApiError for a field that is needed: `message`, or that an unknown one may be meant for it.
+  [[noreturn]] void refuse_missing(const std::string& name, const std::string& message = "is missing") const;
 
   [[noreturn]] static void refuse(const std::string& name, const std::string& message,
                                   const std::string& code = "");

@@ -82,6 +82,8 @@ std::unique_ptr<TranslatingModel> load_translating(const std::string& directory,
       decoding_model({.model = text.model, .stored = text.stored}, options.compute, options.weights);
   flags.options.beams.num_return_sequences = 1;
   model->options = generation_options(flags);
+  const std::int64_t reads = std::min(context_limit(text.model->config()), kUsualContext);
+  model->most_tokens = static_cast<std::size_t>(options.batch.context > 0 ? options.batch.context : reads);
   model->options.max_new_tokens = new_token_limit(flags, /*longest_prompt=*/1);
   model->options.eos_token_ids = defaults.eos_token_ids;
   model->options.decoder_start_token_id = decoder_start(defaults, text.model->config());
@@ -153,6 +155,14 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
   }
   model->tokenizer = load_tokenizer(directory, checkpoint.family->model_type);
   return model;
+}
+
+const TextEmbedder& embedder_of(ServedModel& model, const ServeOptions& options) {
+  if (!model.embedder && model.translator)
+    throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and makes no embeddings", "model",
+                   "model_not_supported");
+  if (!model.embedder) model.embedder = load_embedder(model.directory, options, nullptr);
+  return *model.embedder;
 }
 
 LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,27 @@ struct WritingModel {
 
 /// The decoder of an encoder-decoder, and how it writes by its generation_config.json.
 struct TranslatingModel {
+  /// Translations at once: each has a KV cache of its own, and takes turns with the others.
+  static constexpr std::ptrdiff_t kMost = 4;
+
   std::unique_ptr<DecodingModel> decoder;
   GenerationOptions options;
+  std::size_t most_tokens = 0;  // of a text
+  std::counting_semaphore<kMost> places{kMost};
+
+  /// One of them, for as long as this lives. Waits for it; throws as RequestWatch::check().
+  class Place {
+   public:
+    Place(TranslatingModel& translator, const RequestWatch& watch) : places_(translator.places) {
+      while (!places_.try_acquire_for(RequestWatch::kInterval)) watch.check();
+    }
+    ~Place() { places_.release(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    std::counting_semaphore<kMost>& places_;
+  };
 };
 
 /// A checkpoint that the server answers from, and what it can answer by the kind of its head.
@@ -69,11 +89,15 @@ struct ServedModel {
   std::unique_ptr<WritingModel> writing;         // causal-lm
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
   std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm
-  std::unique_ptr<TextEmbedder> embedder;        // base and masked-lm
+  std::unique_ptr<TextEmbedder> embedder;        // base and masked-lm; of other heads by the first request
 };
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.
 std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options);
+
+/// What turns texts into vectors: `tzoo embed` with the model. For a head of another kind the first call
+/// loads the model without it. Throws ApiError for an encoder-decoder.
+const TextEmbedder& embedder_of(ServedModel& model, const ServeOptions& options);
 
 /// The model as modules in float32, beside what answers requests: analyses need every part's output, which
 /// packed weights do not give. The first call loads it. Throws ApiError for one beyond options.look_gb and

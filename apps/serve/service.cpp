@@ -52,7 +52,7 @@ WebReply guarded(const std::function<WebReply()>& answer) {
     return answer();
   } catch (const ApiError& error) {
     return reply_to(error);
-  } catch (const GenerationCall::ClientLeft&) {
+  } catch (const ClientLeft&) {
     return {.status = 499};
   } catch (const Error& error) {
     return reply_to(ApiError(400, error.what()));
@@ -170,7 +170,7 @@ WebReply Service::list_models() const {
 }
 
 WebReply Service::show_metrics() const {
-  double waiting = static_cast<double>(state_.thread.waiting_jobs()), rows = 0, read = 0, written = 0,
+  double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, written = 0,
          automata = 0;
   for (const auto& model : state_.models) {
     if (!model->writing) continue;
@@ -189,6 +189,8 @@ WebReply Service::show_metrics() const {
                {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
                {"tzoo_constraints_built_total", "counter", "Automata of regular expressions and schemas.",
                 automata},
+               {"tzoo_job_pieces_total", "counter", "Pieces of the work that no batch does.",
+                static_cast<double>(state_.thread.pieces())},
                {"tzoo_steps_total", "counter", "Steps of all batches.",
                 static_cast<double>(state_.thread.steps())}})};
 }

@@ -39,7 +39,7 @@ class EventStream {
 
  private:
   void send(const ordered_json& event) {
-    if (!write_(event_of(json_text(event)))) throw GenerationCall::ClientLeft();
+    if (!write_(event_of(json_text(event)))) throw ClientLeft();
   }
 
   void tell(const WritingEvent& event) {
@@ -106,7 +106,7 @@ WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {
     } catch (const ApiError& error) {
       write(event_of(error.json()));
       write(event_of("[DONE]"));
-    } catch (const GenerationCall::ClientLeft&) {  // nobody listens
+    } catch (const ClientLeft&) {  // nobody listens
     } catch (const std::exception& error) {
       write(event_of(ApiError(500, error.what()).json()));
     }

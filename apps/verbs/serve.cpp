@@ -4,8 +4,9 @@
 #include <thread>
 
 #include "apps/command/flags.h"
-#include "apps/hub/find_model.h"
+#include "apps/serve/api_key.h"
 #include "apps/serve/endpoints/watched_run.h"
+#include "apps/serve/model_names.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/torch_options.h"
@@ -19,7 +20,7 @@ struct ServeFlags {
   std::vector<std::string> models;
   std::string host = "127.0.0.1";
   std::int64_t port = 8080;
-  std::string api_key;
+  std::string api_key, api_key_file;
   bool no_api_key = false;
   std::vector<std::string> allow_origin, allow_host;
   std::int64_t parallel = 8, context = 0, piece = 64, queue = 64, max_new_tokens = 0;
@@ -33,7 +34,12 @@ void add_access(Flags& flags, ServeFlags& values) {
   flags.add("host", values.host, "address to listen on; another than this machine's own needs --api_key")
       .placeholder("ADDRESS");
   flags.add("port", values.port, "port to listen on; 0: a free one, which is printed").between(0, 65535);
-  flags.add("api_key", values.api_key, "requests need 'Authorization: Bearer KEY'").placeholder("KEY");
+  flags
+      .add("api_key", values.api_key,
+           "requests need 'Authorization: Bearer KEY'; other users of this machine see it in the list of "
+           "processes, unlike that of --api_key_file or the environment variable TZOO_API_KEY")
+      .placeholder("KEY");
+  flags.add("api_key_file", values.api_key_file, "file whose only line is the key").placeholder("FILE");
   flags.add("no_api_key", values.no_api_key,
             "listen on another address without a key: everybody who reaches it may ask");
   flags
@@ -49,8 +55,8 @@ void add_limits(Flags& flags, ServeFlags& values) {
   flags.add("parallel", values.parallel, "texts that are written at once").between(1, 1024);
   flags
       .add("context", values.context,
-           "tokens of a text, prompt included; 0: what the model reads, at most 4096. The KV cache has room "
-           "for --parallel texts of it")
+           "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
+           "4096. The KV cache has room for --parallel texts of it")
       .at_least(0);
   flags
       .add("piece", values.piece,
@@ -81,9 +87,9 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   flags
       .add("model", values.models,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; requests "
-           "choose by the folder's name, the first one is the default")
+           "choose by the folder's name or by NAME, the first one is the default")
       .leads()
-      .placeholder("DIR")
+      .placeholder("[NAME=]DIR")
       .required();
   flags
       .add("run", values.options.run,
@@ -104,13 +110,18 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   return true;
 }
 
-void check_access(const ServeFlags& flags) {
+// Reads the key.
+void check_access(ServeFlags& flags) {
   if (flags.no_api_key && !flags.api_key.empty())
     throw UsageError("--no_api_key and --api_key: give only one of them");
+  if (flags.no_api_key && !flags.api_key_file.empty())
+    throw UsageError("--no_api_key and --api_key_file: give only one of them");
+  if (!flags.no_api_key) flags.api_key = api_key_of(flags.api_key, flags.api_key_file);
   if (is_loopback(flags.host) || !flags.api_key.empty() || flags.no_api_key) return;
-  throw UsageError(
-      "--host ", flags.host,
-      ": other machines would reach the server; give --api_key KEY, or --no_api_key if that is meant");
+  throw UsageError("--host ", flags.host,
+                   ": other machines would reach the server; give --api_key_file FILE or --api_key KEY, or "
+                   "--no_api_key if "
+                   "that is meant");
 }
 
 void load_models(const ServeFlags& flags, ServerState& state) {
@@ -121,13 +132,10 @@ void load_models(const ServeFlags& flags, ServerState& state) {
                          .queue = static_cast<std::size_t>(flags.queue)};
   state.options.most_new_tokens = flags.max_new_tokens;
   state.options.seconds = flags.seconds;
-  for (const std::string& given : flags.models) {
-    state.models.push_back(load_served_model(find_model(given), state.options));
+  for (const GivenModel& given : name_models(flags.models)) {
+    state.models.push_back(load_served_model(given.path, state.options));
     ServedModel& model = *state.models.back();
-    for (std::size_t i = 0; i + 1 < state.models.size(); ++i) {
-      // Folders of one name, such as the final/ of several runs, are told apart by their whole path.
-      if (state.models[i]->name == model.name) model.name = given;
-    }
+    model.name = given.name;
     if (model.writing) state.thread.add(*model.writing->batch);
   }
 }

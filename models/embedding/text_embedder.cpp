@@ -76,20 +76,22 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokeniz
   if (!prompt_.empty()) prompt_length_ = length_of_prompt(*tokenizer_, prompt_, encode_options(max_length_));
 }
 
-std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts) const {
+std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
+  const EncodeOptions options = encode_options(truncates ? max_length_ : std::nullopt);
   std::vector<Encoding> encodings;
   for (const std::string& text : texts) {
-    encodings.push_back(tokenizer_->encode(prompt_ + text, encode_options(max_length_)));
+    encodings.push_back(tokenizer_->encode(prompt_ + text, options));
     if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no vector");
   }
   return encodings;
 }
 
-at::Tensor TextEmbedder::embed_batch(const std::vector<const Encoding*>& batch) const {
+at::Tensor TextEmbedder::embed_batch(std::span<const Encoding* const> batch, bool prompted) const {
+  const at::NoGradGuard no_grad;
   const ModelInputs inputs = batch_of(*model_, *tokenizer_, device_, batch);
   SentenceFeatures features{.tokens = model_->forward(inputs).last_hidden_state.to(at::kFloat),
                             .mask = inputs.attention_mask,
-                            .prompt_length = prompt_length_};
+                            .prompt_length = prompted ? prompt_length_ : 0};
   if (!features.mask.defined())
     features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
   for (const auto& module : modules_) module->apply(features);
@@ -99,7 +101,6 @@ at::Tensor TextEmbedder::embed_batch(const std::vector<const Encoding*>& batch) 
 }
 
 at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size) const {
-  const at::NoGradGuard no_grad;
   const std::vector<Encoding> encodings = encode(texts);
   const std::vector<std::size_t> order = by_length(encodings);
   std::vector<at::Tensor> vectors(texts.size());

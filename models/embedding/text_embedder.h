@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,11 +41,17 @@ class TextEmbedder {
   /// tokens.
   at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32) const;
 
+  /// embed() in parts: the tokens of the prompt and each text, all of them or max_length() at most.
+  std::vector<Encoding> encode(const std::vector<std::string>& texts, bool truncates = true) const;
+  /// Vectors [N, D] of one batch. `prompted` is false for encodings without the prompt.
+  at::Tensor embed_batch(std::span<const Encoding* const> batch, bool prompted = true) const;
+
+  /// Maximum number of tokens that are read of a text; none: no limit.
+  const std::optional<std::size_t>& max_length() const { return max_length_; }
+  const TransformerConfig& config() const { return model_->config(); }
+
  private:
   TextEmbedder(const SentenceConfig& config, const EmbedOptions& options);
-
-  std::vector<Encoding> encode(const std::vector<std::string>& texts) const;
-  at::Tensor embed_batch(const std::vector<const Encoding*>& batch) const;
 
   std::shared_ptr<Model> model_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -165,6 +165,43 @@ class Api(ServeTest):
         self.refused(400, "tokens", path="/detokenize", tokens=[99999])
         self.refused(400, "content", path="/tokenize", content=7)
 
+    def test_embeddings_of_a_decoder(self):
+        embed = lambda model, text: json.loads(self.succeed("embed", "--model", model, "--text", text, "--threads", 2))["embedding"]
+        for name, model in [("tiny", self.model), ("second", self.second)]:
+            found = self.server.post("/v1/embeddings", model=name, input=[PROMPT, "a"])
+            for entry, text in zip(found["data"], [PROMPT, "a"], strict=True):
+                for actual, expected in zip(entry["embedding"], embed(model, text), strict=True):
+                    self.assertAlmostEqual(actual, expected, places=6)
+            self.assertEqual(found["usage"], {"prompt_tokens": len(PROMPT) + 1, "total_tokens": len(PROMPT) + 1})
+        # Ids as they are: of the characters in the order of the vocabulary.
+        ids = self.server.post("/tokenize", content=PROMPT)["tokens"]
+        vector = lambda **fields: self.server.post("/v1/embeddings", **fields)["data"]
+        text = vector(input=PROMPT)
+        self.assertEqual(vector(input=ids), text)
+        self.assertEqual(vector(input=[ids[:1], ids])[1]["embedding"], text[0]["embedding"])
+        self.assertEqual(self.server.post("/v1/embeddings", input=[[1, 2], [3]])["usage"]["prompt_tokens"], 3)
+        refused = lambda *words, **fields: self.refused(400, *words, path="/v1/embeddings", param="input", **fields)
+        for given in ([1, "a"], [[1], "a"], ["a", [1]], [[]], [], [-1], [1.5], {"a": 1}, [[1], 2]):
+            refused("'input'", input=given)
+        refused("999", input=[999])
+        # A text beyond the model's positions: the server counts, or cuts if it is asked to.
+        long = PROMPT * 3
+        error = refused(f"{len(long)} tokens", "reads 24", "'truncate': true", model="second", input=["a", long])
+        self.assertEqual(error["code"], "context_length_exceeded")
+        refused("25 tokens", "reads 24", model="second", input=[1] * 25)
+        cut = self.server.post("/v1/embeddings", model="second", input=["a", long], truncate=True)
+        self.assertEqual(cut["usage"]["prompt_tokens"], 25)
+        for actual, expected in zip(cut["data"][1]["embedding"], embed(self.second, long[:24]), strict=True):
+            self.assertAlmostEqual(actual, expected, places=6)
+        self.assertEqual(self.server.post("/v1/embeddings", model="second", input=[1] * 25, truncate=True)["usage"]["total_tokens"], 24)
+
+    def test_misspelt_fields_are_named_with_the_right_ones(self):
+        for path, field, wrong in [("/v1/completions", "prompt", "promt"), ("/v1/embeddings", "input", "inputs"),
+                                   ("/tokenize", "content", "contents"), ("/detokenize", "tokens", "token")]:
+            self.refused(400, f"'{wrong}' is not supported here; did you mean '{field}'?", path=path, param=wrong, **{wrong: "a"})
+        self.refused(400, "'temprature' is not supported here; did you mean 'temperature'?", prompt="a", temprature=1)
+        self.refused(400, "'prompt' is missing", temperature=1)
+
     def test_fields_that_are_refused(self):
         for fields, words in [
             ({}, ["prompt", "missing"]),
@@ -263,7 +300,7 @@ class Api(ServeTest):
 
     def test_a_model_without_the_head_is_refused_by_name(self):
         self.refused(400, "tiny", "chat template", path="/v1/chat/completions", messages=[{"role": "user", "content": "a"}])
-        for path, fields in [("/v1/embeddings", {"input": "a"}), ("/fill-mask", {"text": "a"}), ("/classify", {"text": "a"}),
+        for path, fields in [("/fill-mask", {"text": "a"}), ("/classify", {"text": "a"}),
                              ("/answer", {"question": "a", "context": "b"}), ("/translate", {"text": "a"})]:
             self.refused(400, "tiny", "causal-lm", path=path, param="model", **fields)
 

@@ -1,5 +1,6 @@
 """`tzoo serve`: its limits, its end, and what others can do to the one who runs it."""
 
+import http.client
 import json
 import os
 import signal
@@ -56,6 +57,53 @@ class Access(ServeTest):
         self.assertNotIn("tiny", server.request("GET", "/")[1])
         self.assert_refused(server.request("GET", "/metrics"), 401)
 
+    def test_a_key_that_no_list_of_processes_shows(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "key")
+        with open(path, "w") as file:
+            file.write("open sesame\n")
+        serve = lambda *args, **environment: run("serve", "--model", self.model, *args, **environment)
+        self.assert_one_error(serve("--api_key_file", path), 2, "--api_key_file", "without blanks")
+        self.assert_one_error(serve("--api_key_file", folder), 1, "--api_key_file", "no regular file")
+        self.assert_one_error(serve("--api_key_file", path, "--api_key", "a"), 2, "--api_key and --api_key_file")
+        self.assert_one_error(serve("--api_key_file", path, "--no_api_key"), 2, "--no_api_key and --api_key_file")
+        self.assert_one_error(serve(TZOO_API_KEY="\x01"), 2, "TZOO_API_KEY")
+        with open(path, "w") as file:
+            file.write("sesame\r\n")
+        for mode, note in [(0o600, ""), (0o644, f"note: others can read {path}")]:
+            os.chmod(path, mode)
+            server = Server("--model", self.model, "--host", "0.0.0.0", "--api_key_file", path, TZOO_API_KEY="other")
+            self.addCleanup(server.close)
+            self.assertEqual(server.notes[:len(note) or None], note)
+            with open(f"/proc/{server.process.pid}/cmdline") as line:
+                self.assertNotIn("sesame", line.read())
+            for key, status in [("sesame", 200), ("other", 401), ("", 401)]:
+                self.assertEqual(server.request("GET", "/v1/models", Host="localhost", Authorization=f"Bearer {key}")[0], status)
+        server = Server("--model", self.model, TZOO_API_KEY="other")
+        self.addCleanup(server.close)
+        for key, status in [("other", 200), ("sesame", 401)]:
+            self.assertEqual(server.request("GET", "/v1/models", Authorization=f"Bearer {key}")[0], status)
+        server = Server("--model", self.model, "--no_api_key", TZOO_API_KEY="other")
+        self.addCleanup(server.close)
+        self.assertEqual(server.request("GET", "/v1/models")[0], 200)
+
+    def test_names_of_models(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        paths = [os.path.join(folder, name) for name in ("a/run/final", "b/run/final", "c/last", "d=e")]
+        for path in paths:
+            tiny_checkpoint.write_checkpoint(path, tokenizer=True)
+        given = [*paths, "mine=" + paths[0]]
+        server = Server(*[word for path in given for word in ("--model", path)])
+        self.addCleanup(server.close)
+        names = [model["id"] for model in json.loads(server.request("GET", "/v1/models")[1])["data"]]
+        self.assertEqual(names, ["a/run/final", "b/run/final", "last", "d=e", "mine"])
+        for name in names:
+            self.assertEqual(json.loads(server.request("GET", "/v1/models/" + name)[1])["id"], name)
+            self.assertEqual(server.post("/v1/completions", model=name, prompt="a", max_tokens=1)["model"], name)
+        for given in ([paths[0], paths[0]], ["x=" + paths[0], "x=" + paths[1]], ["last=" + paths[0], paths[2]]):
+            self.assert_one_error(run("serve", "--model", given[0], "--model", given[1]), 2, "two models are called", "NAME=DIR")
+        self.assert_one_error(run("serve", "--model", "=" + paths[0]), 2, "NAME=DIR")
+
     def test_another_address_needs_a_key(self):
         self.assert_one_error(run("serve", "--model", self.model, "--host", "0.0.0.0"), 2, "--host 0.0.0.0", "--api_key")
         self.assert_one_error(
@@ -75,7 +123,9 @@ class Access(ServeTest):
         self.assert_one_error(run("serve"), 2, "model")
         self.assert_one_error(run("serve", "--model", self.model + "/nothing"), 1, "nothing")
         server = self.serve()
-        self.assert_one_error(run("serve", "--model", self.model, "--port", server.port), 1, str(server.port))
+        self.assert_one_error(run("serve", "--model", self.model, "--port", server.port), 1, str(server.port), "another program has the port")
+        self.assert_one_error(run("serve", "--model", self.model, "--host", "203.0.113.9", "--no_api_key"), 1, "203.0.113.9",
+                              "this machine does not have the address")
         self.assert_one_error(run("serve", "--model", self.model, "--port", 65536), 2, "--port")
         self.assert_one_error(run("serve", "--model", self.model, "--context", 2**62), 2, "--context", str(2**62), "2147483647")
 
@@ -108,6 +158,31 @@ class Limits(ServeTest):
         self.assertRegex(self.server.raw(f"GET /health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n".encode()), " 4(31|00) ")
         self.assertRegex(self.server.raw(b"GET /" + b"a" * 10000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"), " 414 ")
         self.assertRegex(self.server.raw(b"GET /health HTTP/1.1\r\nHost: a" + b"a" * 100000 + b"\r\n\r\n"), " 4\\d\\d ")
+        self.assert_alive()
+
+    def test_heads_that_others_may_read_in_another_way(self):
+        body = b'{"prompt": "a", "max_tokens": 1}'
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        length = b"Content-Length: %d\r\n" % len(body)
+        self.assertIn(" 200 ", self.server.raw(head + length + b"\r\n" + body))
+        for more, words in [
+            (length + b"Content-Length: 3\r\n", "Content-Length is there more than once"),
+            (length + length, "Content-Length is there more than once"),
+            (length + b"Transfer-Encoding: chunked\r\n", "a Content-Length and a Transfer-Encoding"),
+            (length + b"Host: evil.example\r\n", "Host is there more than once"),
+            (length + b"Origin: http://localhost\r\nOrigin: null\r\n", "Origin is there more than once"),
+            (length + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", "Authorization is there more than once"),
+            (b"Content-Length : %d\r\n" % len(body) + length, "a name that none may have"),
+            (length + b" X: a\r\n", "a name that none may have"),
+        ]:
+            answer = self.server.raw(head + more + b"\r\n" + body)
+            self.assertTrue(answer.startswith("HTTP/1.1 400 "), (more, answer))
+            self.assertIn(words, answer)
+            self.assertEqual(answer.count("HTTP/1.1 "), 1, answer)
+        # Lines that end with LF alone: the library would pass over the first, and take the body for a request.
+        answer = self.server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 55\nX: a\r\n\r\n"
+                                 b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX: 12345678\r\n\r\n")
+        self.assertNotIn("HTTP/1.1 200 ", answer)
         self.assert_alive()
 
     def test_garbage(self):
@@ -170,6 +245,24 @@ class Limits(ServeTest):
 
 
 class Ending(ServeTest):
+    def test_a_file_that_becomes_shorter_ends_it_with_a_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "tiny"), tokenizer=True, n_embd=64)
+            packed = os.path.join(folder, "packed")
+            result = run("export", "--model", model, "--format", "packed", "--weights", "float32", "--output", packed)
+            self.assertEqual(result.code, 0, result)
+            server = Server("--model", packed)
+            self.addCleanup(server.close)
+            server.post("/v1/completions", prompt="a", max_tokens=2)
+            weights = max((os.path.join(packed, name) for name in os.listdir(packed)), key=os.path.getsize)
+            os.truncate(weights, 0)
+            with self.assertRaises((OSError, http.client.HTTPException)):
+                server.post("/v1/completions", prompt="a", max_tokens=2)
+            self.assertEqual(server.process.wait(timeout=60), 1)
+            self.assertEqual(server.process.stderr.read(),
+                             f"error: {weights} became shorter while it was in use, or its disk failed; "
+                             "replace a file by renaming a new one\n")
+
     def test_signals_end_it_well(self):
         with tempfile.TemporaryDirectory() as folder:
             model = tiny_checkpoint.write_checkpoint(folder, tokenizer=True, n_positions=4000)

@@ -3,8 +3,13 @@
 import concurrent.futures
 import json
 import pathlib
+import re
+import select
+import socket
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import openai
@@ -14,7 +19,7 @@ import transformers
 from text_models import TEXTS, byte_level, lines, shaken, sizes, wordpiece
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
-from serving import Server  # noqa: E402
+from serving import Server, ServeTest  # noqa: E402
 
 CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
           "{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"
@@ -28,7 +33,7 @@ def save(model, tokenizer, directory):
     tokenizer.save_pretrained(directory)
 
 
-class OpenAiTest(unittest.TestCase):
+class OpenAiTest(ServeTest):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -54,8 +59,11 @@ class OpenAiTest(unittest.TestCase):
         (cls.folder / "labels/config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}')
         t5 = transformers.T5Config(vocab_size=len(cls.words), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
                                    decoder_start_token_id=0, eos_token_id=3, pad_token_id=0)
-        save(shaken(transformers.T5ForConditionalGeneration(t5)), cls.words, cls.folder / "t5")
-        models = [word for name in ("gpt", "bert", "mask", "labels", "answers", "t5") for word in ("--model", cls.folder / name)]
+        writer = shaken(transformers.T5ForConditionalGeneration(t5))
+        save(writer, cls.words, cls.folder / "t5")
+        writer.generation_config.min_new_tokens = 4000
+        save(writer, cls.words, cls.folder / "endless")
+        models = [word for name in ("gpt", "bert", "mask", "labels", "answers", "t5", "endless") for word in ("--model", cls.folder / name)]
         cls.server = Server(*models, "--api_key", "sesame", "--parallel", 4)
         cls.addClassCleanup(cls.server.close)
         cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="sesame", max_retries=0)
@@ -73,7 +81,7 @@ class OpenAiTest(unittest.TestCase):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()],
-                         ["gpt", "bert", "mask", "labels", "answers", "t5"])
+                         ["gpt", "bert", "mask", "labels", "answers", "t5", "endless"])
         self.assertEqual(self.client.models.retrieve("gpt").id, "gpt")
 
     def test_completions(self):
@@ -166,6 +174,81 @@ class OpenAiTest(unittest.TestCase):
         printed = lines("embed", "--model", str(self.folder / "mask"), "--text", "word")[0]["embedding"]
         self.assertLessEqual((torch.tensor(single) - torch.tensor(printed)).abs().max().item(), 1e-6)
 
+    def test_embeddings_of_ids_and_of_other_heads(self):
+        ids = self.words(TEXTS[0])["input_ids"]
+        found = self.client.embeddings.create(model="bert", input=[ids, ids[:3]])
+        of_text = self.client.embeddings.create(model="bert", input=TEXTS[0])
+        self.assertEqual(found.data[0].embedding, of_text.data[0].embedding)
+        self.assertEqual(found.usage.prompt_tokens, len(ids) + 3)
+        for model in ("gpt", "answers"):
+            single = self.client.embeddings.create(model=model, input=TEXTS[1]).data[0].embedding
+            printed = lines("embed", "--model", str(self.folder / model), "--text", TEXTS[1])[0]["embedding"]
+            self.assertLessEqual((torch.tensor(single) - torch.tensor(printed)).abs().max().item(), 1e-6)
+
+    # A request whose answer nobody waits for.
+    def open_request(self, path, **fields):
+        body = json.dumps(fields).encode()
+        connection = socket.create_connection((self.server.host, self.server.port))
+        connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\nConnection: close\r\n"
+                           b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (path.encode(), len(body)) + body)
+        return connection
+
+    def pieces(self):
+        text = self.server.request("GET", "/metrics", Authorization="Bearer sesame")[1]
+        return int(re.search(r"^tzoo_job_pieces_total (\d+)$", text, re.MULTILINE)[1])
+
+    def waits(self, connection):
+        return not select.select([connection], [], [], 0)[0]
+
+    LONG = {"model": "endless", "text": TEXTS[0], "max_new_tokens": 4096, "num_beams": 16}
+
+    def test_others_take_turns_with_a_long_translation(self):
+        with self.open_request("/translate", **self.LONG) as connection:
+            before = self.pieces()
+            self.wait_until(lambda: self.pieces() > before + 3)
+            self.client.completions.create(model="gpt", prompt="a", max_tokens=20)
+            self.client.embeddings.create(model="bert", input=TEXTS)
+            self.post("/translate", model="t5", text=TEXTS, max_new_tokens=3)
+            for path, fields in [("/fill-mask", {"model": "mask", "text": "the [MASK]"}), ("/classify", {"model": "labels", "text": "a"}),
+                                 ("/answer", {"model": "answers", "question": "who?", "context": TEXTS[0]})]:
+                self.post(path, **fields)
+            self.assertTrue(self.waits(connection))  # its 4,096 steps are not yet done
+
+    def test_a_client_that_leaves_ends_its_job(self):
+        # With the pieces that it would take: steps, texts, windows.
+        for path, whole, fields in [
+            ("/translate", 4096, self.LONG), ("/fill-mask", 1000, {"model": "mask", "text": ["the [MASK]"] * 1000}),
+            ("/answer", 4000, {"model": "answers", "question": "who?", "context": "the " * 20000, "max_length": 12, "stride": 1}),
+        ]:
+            before = self.pieces()
+            with self.open_request(path, **fields) as connection:
+                self.wait_until(lambda: self.pieces() > before)
+                self.assertTrue(self.waits(connection), path)
+            counts = [-2, -1]
+            while counts[-1] != counts[-2]:
+                time.sleep(0.1)
+                counts.append(self.pieces())
+            self.assertLess(counts[-1] - before, whole, path)
+
+    def test_the_end_of_the_server_ends_a_translation(self):
+        server = Server("--model", self.folder / "endless")
+        self.addCleanup(server.close)
+        done = {}
+        thread = threading.Thread(target=lambda: done.update(answer=server.request("POST", "/translate", self.LONG)))
+        thread.start()
+        self.wait_until(lambda: server.metric("tzoo_job_pieces_total") > 3)
+        self.assertEqual(server.close(), 0)
+        thread.join()
+        self.assertEqual(done["answer"][0], 503)
+        self.assertIn("the server stops", done["answer"][1])
+
+    def test_a_text_beyond_the_context_is_not_translated(self):
+        server = Server("--model", self.folder / "t5", "--context", 20)
+        self.addCleanup(server.close)
+        status, data, _ = server.request("POST", "/translate", {"text": ["a", "the " * 30]})
+        self.assertEqual((status, json.loads(data)["error"]["code"]), (400, "context_length_exceeded"))
+        self.assertRegex(json.loads(data)["error"]["message"], r"'text' has \d\d tokens; at most 20 are translated \(--context\)")
+
     def test_the_endpoints_of_other_heads_answer_as_their_verbs(self):
         def rounded(value):
             if isinstance(value, float):
@@ -212,7 +295,7 @@ class OpenAiTest(unittest.TestCase):
                 self.client.chat.completions.create(model="gpt", messages=MESSAGES, **more)
             self.assertIn(word, str(caught.exception))
         for model, call in [("t5", lambda: self.client.completions.create(model="t5", prompt="a")),
-                            ("gpt", lambda: self.client.embeddings.create(model="gpt", input="a"))]:
+                            ("t5", lambda: self.client.embeddings.create(model="t5", input="a"))]:
             with self.assertRaises(openai.BadRequestError) as caught:
                 call()
             self.assertIn(f"'{model}' has a", str(caught.exception))

@@ -40,7 +40,8 @@ std::string text_of_parts(const ordered_json& parts, const std::string& place) {
 
 ordered_json messages_of(RequestFields& fields) {
   const ordered_json* given = fields.get("messages");
-  if (given == nullptr || !given->is_array() || given->empty() || given->size() > kMostMessages)
+  if (given == nullptr) fields.refuse_missing("messages");
+  if (!given->is_array() || given->empty() || given->size() > kMostMessages)
     RequestFields::refuse("messages", "must be a list of at least one message");
   ordered_json messages = *given;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -205,8 +206,8 @@ WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
   ServedModel& served = state.model_of(fields);
   WritingModel& model = writing_part(served);
   const auto chat = std::make_shared<const ChatCompletion>(read_chat(fields, served, model, state.options));
-  auto call = std::make_shared<GenerationCall>(chat->writing, *model.batch, state.writing_place(),
-                                               request.client_left);
+  auto call = std::make_shared<GenerationCall>(
+      chat->writing, *model.batch, WritingPlace{state.thread, state.metrics, state.watch(request)});
   if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
   const std::size_t rows = call->rows();
   return stream_of(std::move(call), words_for(chat, rows));

@@ -71,7 +71,7 @@ void add_prompt(Completion& completion, const ordered_json& prompt) {
 
 void read_prompts(RequestFields& fields, Completion& completion) {
   const ordered_json* prompt = fields.get("prompt");
-  if (prompt == nullptr) RequestFields::refuse("prompt", "is missing");
+  if (prompt == nullptr) fields.refuse_missing("prompt");
   const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
   if (!several) return add_prompt(completion, *prompt);
   if (prompt->size() > kMostPrompts)
@@ -221,8 +221,8 @@ WebReply answer_completion(ServerState& state, const WebRequest& request) {
       std::make_shared<const Completion>(read_completion(fields, served, model, state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
-  auto call = std::make_shared<GenerationCall>(completion->writing, *model.batch, state.writing_place(),
-                                               request.client_left);
+  auto call = std::make_shared<GenerationCall>(
+      completion->writing, *model.batch, WritingPlace{state.thread, state.metrics, state.watch(request)});
   if (!completion->writing.stream) return {.body = json_text(whole(*completion, *call))};
   const std::size_t rows = call->rows();
   return stream_of(std::move(call), words_for(completion, rows));

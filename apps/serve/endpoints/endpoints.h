@@ -19,7 +19,9 @@ struct ServerState {
   ServerMetrics metrics;
   std::atomic<bool> stopping = false;
 
-  WritingPlace writing_place() { return {thread, metrics, stopping, options.seconds}; }
+  RequestWatch watch(const WebRequest& request) const {
+    return {request.client_left, stopping, options.seconds};
+  }
   /// The model that the field "model" names. Throws ApiError 404.
   ServedModel& model_of(RequestFields& fields);
 };

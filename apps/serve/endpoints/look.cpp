@@ -245,9 +245,8 @@ WebReply answer_look(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
   ordered_json json;
-  state.thread.run([&] {
-    // A page asks again with each key; what it no longer waits for is not computed.
-    if (request.client_left && request.client_left()) throw GenerationCall::ClientLeft();
+  // A page asks again with each key; what it no longer waits for is not computed.
+  ComputeJob(state.thread, state.watch(request)).run([&] {
     const at::NoGradGuard no_grad;
     try {
       LookedModel& loaded = inside_of(served, state.options);

@@ -15,7 +15,7 @@ constexpr std::int64_t kMostNumber = std::numeric_limits<std::int32_t>::max();
 
 ModelTexts texts_of(RequestFields& fields, const TransformerConfig& config) {
   const std::optional<std::string> text = fields.text("text");
-  if (!text) RequestFields::refuse("text", "is missing");
+  if (!text) fields.refuse_missing("text");
   ModelTexts texts{.text = *text, .text_pair = fields.text("text_pair"), .target = fields.text("target")};
   // Without a target the decoder has read its start token alone.
   if (config.shape == Shape::kEncoderDecoder && !texts.target) texts.target = "";

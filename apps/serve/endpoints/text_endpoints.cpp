@@ -31,17 +31,44 @@ TextModel& text_part(ServedModel& model, const char* does, std::initializer_list
 
 std::string required_text(RequestFields& fields, const char* name) {
   const std::optional<std::string> text = fields.text(name);
-  if (!text || text->empty()) RequestFields::refuse(name, "must be a text that is not empty");
+  if (!text) fields.refuse_missing(name);
+  if (text->empty()) RequestFields::refuse(name, "must be a text that is not empty");
   return *text;
 }
 
 // One text or several: the reply has an entry for each, in a list.
 std::vector<std::string> required_texts(RequestFields& fields) {
   std::vector<std::string> texts = fields.texts("text", kMostTexts);
-  if (texts.empty()) RequestFields::refuse("text", "must be a text or a list of texts");
+  if (texts.empty()) fields.refuse_missing("text", "must be a text or a list of texts");
   for (const std::string& text : texts)
     if (text.empty()) RequestFields::refuse("text", "has an empty text");
   return texts;
+}
+
+// Pieces of the work of a request, which needs no gradients.
+RunPiece without_grad(ComputeJob& job) {
+  return [&job](const std::function<void()>& piece) {
+    job.run([&] {
+      const at::NoGradGuard no_grad;
+      piece();
+    });
+  };
+}
+
+// The ids that the decoder writes; each step is a piece.
+TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
+                        const GenerationOptions& options, ComputeJob& job) {
+  const TranslatingModel::Place place(translator, job.watch());
+  std::optional<GenerationRun> run;
+  GenerationResult result;
+  for (bool more = true; more;) {
+    job.run([&] {
+      if (!run) run.emplace(*translator.decoder, std::vector<TokenIds>{source}, options);
+      more = run->step();
+      if (!more) result = run->finish();
+    });
+  }
+  return result.ids[0];
 }
 
 WebReply results(ordered_json list, const ServedModel& model) {
@@ -58,8 +85,9 @@ WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
   const std::int64_t top_k = fields.integer("top_k", 1, kMostGuesses).value_or(5);
   fields.refuse_others();
   ordered_json list = ordered_json::array();
+  ComputeJob job(state.thread, state.watch(request));
   for (const std::string& text : texts) {
-    state.thread.run([&] {
+    job.run([&] {
       const at::NoGradGuard no_grad;
       list.push_back(describe_masks(model, text, guess_masks(model, text, top_k)));
     });
@@ -82,12 +110,10 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
     RequestFields::refuse("aggregation", "must be none, simple, first, average or max");
   fields.refuse_others();
   ordered_json list = ordered_json::array();
-  state.thread.run([&] {
-    const at::NoGradGuard no_grad;
-    for (ordered_json& json :
-         label_texts(model, texts, pairs, {.aggregation = aggregation_named(aggregation)}))
-      list.push_back(std::move(json));
-  });
+  ComputeJob job(state.thread, state.watch(request));
+  for (ordered_json& json :
+       label_texts(model, texts, pairs, {.aggregation = aggregation_named(aggregation)}, without_grad(job)))
+    list.push_back(std::move(json));
   return results(std::move(list), served);
 }
 
@@ -107,15 +133,13 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
   fields.refuse_others();
   ordered_json list = ordered_json::array();
-  state.thread.run([&] {
-    const at::NoGradGuard no_grad;
-    for (const Answer& answer : answer_question(model, asked, rules)) {
-      ordered_json json;
-      add_span(json, asked.context, answer.range);
-      json["score"] = answer.score;
-      list.push_back(std::move(json));
-    }
-  });
+  ComputeJob job(state.thread, state.watch(request));
+  for (const Answer& answer : answer_question(model, asked, rules, without_grad(job))) {
+    ordered_json json;
+    add_span(json, asked.context, answer.range);
+    json["score"] = answer.score;
+    list.push_back(std::move(json));
+  }
   return results(std::move(list), served);
 }
 
@@ -136,14 +160,20 @@ WebReply answer_translate(ServerState& state, const WebRequest& request) {
   options.beams.num_beams = beams.value_or(options.beams.num_beams);
   const Languages languages = languages_of(*model.tokenizer, source, target);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
-  ordered_json list = ordered_json::array();
+  std::vector<TokenIds> sources;
   for (const std::string& text : texts) {
-    const TokenIds ids = source_ids(model, prefix + text, languages);
-    state.thread.run([&] {
-      const GenerationResult result = generate(*served.translator->decoder, {ids}, options);
-      list.push_back(
-          {{"text", text}, {"translation", translated_text(model, result.ids[0])}, {"ids", result.ids[0]}});
-    });
+    sources.push_back(source_ids(model, prefix + text, languages));
+    if (const std::size_t most = served.translator->most_tokens; sources.back().size() > most)
+      RequestFields::refuse("text",
+                            "has " + std::to_string(sources.back().size()) + " tokens; at most " +
+                                std::to_string(most) + " are translated (--context)",
+                            "context_length_exceeded");
+  }
+  ordered_json list = ordered_json::array();
+  ComputeJob job(state.thread, state.watch(request));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const TokenIds ids = translation_of(*served.translator, sources[i], options, job);
+    list.push_back({{"text", texts[i]}, {"translation", translated_text(model, ids)}, {"ids", ids}});
   }
   return results(std::move(list), served);
 }

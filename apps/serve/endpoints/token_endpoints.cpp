@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "data/base/base64.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/embedding/encoding_batch.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -15,17 +17,78 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostInputs = 2048;
+constexpr std::size_t kBatch = 32;  // texts of a piece
 
-std::vector<std::string> inputs_of(RequestFields& fields) {
+// Texts, or the ids of texts as they are.
+struct EmbeddingInputs {
+  std::vector<std::string> texts;
+  std::vector<Encoding> ids;
+};
+
+Encoding encoding_of(const ordered_json& list) {
+  Encoding encoding;
+  for (const ordered_json& id : list) {
+    if (!id.is_number_integer() || id < 0 || id > 0x7FFFFFFF)
+      RequestFields::refuse("input", "must be a text, a list of ids, or a list of either");
+    encoding.ids.push_back(id.get<TokenId>());
+  }
+  if (encoding.ids.empty()) RequestFields::refuse("input", "has an empty list of ids");
+  encoding.type_ids.resize(encoding.ids.size());
+  encoding.texts.resize(encoding.ids.size());
+  return encoding;
+}
+
+EmbeddingInputs inputs_of(RequestFields& fields) {
+  EmbeddingInputs inputs;
   const ordered_json* given = fields.get("input");
-  if (given == nullptr) RequestFields::refuse("input", "is missing");
-  if (given->is_array() && !given->empty() && !given->front().is_string())
-    RequestFields::refuse("input", "must be a text or a list of texts; ids are not supported here");
-  std::vector<std::string> texts = fields.texts("input", kMostInputs);
-  if (texts.empty()) RequestFields::refuse("input", "has no text");
-  for (const std::string& text : texts)
-    if (text.empty()) RequestFields::refuse("input", "has an empty text");
-  return texts;
+  if (given == nullptr) fields.refuse_missing("input");
+  if (given->is_array() && given->empty()) RequestFields::refuse("input", "is empty");
+  if (given->is_array() && given->front().is_number()) {
+    inputs.ids.push_back(encoding_of(*given));
+  } else if (given->is_array() && given->front().is_array()) {
+    if (given->size() > kMostInputs)
+      RequestFields::refuse("input", "must have at most " + std::to_string(kMostInputs) + " texts");
+    for (const ordered_json& one : *given) {
+      if (!one.is_array())
+        RequestFields::refuse("input", "must be a text, a list of ids, or a list of either");
+      inputs.ids.push_back(encoding_of(one));
+    }
+  } else {
+    inputs.texts = fields.texts("input", kMostInputs);
+    for (const std::string& text : inputs.texts)
+      if (text.empty()) RequestFields::refuse("input", "has an empty text");
+  }
+  return inputs;
+}
+
+// The tokens that are read. A text that is too long is cut only if the request says so.
+std::vector<Encoding> encodings_of(const EmbeddingInputs& inputs, const TextEmbedder& embedder,
+                                   bool truncates) {
+  const std::optional<std::size_t> most = embedder.max_length();
+  std::vector<Encoding> encodings =
+      inputs.ids.empty() ? embedder.encode(inputs.texts, /*truncates=*/false) : inputs.ids;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    Encoding& encoding = encodings[i];
+    for (const TokenId id : encoding.ids) {
+      if (id >= embedder.config().vocab_size)
+        RequestFields::refuse("input",
+                              "has the id " + std::to_string(id) + ", which is outside the vocabulary");
+    }
+    if (!most || encoding.size() <= *most) continue;
+    if (!truncates)
+      RequestFields::refuse("input",
+                            "has a text of " + std::to_string(encoding.size()) + " tokens; the model reads " +
+                                std::to_string(*most) + ": shorten it, or cut it by 'truncate': true",
+                            "context_length_exceeded");
+    if (inputs.ids.empty()) {
+      encoding = std::move(embedder.encode({inputs.texts[i]})[0]);
+    } else {
+      encoding.ids.resize(*most);
+      encoding.type_ids.resize(*most);
+      encoding.texts.resize(*most);
+    }
+  }
+  return encodings;
 }
 
 ordered_json vector_json(const float* numbers, std::size_t count, bool as_base64) {
@@ -40,10 +103,8 @@ ordered_json vector_json(const float* numbers, std::size_t count, bool as_base64
 WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
-  if (!served.embedder)
-    throw ApiError(400, "'" + served.name + "' has a " + served.head + " head and makes no embeddings",
-                   "model", "model_not_supported");
-  const std::vector<std::string> texts = inputs_of(fields);
+  const EmbeddingInputs inputs = inputs_of(fields);
+  const bool truncates = fields.flag("truncate").value_or(false);
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64")
     RequestFields::refuse("encoding_format", "must be float or base64");
@@ -52,18 +113,32 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
   fields.ignore({"user", "model"});
   fields.refuse_others();
 
-  at::Tensor vectors;
+  ComputeJob job(state.thread, state.watch(request));
+  const TextEmbedder* embedder = nullptr;
+  job.run([&] { embedder = &embedder_of(served, state.options); });
+  const std::vector<Encoding> encodings = encodings_of(inputs, *embedder, truncates);
+  const std::vector<std::size_t> order = by_length(encodings);
+  ordered_json data(encodings.size(), ordered_json());
   std::size_t tokens = 0;
-  for (const std::string& text : texts)
-    tokens += served.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).size();
-  state.thread.run([&] { vectors = served.embedder->embed(texts).contiguous(); });
-  const auto width = static_cast<std::size_t>(vectors.size(1));
-  ordered_json data = ordered_json::array();
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    data.push_back(
-        {{"object", "embedding"},
-         {"index", i},
-         {"embedding", vector_json(vectors.const_data_ptr<float>() + i * width, width, format == "base64")}});
+  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
+    const std::size_t end = std::min(begin + kBatch, order.size());
+    std::vector<const Encoding*> batch;
+    for (std::size_t i = begin; i < end; ++i) batch.push_back(&encodings[order[i]]);
+    at::Tensor vectors;
+    job.run([&] {
+      vectors = embedder->embed_batch(batch, /*prompted=*/inputs.ids.empty()).contiguous();
+      if (!vectors.isfinite().all().item<bool>())
+        RequestFields::refuse("input", "has a text whose vector is not finite: its pooling leaves no token");
+    });
+    const auto width = static_cast<std::size_t>(vectors.size(1));
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* row = vectors.const_data_ptr<float>() + (i - begin) * width;
+      data[order[i]] = {{"object", "embedding"},
+                        {"index", order[i]},
+                        {"embedding", vector_json(row, width, format == "base64")}};
+      tokens += encodings[order[i]].size();
+    }
+  }
   return {.body = json_text(ordered_json{{"object", "list"},
                                          {"data", std::move(data)},
                                          {"model", served.name},
@@ -74,7 +149,7 @@ WebReply answer_tokenize(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
   const std::optional<std::string> text = fields.text("content");
-  if (!text) RequestFields::refuse("content", "is missing");
+  if (!text) fields.refuse_missing("content");
   const bool special = fields.flag("add_special").value_or(true);
   const bool pieces = fields.flag("with_pieces").value_or(false);
   fields.refuse_others();
@@ -95,7 +170,7 @@ WebReply answer_detokenize(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
   const auto given = fields.ids("tokens", served.tokenizer->vocab_size());
-  if (!given) RequestFields::refuse("tokens", "must be a list of ids");
+  if (!given) fields.refuse_missing("tokens", "must be a list of ids");
   const bool keep = fields.flag("keep_special").value_or(false);
   fields.refuse_others();
   const TokenIds ids(given->begin(), given->end());

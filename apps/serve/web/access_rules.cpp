@@ -89,6 +89,9 @@ bool AccessRules::allows_origin(const std::string& origin) const {
 }
 
 std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
+  // A proxy before this server may read such a head in another way, and where the next request begins
+  // (request smuggling; RFC 9112, sections 5.1 and 6.3).
+  if (!request.ambiguity.empty()) return ApiError(400, request.ambiguity);
   const std::string given = request.header("Host").value_or("");
   const std::optional<std::string> name = host_name(given);
   const bool known = name && (*name == "localhost" || *name == lower(host) || is_address(*name) ||

@@ -69,6 +69,8 @@ bool WebConnection::wait_for_request() {
   received_ = buffer_.size();
   in_headers_ = true;
   line_ends_ = 0;
+  bare_line_end_ = false;
+  last_ = '\0';
   find_end_of_headers(0);
   return true;
 }
@@ -87,6 +89,8 @@ ssize_t WebConnection::refuse(int status) {
 void WebConnection::find_end_of_headers(std::size_t first) {
   for (std::size_t i = first; i < buffer_.size() && in_headers_; ++i) {
     const char found = buffer_[i];
+    bare_line_end_ = bare_line_end_ || (found == '\n' && last_ != '\r');
+    last_ = found;
     line_ends_ = found == kEndOfHeaders[line_ends_] ? line_ends_ + 1 : (found == '\r' ? 1 : 0);
     in_headers_ = line_ends_ < kEndOfHeaders.size();
   }
@@ -105,6 +109,7 @@ bool WebConnection::receive() {
 
 ssize_t WebConnection::read(char* to, std::size_t size) {
   if (broken_limit_ != 0) return -1;
+  if (bare_line_end_) return refuse(400);
   if (taken_ == buffer_.size()) {
     if (in_headers_ && received_ >= limits_.header_bytes) return refuse(431);
     if (received_ >= limits_.header_bytes + limits_.body_bytes) return refuse(413);

@@ -25,7 +25,7 @@ class WebConnection : public httplib::Stream {
   bool wait_for_request();
 
   bool client_left() const;
-  /// Status that says which limit the request broke: 408, 413 or 431; 0: none.
+  /// Status that says which limit the request broke: 408, 413 or 431; 400: its lines end wrongly; 0: none.
   int broken_limit() const { return broken_limit_; }
   void close_after_reply() { closes_ = true; }
   /// The client has less time to read the answer: the thread that accepts has others to refuse.
@@ -56,6 +56,8 @@ class WebConnection : public httplib::Stream {
   std::size_t received_ = 0;   // bytes of this request
   std::size_t line_ends_ = 0;  // characters of "\r\n\r\n" that the header has ended with so far
   bool in_headers_ = true, closes_ = false;
+  bool bare_line_end_ = false;  // a header line ends with "\n" alone, which others may read in another way
+  char last_ = '\0';            // of the header
   int broken_limit_ = 0;
   Clock::time_point deadline_;
   bool closes_soon_ = false;

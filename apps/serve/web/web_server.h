@@ -15,6 +15,7 @@ namespace zoo {
 struct WebRequest {
   std::string method, path, body;  // the path without its query, decoded
   std::function<std::optional<std::string>(const char* name)> header;
+  std::string ambiguity;              // why others could read the head in another way; empty: they could not
   std::function<bool()> client_left;  // true once the client has closed the connection
 };
 

@@ -1,6 +1,14 @@
+#include <algorithm>
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
+#include <string_view>
 #include <thread>
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "apps/serve/api_error.h"
 #include "apps/serve/web/web_connection.h"
@@ -49,6 +57,29 @@ class ConnectionThreads : public httplib::TaskQueue {
   std::condition_variable ended_;
 };
 
+// RFC 9110, section 5.6.2.
+bool is_token(const std::string& name) {
+  constexpr std::string_view kSigns = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           kSigns.find(c) != kSigns.npos;
+  });
+}
+
+std::string ambiguity_of(const httplib::Request& request) {
+  for (const auto& [name, value] : request.headers) {
+    if (!is_token(name)) return "a header has a name that none may have";
+  }
+  for (const char* name : {"Content-Length", "Transfer-Encoding", "Host", "Authorization", "Origin",
+                           "Content-Type", "Content-Encoding"}) {
+    if (request.get_header_value_count(name) > 1)
+      return "the header " + std::string(name) + " is there more than once";
+  }
+  if (request.has_header("Content-Length") && request.has_header("Transfer-Encoding"))
+    return "the request has a Content-Length and a Transfer-Encoding";
+  return "";
+}
+
 WebRequest request_of(const httplib::Request& request) {
   return {.method = request.method,
           .path = request.path,
@@ -57,7 +88,8 @@ WebRequest request_of(const httplib::Request& request) {
             if (!request.has_header(name)) return std::nullopt;
             return request.get_header_value(name);
           },
-          // Any thread may ask: a job does so on the compute thread.
+          .ambiguity = ambiguity_of(request),
+          // Any thread may ask.
           .client_left = [connection = current] { return connection->client_left(); }};
 }
 
@@ -75,6 +107,27 @@ void send(const WebReply& reply, httplib::Response& response) {
         if (arrives) sink.done();
         return arrives;
       });
+}
+
+// The library does not tell why a port cannot be had: tries again.
+std::string why_not_bound(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0)
+    return "no address of this name is known";
+  const int socket = ::socket(found->ai_family, found->ai_socktype, found->ai_protocol);
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const int error = ::bind(socket, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+  ::close(socket);
+  ::freeaddrinfo(found);
+  if (error == 0 || error == EADDRINUSE)
+    return "another program has the port; give another --port, or 0 for a free one";
+  if (error == EADDRNOTAVAIL) return "this machine does not have the address";
+  if (error == EACCES) return "ports below 1024 need more rights; give another --port";
+  return std::strerror(error);
 }
 
 const char* words_for(int status) {
@@ -183,9 +236,7 @@ WebServer::~WebServer() = default;
 int WebServer::bind(const std::string& host, int port) {
   const int bound = port == 0 ? impl_->bind_to_any_port(host.c_str())
                               : (impl_->bind_to_port(host.c_str(), port) ? port : -1);
-  if (bound < 0)
-    throw Error("cannot listen on ", host, " port ", port,
-                ": the address is not there or the port is in use");
+  if (bound < 0) throw Error("cannot listen on ", host, " port ", port, ": ", why_not_bound(host, port));
   impl_->accept_many();
   return bound;
 }

@@ -38,6 +38,11 @@ Without it, the best that the processor has. One that it lacks is an error.
 How threads wait for one another, as in every OpenMP program. Without them tzoo lets its threads sleep
 soon while other programs want the processors.
 .TP
+.B TZOO_API_KEY
+The key that requests to
+.B tzoo serve
+need, where no flag gives one.
+.TP
 .B TZOO_DATA_DIR
 Folder of the corpora that
 .B tzoo data get

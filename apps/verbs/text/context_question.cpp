@@ -26,13 +26,15 @@ std::vector<Encoding> windows_of(const TextModel& model, const ContextQuestion& 
 }  // namespace
 
 std::vector<Answer> answer_question(const TextModel& model, const ContextQuestion& asked,
-                                    const AnswerRules& rules) {
+                                    const AnswerRules& rules, const RunPiece& run) {
   AnswerCollector collector(rules, model.tokenizer->special_id(SpecialToken::cls));
   for (const Encoding& window : windows_of(model, asked)) {
     require_offsets(window);
-    const Encoding* const batch[] = {&window};
-    const ModelOutput output = model.model->forward(batch_of(model, batch));
-    collector.add(window, {output.start_logits[0], output.end_logits[0]});
+    run([&] {
+      const Encoding* const batch[] = {&window};
+      const ModelOutput output = model.model->forward(batch_of(model, batch));
+      collector.add(window, {output.start_logits[0], output.end_logits[0]});
+    });
   }
   return collector.best();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/verbs/text/answer_spans.h"
+#include "apps/verbs/text/run_piece.h"
 #include "apps/verbs/text/text_model.h"
 
 namespace zoo {
@@ -16,9 +17,10 @@ struct ContextQuestion {
   std::optional<std::int64_t> stride;      // tokens that windows share; none: half of a window, at most 128
 };
 
-/// The best answers, best first, from a model with a question answering head. Throws Error for a max_length
-/// beyond the model's, a stride that leaves a window no room, and a tokenizer without offsets.
+/// The best answers, best first, from a model with a question answering head; a piece is a window. Throws
+/// Error for a max_length beyond the model's, a stride that leaves a window no room, and a tokenizer without
+/// offsets.
 std::vector<Answer> answer_question(const TextModel& model, const ContextQuestion& asked,
-                                    const AnswerRules& rules);
+                                    const AnswerRules& rules, const RunPiece& run = run_at_once);
 
 }  // namespace zoo

@@ -69,7 +69,8 @@ bool labels_texts(const TextModel& model) {
 }
 
 std::vector<Json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
-                              const std::vector<std::string>& pairs, const LabelOptions& options) {
+                              const std::vector<std::string>& pairs, const LabelOptions& options,
+                              const RunPiece& run) {
   const std::size_t batch_size = rows_at_once(model, options.batch_size);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
@@ -92,21 +93,23 @@ std::vector<Json> label_texts(const TextModel& model, const std::vector<std::str
     for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i) {
       batch.push_back(&encodings[order[i]]);
     }
-    const at::Tensor logits =
-        model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous();
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const std::size_t text = order[begin + i];
-      const at::Tensor row = logits[static_cast<std::int64_t>(i)];
-      results[text]["text"] = texts[text];
-      if (const std::string pair = pair_of(text); !pair.empty()) results[text]["text_pair"] = pair;
-      if (tokens) {
-        results[text]["entities"] =
-            described(texts[text], entities_of(config, *model.tokenizer, texts[text], encodings[text],
-                                               at::softmax(row, -1), options.aggregation));
-      } else {
-        describe_sequence(config, row, results[text]);
+    run([&] {
+      const at::Tensor logits =
+          model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous();
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        const std::size_t text = order[begin + i];
+        const at::Tensor row = logits[static_cast<std::int64_t>(i)];
+        results[text]["text"] = texts[text];
+        if (const std::string pair = pair_of(text); !pair.empty()) results[text]["text_pair"] = pair;
+        if (tokens) {
+          results[text]["entities"] =
+              described(texts[text], entities_of(config, *model.tokenizer, texts[text], encodings[text],
+                                                 at::softmax(row, -1), options.aggregation));
+        } else {
+          describe_sequence(config, row, results[text]);
+        }
       }
-    }
+    });
   }
   return results;
 }

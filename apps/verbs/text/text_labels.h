@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "apps/verbs/text/run_piece.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/token_entities.h"
 
@@ -23,10 +24,11 @@ struct LabelOptions {
 bool labels_texts(const TextModel& model);
 
 /// For each text {"text", "label", "score", "scores"}, or "value" of a regression, or "entities". `pairs` has
-/// the second text of each, "" for none, or is empty. Throws Error naming a text without tokens, or a pair
-/// that the model would label word by word.
+/// the second text of each, "" for none, or is empty; a piece is a batch. Throws Error naming a text without
+/// tokens, or a pair that the model would label word by word.
 std::vector<nlohmann::ordered_json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
                                                 const std::vector<std::string>& pairs,
-                                                const LabelOptions& options);
+                                                const LabelOptions& options,
+                                                const RunPiece& run = run_at_once);
 
 }  // namespace zoo

@@ -87,9 +87,9 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   flags
       .add("model", values.models,
            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; requests "
-           "choose by the folder's name or by NAME, the first one is the default")
+           "choose by the folder's name, or by NAME of NAME=DIR; the first one is the default")
       .leads()
-      .placeholder("[NAME=]DIR")
+      .placeholder("DIR")
       .required();
   flags
       .add("run", values.options.run,

@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import tempfile
-import unicodedata
 import unittest
 
 from tiny_checkpoint import write_char_tokenizer, write_checkpoint, write_json
@@ -142,12 +141,11 @@ class Constrained(Generated):
         self.assertIn("\\x1b\\x1b\n", on_terminal(80, *flags))
 
     def test_classes_are_those_of_python(self):
-        known = lambda text: all(unicodedata.category(c) != "Cn" for c in text)  # to this Python's tables
         for pattern in (r"[^\s]{3}", r"\S{3}", r"\W{3}", r"\D{3}", r"\w{3}", r"\d{3}", r"\s{3}", r"[^\w]{3}", r"[^\d\s]{3}", ".{3}",
                         r"[\w\s]{3}", "[]^a-c]{2}[^]]", "x{,2}y{,}", r"[^\W\d_]{3}"):
             texts = self.texts(self.bytes, "--regex", pattern, "--num_samples", 40, "--temperature", 2, "--top_k", 0,
                                "--max_new_tokens", 20)
-            for text in filter(known, texts):
+            for text in texts:
                 self.assertRegex(text, re.compile(f"\\A(?:{pattern})\\Z"))
             if re.search("[dwsDWS.]", pattern) and "x" not in pattern:
                 self.assertTrue(any(not c.isascii() for text in texts for c in text), pattern)

@@ -9,10 +9,13 @@ namespace {
 
 using Ranges = Pattern::Ranges;
 
-// The characters of some general categories, and `more`.
-Ranges categories(std::initializer_list<const char*> names, Ranges more) {
+// The characters of some general categories, and `more`; those of every Python from 3.9 on, or of any.
+Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent extent) {
+  UErrorCode status = U_ZERO_ERROR;
+  static const icu::UnicodeSet known(u"[:age=13.0:]", status);
   for (const char* name : names) {
-    const icu::UnicodeSet set = *characters_of_property(name);
+    icu::UnicodeSet set = *characters_of_property(name);
+    if (extent == Extent::kEvery) set.retainAll(known);
     for (std::int32_t i = 0; i < set.getRangeCount(); ++i)
       more.emplace_back(static_cast<char32_t>(set.getRangeStart(i)),
                         static_cast<char32_t>(set.getRangeEnd(i)));
@@ -22,15 +25,19 @@ Ranges categories(std::initializer_list<const char*> names, Ranges more) {
 
 }  // namespace
 
-const Ranges& digits_of(ExpressionDialect dialect) {
-  static const Ranges python = categories({"Nd"}, {}), ascii{{'0', '9'}};
-  return dialect == ExpressionDialect::kPython ? python : ascii;
+const Ranges& digits_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"Nd"}, {}, Extent::kEvery),
+                      any = categories({"Nd"}, {}, Extent::kAny), ascii{{'0', '9'}};
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
 }
 
-const Ranges& words_of(ExpressionDialect dialect) {
-  static const Ranges python = categories({"L", "N"}, {{'_', '_'}}),
+const Ranges& words_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"L", "N"}, {{'_', '_'}}, Extent::kEvery),
+                      any = categories({"L", "N"}, {{'_', '_'}}, Extent::kAny),
                       ascii{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-  return dialect == ExpressionDialect::kPython ? python : ascii;
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
 }
 
 const Ranges& spaces_of(ExpressionDialect dialect) {

@@ -4,22 +4,27 @@
 
 namespace zoo {
 
-/// Whose regular expressions a text is read as. They differ in the characters of `.`, `\d`, `\w` and `\s`:
+/// Whose regular expressions a text is read as: Python's `re` for texts, or those of ECMA-262 with the flag
+/// u, which JSON Schema names. They differ in characters,
 ///
-/// |      | kPython: `re` with texts             | kEcmaScript: ECMA-262 with the flag u, JSON Schema's
-/// dialect |
-/// |------|--------------------------------------|--------------------------------------------------------------|
-/// | `.`  | all but \n                           | all but \n, \r, U+2028, U+2029 | | `\d` | decimal digits
-/// of all scripts (Nd)   | 0 to 9                                                       | | `\w` | letters
-/// and numbers (L, N), `_`      | A to Z, a to z, 0 to 9, `_`                                  | | `\s` |
-/// str.isspace()                        | WhiteSpace and LineTerminator                                |
+///           Python                              ECMAScript
+///     .     all but \n                          all but \n, \r, U+2028 and U+2029
+///     \d    decimal digits of scripts (Nd)      0 to 9
+///     \w    letters and numbers (L, N) and _    A to Z, a to z, 0 to 9 and _
+///     \s    str.isspace()                       WhiteSpace and LineTerminator
 ///
-/// and in a few ways of writing (regular_expression.h). Both are of Unicode 16.
+/// and in a few ways of writing (regular_expression.h).
+///
+/// Pythons differ in the letters and digits of new scripts: 3.9 has Unicode 13, later ones more. A text is to
+/// match in each, so that such a character is neither in `\d` or `\w` nor in `\D` or `\W`.
 enum class ExpressionDialect { kPython, kEcmaScript };
 
+/// The characters that every release of the language has in a class, or all that any has, up to Unicode 16.
+enum class Extent { kEvery, kAny };
+
 /// The characters of `\d`, `\w` and `\s`.
-const Pattern::Ranges& digits_of(ExpressionDialect dialect);
-const Pattern::Ranges& words_of(ExpressionDialect dialect);
+const Pattern::Ranges& digits_of(ExpressionDialect dialect, Extent extent);
+const Pattern::Ranges& words_of(ExpressionDialect dialect, Extent extent);
 const Pattern::Ranges& spaces_of(ExpressionDialect dialect);
 /// The line ends, which `.` does not match.
 const Pattern::Ranges& line_ends_of(ExpressionDialect dialect);

@@ -118,19 +118,22 @@ class Parser {
     return one_of({{character, character}});
   }
 
-  Ranges escape() {
+  // In an inverted set those characters are wanted that any release has in the class: none of them remains.
+  Ranges escape(bool inverted = false) {
+    const Extent inside = inverted ? Extent::kAny : Extent::kEvery,
+                 outside = inverted ? Extent::kEvery : Extent::kAny;
     if (at_ == text_.size()) refuse("a \\ at the end");
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
     switch (letter) {
       case 'd':
-        return digits_of(dialect_);
+        return digits_of(dialect_, inside);
       case 'D':
-        return complement(digits_of(dialect_));
+        return complement(digits_of(dialect_, outside));
       case 'w':
-        return words_of(dialect_);
+        return words_of(dialect_, inside);
       case 'W':
-        return complement(words_of(dialect_));
+        return complement(words_of(dialect_, outside));
       case 's':
         return spaces_of(dialect_);
       case 'S':
@@ -233,7 +236,7 @@ class Parser {
     // A first ] is itself in Python, and the end of an empty set in ECMAScript.
     for (bool first = is_python(); first || !peek(']'); first = false) {
       if (at_ == text_.size()) refuse("a [ without its ]");
-      const Ranges begin = set_member();
+      const Ranges begin = set_member(inverted);
       const bool is_one = begin.size() == 1 && begin[0].first == begin[0].second;
       const bool range = is_one && peek('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
       if (!range) {
@@ -241,7 +244,7 @@ class Parser {
         continue;
       }
       ++at_;
-      const Ranges end = set_member();
+      const Ranges end = set_member(inverted);
       if (end.size() != 1 || end[0].first != end[0].second || end[0].first < begin[0].first)
         refuse("a range whose end is before its beginning");
       ranges.emplace_back(begin[0].first, end[0].first);
@@ -252,8 +255,8 @@ class Parser {
     return inverted ? complement(ranges) : complement(complement(ranges));
   }
 
-  Ranges set_member() {
-    if (take('\\')) return peek('b') ? (++at_, Ranges{{'\b', '\b'}}) : escape();
+  Ranges set_member(bool inverted) {
+    if (take('\\')) return peek('b') ? (++at_, Ranges{{'\b', '\b'}}) : escape(inverted);
     if (peek('[') && at_ + 1 < text_.size() && text_[at_ + 1] == ':')
       refuse("a [:class:], which is not supported,");
     const char32_t character = next_code_point(text_, at_);

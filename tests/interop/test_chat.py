@@ -7,6 +7,7 @@ import pathlib
 import pty
 import random
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -16,6 +17,9 @@ from transformers.utils.chat_template_utils import render_jinja_template
 
 from chat_templates import SNIPPETS, TEMPLATES, VARIABLES
 from text_models import tzoo, wordpiece
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tier  # noqa: E402
 
 CONVERSATIONS = int(os.environ.get("ZOO_CONVERSATIONS", 12))  # of each template; 50 by hand
 TEXTS = ["hello", "what is 2+2?", "  padded  ", "", "línea\nnueva", "日本語 ❤️", "a 'quote' \"x\" & <b>", "tab\tx",
@@ -194,25 +198,42 @@ class ChatTest(unittest.TestCase):
             ("{{ 1" + "+1" * 5000 + " }}", "nested too deeply"), ("{{ " + "-" * 5000 + "1 }}", "nested too deeply"),
             ("{% if 1 %}" * 5000 + "{% endif %}" * 5000, "nested too deeply"), ("{{ 'a' * 10 ** 15 }}", "too"),
             ("{{ 'a'|indent(10 ** 15) }}", "too much memory"), ("{{ ('a' * 10 ** 7)|join|length }}", "too much memory"), ("{% set n = namespace() %}{% set n.n = n %}", "namespace"),
-            *[(self.DOUBLINGS + "{{ " + what + " }}", f"{name}: the template takes too many steps") for what, name in [
-                ("n.x == n.y", "test '=='"), ("n.x != n.y", "test '!='"), ("n.x < n.y", "test '<'"), ("n.x in [n.y]", "test 'in'"),
-                ("[n.x, n.y, n.x]|sort|length", "filter 'sort'"), ("[n.x, n.y]|unique|list|length", "filter 'unique'"),
-                ("[n.x, n.y]|max|length", "filter 'max'")]],
-            *[(self.LONG + "{% for i in range(99999) %}{% set y = " + what + " %}{% endfor %}", named) for what, named in [
-                ("x.split('b')", "method 'split'"), ("x.rsplit()", "method 'rsplit'"), ("x.find('b')", "method 'find'"),
-                ("'b' in x", "test 'in'"), ("x.strip()", "method 'strip'"), ("x|trim", "filter 'trim'"),
-                ("x|length", "filter 'length'"), ("x[i]", "too many steps"), ("x[i:i + 1]", "too many steps"),
-                ("x == x ~ ''", "too much memory"), ("x.startswith(('b', 'aa' * 9, x))", "method 'startswith'"),
-                ("x|int", "filter 'int'"), ("x.count('aa')", "method 'count'"), ("x.isalpha()", "method 'isalpha'")]],
-            (self.LONG + "{{ ([x] * 99999)|string|length }}", "filter 'string'"),
-            (self.LONG + "{{ ([x] * 99999)|tojson|length }}", "filter 'tojson'"),
-            (self.LONG + "{{ " + " ~ ".join(["x"] * 2000) + " }}", "too much memory"),
-            ("{{ ([1] * 9999)|tojson(indent='a' * 99999)|length }}", "filter 'tojson'"),
-            ("{{ ('a' * 10 ** 7)|title|length }}", "filter 'title'"),
-            ("{% set x = {" + ", ".join(f"'{i}': 1" for i in range(30000)) + "} %}", "too many steps"),
             ("{{ 9223372036854775807 + 1 }}", "too large"), ("{{ (-9223372036854775807 - 1) // -1 }}", "too large"),
         ]:
             self.assertIn(named, self.render(template), template[:80])
+
+    def assert_refused(self, cases):
+        for template, named in cases:
+            self.assertIn(named, self.render(template), template[:200])
+
+    def of_shared_lists(self, *cases):
+        return [(self.DOUBLINGS + "{{ " + what + " }}", f"{name}: the template takes too many steps") for what, name in cases]
+
+    def of_a_long_text(self, *cases):
+        return [(self.LONG + "{% for i in range(99999) %}{% set y = " + what + " %}{% endfor %}", named) for what, named in cases]
+
+    def test_work_is_counted_by_every_operation(self):
+        self.assert_refused(
+            self.of_shared_lists(("n.x == n.y", "test '=='"), ("n.x < n.y", "test '<'"), ("n.x in [n.y]", "test 'in'"),
+                                 ("[n.x, n.y, n.x]|sort|length", "filter 'sort'"))
+            + self.of_a_long_text(("x.split('b')", "method 'split'"), ("x.find('b')", "method 'find'"), ("'b' in x", "test 'in'"),
+                                  ("x.strip()", "method 'strip'"), ("x|length", "filter 'length'"), ("x[i]", "too many steps"))
+            + [(self.LONG + "{{ ([x] * 99999)|string|length }}", "filter 'string'"),
+               (self.LONG + "{{ " + " ~ ".join(["x"] * 2000) + " }}", "too much memory")])
+
+    @tier.long
+    def test_work_is_counted_by_other_operations(self):
+        self.assert_refused(
+            self.of_shared_lists(("n.x != n.y", "test '!='"), ("[n.x, n.y]|unique|list|length", "filter 'unique'"),
+                                 ("[n.x, n.y]|max|length", "filter 'max'"))
+            + self.of_a_long_text(
+                ("x.rsplit()", "method 'rsplit'"), ("x|trim", "filter 'trim'"), ("x[i:i + 1]", "too many steps"),
+                ("x == x ~ ''", "too much memory"), ("x.startswith(('b', 'aa' * 9, x))", "method 'startswith'"), ("x|int", "filter 'int'"),
+                ("x.count('aa')", "method 'count'"), ("x.isalpha()", "method 'isalpha'"))
+            + [(self.LONG + "{{ ([x] * 99999)|tojson|length }}", "filter 'tojson'"),
+               ("{{ ([1] * 9999)|tojson(indent='a' * 99999)|length }}", "filter 'tojson'"),
+               ("{{ ('a' * 10 ** 7)|title|length }}", "filter 'title'"),
+               ("{% set x = {" + ", ".join(f"'{i}': 1" for i in range(30000)) + "} %}", "too many steps")])
 
     def test_files_of_a_checkpoint(self):
         question = [{"role": "user", "content": "hi"}]

@@ -4,6 +4,7 @@ Every sample of an accepted schema must be valid; a refusal must name what it re
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -135,8 +136,38 @@ def generate(folder, schema, samples):
                           timeout=120, check=False, text=True)
 
 
+# The classes of ECMA-262 with the flag u, whose expressions JSON Schema has; jsonschema searches with Python's.
+CLASSES = {"d": [(48, 57)], "w": [(48, 57), (65, 90), (95, 95), (97, 122)],
+           "s": [(9, 13), (32, 32), (160, 160), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
+                 (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)]}
+for letter, ranges in list(CLASSES.items()):
+    ends = [-1, *(code for pair in ranges for code in pair), 0x110000]
+    CLASSES[letter.upper()] = [(ends[i] + 1, ends[i + 1] - 1) for i in range(0, len(ends), 2)]
+
+
+def as_python(expression):
+    """An ECMAScript expression as one of Python: its classes as ranges of codes, and an end that is the end."""
+    found, in_set = "", False
+    for part in re.findall(r"\\?.", expression, re.DOTALL):
+        if part[-1] in CLASSES and part[0] == "\\" and len(part) == 2:
+            inside = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in CLASSES[part[1]])
+            found += inside if in_set else f"[{inside}]"
+            continue
+        in_set = part == "[" or (in_set and part != "]")
+        found += {".": "[^\n\r\u2028\u2029]", "$": r"\Z"}.get(part, part) if not in_set else part
+    return found
+
+
+def search(validator, expression, text, schema):
+    if validator.is_type(text, "string") and not re.search(as_python(expression), text):
+        yield jsonschema.ValidationError(f"{text!r} does not match {expression!r}")
+
+
+Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": search})
+
+
 def check_samples(schema, done, count):
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = Validator(schema)
     texts = json.loads(done.stdout)["text"]
     for text in texts:
         faults = [fault.message for fault in validator.iter_errors(json.loads(text))]

@@ -17,7 +17,10 @@ constexpr std::size_t kMostVisits = 100'000'000;     // of nodes, in all closure
 constexpr std::size_t kMostMembers = 10'000'000;     // of the sets of all states
 
 [[noreturn]] void refuse_size() {
-  throw Error("the constraint's automaton is too large: lower its counts or simplify it");
+  throw Error(
+      "the constraint's automaton is too large: lower its counts or simplify it; sets of few characters, "
+      "such as "
+      "[a-z], are smaller than those of all scripts, such as Python's \\w");
 }
 
 // A node of the nondeterministic automaton: free edges consume no byte.

@@ -152,18 +152,20 @@ void read_roles(const JsonSection& section, TokenizerSettings& settings) {
   }
 }
 
-// transformers reads its older key only without the other.
+// transformers reads the older key of tokenizer_config.json if the other has no tokens, that of
+// special_tokens_map.json if no file has the other.
 void read_additional(const JsonSection& section, bool is_config, TokenizerSettings& settings) {
-  const std::string_view kOlder = "additional_special_tokens";
-  const auto read = [&](std::string_view key) {
-    const json* tokens = section.find(key.data());
-    if (tokens == nullptr || !tokens->is_structured()) return;
-    settings.names_extra_tokens = settings.names_extra_tokens || is_config || key != kOlder;
+  const auto read = [&](const char* key) {
+    const json* tokens = section.find(key);
+    if (tokens == nullptr || !tokens->is_structured()) return false;
     for (const json& token : *tokens)
-      settings.additional_special_tokens.push_back(read_token(section, std::string(key), token));
+      settings.additional_special_tokens.push_back(read_token(section, key, token));
+    return true;
   };
-  read("extra_special_tokens");
-  if (settings.additional_special_tokens.empty()) read(kOlder);
+  if (read("extra_special_tokens")) settings.names_extra_tokens = true;
+  const bool reads_older =
+      is_config ? settings.additional_special_tokens.empty() : !settings.names_extra_tokens;
+  if (reads_older && read("additional_special_tokens") && is_config) settings.names_extra_tokens = true;
 }
 
 // {"token": ID, …}, as older versions of transformers wrote it.
@@ -267,10 +269,10 @@ EncodingTemplate bos_eos_template(std::optional<TokenId> bos, std::optional<Toke
   return result;
 }
 
-// A known token keeps its matching rules (lstrip, single_word, …).
-TokenId add_special(AddedToken token, const Pipeline& pipeline, TokenRegistry& registry) {
-  for (const AddedToken& known : pipeline.added_tokens) {
-    if (known.content == token.content) token = known;
+// One of the `known` tokens keeps its matching rules (lstrip, single_word, …).
+TokenId add_special(AddedToken token, const std::vector<AddedToken>& known, TokenRegistry& registry) {
+  for (const AddedToken& one : known) {
+    if (one.content == token.content) token = one;
   }
   token.special = true;
   return registry.add(std::move(token));
@@ -398,6 +400,8 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   for (const auto& [id, token] : settings.added_tokens_decoder) {
     if (!token.content.empty()) registry.add(token);
   }
+  // Of two roles that name the same token, the later has its rules.
+  const std::vector<AddedToken> known = pipeline.added_tokens;
   for (const auto& [role, key] : kRoles) {
     const auto found = settings.roles.find(role);
     if (found == settings.roles.end() || found->second.content.empty()) continue;
@@ -405,10 +409,10 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
     const bool is_named =
         std::find(settings.named.begin(), settings.named.end(), role) != settings.named.end();
     if (!is_named && !registry.find(found->second.content)) continue;
-    pipeline.roles[role] = add_special(found->second, pipeline, registry);
+    pipeline.roles[role] = add_special(found->second, known, registry);
   }
   for (const AddedToken& token : settings.additional_special_tokens) {
-    if (!token.content.empty()) add_special(token, pipeline, registry);
+    if (!token.content.empty()) add_special(token, known, registry);
   }
   if (settings.add_bos_token || settings.add_eos_token) {
     const auto id = [&](std::optional<bool> wanted, SpecialToken role) {
@@ -467,8 +471,11 @@ void apply_class(TokenizerSettings& settings, Normalizer charsmap, Pipeline& pip
   const bool has_languages = name == "NllbTokenizer" || name.starts_with("MBart");
   if (has_languages) set_mask_rules(settings);
   if (name.starts_with("MBart") && !settings.names_extra_tokens) {
+    std::vector<AddedToken> languages;
     for (const std::string_view language : mbart_languages(name == "MBart50Tokenizer"))
-      settings.additional_special_tokens.push_back(special_token(std::string(language)));
+      languages.push_back(special_token(std::string(language)));
+    auto& extra = settings.additional_special_tokens;
+    extra.insert(name == "MBartTokenizer" ? extra.begin() : extra.end(), languages.begin(), languages.end());
   }
   if (has_languages || name == "T5Tokenizer") set_sentencepiece_parts(name, std::move(charsmap), pipeline);
   if (name == "LlamaTokenizer" && pipeline.kind == "bpe") {

@@ -22,7 +22,9 @@ struct Beam {
 };
 
 /// Beams of one prompt, or of one of its groups, as in Hugging Face's `generate`: there are more candidates
-/// than beams; those that end compete with the finished ones, and the best of the others go on.
+/// than beams; those that end compete with the finished ones, and the best of the others go on. Groups follow
+/// the last release of Hugging Face that had them, 4.49: a beam that ends still counts among those that could
+/// improve, and at the last step those that go on compete unless their group is done.
 class BeamGroup {
  public:
   BeamGroup(std::int64_t beams, const BeamOptions& options) : beams_(beams), options_(options) {
@@ -49,7 +51,11 @@ class BeamGroup {
   static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
 
   void finish(const std::vector<Beam>& candidates, std::int64_t length);
-  bool can_improve(std::int64_t length, std::int64_t max_length) const;
+  void finish(FoundBeam found, std::int64_t length);
+  void keep_best();
+  // `score`: the best sum of a candidate.
+  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const;
+  bool is_one_of_several() const { return options_.num_beam_groups > 1; }
   bool full() const { return static_cast<std::int64_t>(finished_.size()) == beams_; }
 
   std::int64_t beams_;

@@ -135,24 +135,29 @@ std::vector<Beam> BeamSearch::candidates(const Search& search, const BeamGroup& 
     beam.found.ids.push_back(id);
     if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
     beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
-    beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids, beam.state);
+    const bool is_last = length_ == options_.max_new_tokens && options_.beams.num_beam_groups == 1;
+    beam.ends = is_last || rules_.ends(beam.found.ids, beam.state);
     found.push_back(std::move(beam));
   }
   return found;
 }
 
 void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t first) {
+  const BeamOptions& beams = options_.beams;
+  TokenId filler = static_cast<TokenId>(beams.filler_id);
+  if (filler < 0 && !options_.eos_token_ids.empty()) filler = options_.eos_token_ids.front();
   TokenIds taken;  // by earlier groups
   for (BeamGroup& group : search.groups) {
     if (group.done()) {
       group.stay(first);
+      if (filler >= 0) taken.insert(taken.end(), static_cast<std::size_t>(group_size()), filler);
     } else {
       at::Tensor own_scores = scores.slice(0, first, first + group_size());
-      if (!taken.empty() && options_.beams.diversity_penalty > 0) {
+      if (!taken.empty() && beams.diversity_penalty > 0) {
         own_scores = own_scores.clone();
-        for (const TokenId id : taken) own_scores.select(1, id).sub_(options_.beams.diversity_penalty);
+        for (const TokenId id : taken) own_scores.select(1, id).sub_(beams.diversity_penalty);
       }
-      if (options_.beams.renormalize_logits) own_scores = renormalized(own_scores);
+      if (beams.renormalize_logits) own_scores = renormalized(own_scores);
       group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
       for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
     }

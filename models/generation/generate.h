@@ -39,6 +39,9 @@ struct BeamOptions {
   /// diversity_penalty for each beam of earlier groups that has just taken it.
   std::int64_t num_beam_groups = 1;
   double diversity_penalty = 0.0;
+  /// Of a group that is done: the token that each of its beams takes in a step (Hugging Face: pad_token_id).
+  /// -1: the first of eos_token_ids.
+  std::int64_t filler_id = -1;
   /// Beams that sample (Hugging Face: do_sample): the candidates of a step are drawn, none twice, in
   /// proportion to the exponential of their scores, after the filters of SamplingOptions. Not with groups.
   bool sample = false;

@@ -129,6 +129,7 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   }
   options.max_new_tokens = new_token_limit(flags, static_cast<std::int64_t>(longest));
   options.eos_token_ids = session.defaults.eos_token_ids;
+  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
   options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   for (const std::string& text : flags.bad_words) {
     for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))

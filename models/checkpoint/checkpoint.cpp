@@ -74,19 +74,17 @@ const char* dtype_name(at::ScalarType dtype) {
   }
 }
 
-// As in transformers, a projection of its own in the files wins over tie_word_embeddings.
 void keep_own_projection(CheckpointConfig& checkpoint) {
-  if (!checkpoint.config.tie_word_embeddings || !WeightFiles::exist_in(checkpoint.directory)) return;
-  TransformerConfig untied = checkpoint.config;
-  untied.tie_word_embeddings = false;
+  if (!WeightFiles::exist_in(checkpoint.directory)) return;
   const Family& family = *checkpoint.family;
-  if (has_own_projection(family.weight_table(checkpoint.config), family.weight_table(untied),
-                         checkpoint.files())) {
-    checkpoint.config = untied;
-    auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
-    (*json)["tie_word_embeddings"] = false;
-    checkpoint.json = std::move(json);
-  }
+  const TransformerConfig found = with_own_projection(family, checkpoint.config, checkpoint.files());
+  if (fields_of(found) == fields_of(checkpoint.config)) return;
+  checkpoint.config = found;
+  auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
+  const nlohmann::json written = family.write_config(found);
+  for (const char* key : {"tie_word_embeddings", "tie_prediction_bias"})
+    if (written.contains(key)) (*json)[key] = written[key];
+  checkpoint.json = std::move(json);
 }
 
 // Files of a masked language model, for example, have no pooler; last_hidden_state needs none.

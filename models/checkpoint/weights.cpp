@@ -8,7 +8,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
-#include "models/checkpoint/tied_weights.h"
 #include "models/checkpoint/weight_layout.h"
 
 namespace zoo {
@@ -63,7 +62,8 @@ class Matcher {
 
   LoadReport match() {
     std::set<std::string> of_other_heads;
-    for (const WeightName& name : expand_layers(table_.names, layers_)) {
+    for (const WeightName& named : expand_layers(table_.names, layers_)) {
+      const WeightName name = names_.with_others(named);
       if (const at::Tensor* weight = find(weights_, name.ours)) {
         check_shapes(name, *weight);
       } else if (is_of_a_head(table_, name.theirs.front())) {
@@ -147,7 +147,7 @@ class Matcher {
     if (!files_.contains(copy) || copy == original) return;
     seen_.insert(copy);
     if (!files_.contains(original)) return;
-    if (same_numbers(files_, copy, original)) {
+    if (files_.equal(copy, original)) {
       report_.tied.push_back(copy);
     } else {
       report_.mismatched.push_back(copy + ": differs from " + original +
@@ -210,7 +210,15 @@ bool StoredNames::joins(const WeightName& name) const {
   return !name.joined.empty() && files_.contains(stored(name.joined));
 }
 
+WeightName StoredNames::with_others(WeightName name) const {
+  const auto has = [&](const std::string& one) { return files_.contains(stored(one)); };
+  if (std::ranges::none_of(name.theirs, has) && std::ranges::any_of(name.others, has))
+    name.theirs = name.others;
+  return name;
+}
+
 WeightName StoredNames::stored(WeightName name) const {
+  name = with_others(std::move(name));
   if (joins(name)) name.theirs = {name.joined};
   for (std::string& theirs : name.theirs) theirs = stored(theirs);
   return name;
@@ -271,6 +279,13 @@ NamedTensors export_weights(const Model& model, const WeightTable& table,
       continue;
     }
     for (auto& entry : export_tensor(name, weight, table)) tensors.push_back(std::move(entry));
+  }
+  for (const auto& [copy, original] : table.writes_tied ? table.tied : decltype(table.tied)()) {
+    const auto is_it = [name = with_prefix(table, original)](const auto& entry) {
+      return entry.first == name;
+    };
+    const auto found = std::ranges::find_if(tensors, is_it);
+    if (found != tensors.end()) tensors.emplace_back(with_prefix(table, copy), found->second.clone());
   }
   return tensors;
 }

@@ -39,6 +39,8 @@ class StoredNames {
   /// The files' name for a name of the table, present or not.
   std::string stored(const std::string& name) const;
 
+  /// The line with its other names, if the files have those instead.
+  WeightName with_others(WeightName name) const;
   /// True if the files hold the line's weight as one tensor of all experts.
   bool joins(const WeightName& name) const;
   /// The line with the files' names.

@@ -60,9 +60,9 @@ at::Tensor Transform::operator()(const at::Tensor& x) const {
 MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler)
     : EncoderModel(config, with_pooler), transform_(transform_of(*this, config, style)) {
   const std::int64_t width = config.embedding_width();
-  const bool tied = config.tie_word_embeddings;
-  if (!tied) decoder = register_module("decoder", Linear(width, config.vocab_size));
-  if (tied || style.keeps_spare_bias) {
+  const bool tied = config.tie_word_embeddings, tied_bias = tied || config.tie_prediction_bias;
+  if (!tied) decoder = register_module("decoder", Linear(width, config.vocab_size, !tied_bias));
+  if (tied_bias || style.keeps_spare_bias) {
     prediction_bias = register_parameter("prediction_bias", make_parameter({config.vocab_size}));
     const at::NoGradGuard no_grad;
     if (parameters_want_default()) prediction_bias.zero_();
@@ -79,8 +79,7 @@ void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
   const at::Tensor x = transform_(hidden);
   TORCH_CHECK(!labels.defined() || inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
               inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-  const VocabularyHead head = decoder ? VocabularyHead{decoder->adapted_weight(), decoder->bias}
-                                      : VocabularyHead{embeddings->token->weight, prediction_bias};
+  const VocabularyHead head{projection(), projection_bias()};
   if (labels.defined() && inputs.loss_only) {
     output.loss = head.loss(x, labels, inputs.loss);
     return;
@@ -93,8 +92,16 @@ HeadParts MaskedLm::head_parts() const {
   return {.dense = transform_.dense.ptr(),
           .activation = transform_.activation,
           .norm = transform_.norm.ptr(),
-          .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
-          .bias = decoder ? decoder->bias : prediction_bias};
+          .weight = projection(),
+          .bias = projection_bias()};
+}
+
+at::Tensor MaskedLm::projection() const {
+  return decoder ? decoder->adapted_weight() : embeddings->token->weight;
+}
+
+at::Tensor MaskedLm::projection_bias() const {
+  return decoder && decoder->bias.defined() ? decoder->bias : prediction_bias;
 }
 
 SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)

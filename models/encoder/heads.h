@@ -21,14 +21,18 @@ class MaskedLm : public EncoderModel {
   MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler = false);
 
   Linear decoder{nullptr};  // empty when tied
-  at::Tensor
-      prediction_bias;  // [V], of the tied decoder; beside an untied one Style::keeps_spare_bias, or empty
+  /// [V], of the tied decoder, or of an untied one if config.tie_prediction_bias; beside another one
+  /// Style::keeps_spare_bias, or empty.
+  at::Tensor prediction_bias;
 
  protected:
   void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 
  private:
+  at::Tensor projection() const;
+  at::Tensor projection_bias() const;
+
   Transform transform_;
 };
 

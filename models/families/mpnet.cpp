@@ -39,6 +39,7 @@ ConfigKeys keys() {
                            {&C::dropout, &C::embedding_dropout, &C::classifier_dropout, &C::token_dropout}),
               optional_key("attention_probs_dropout_prob", &C::attention_dropout),
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+              own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
               expected_key("pad_token_id", 1),
               label_keys(),
           }};

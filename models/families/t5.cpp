@@ -233,7 +233,7 @@ void complete_config(C& config, const WeightFiles& files) {
   if (!files.contains(projection)) {
     config.tie_word_embeddings = true;
   } else if (config.tie_word_embeddings) {
-    config.tie_word_embeddings = files.tensor(projection).equal(files.tensor(embedding));
+    config.tie_word_embeddings = files.equal(projection, embedding);
   }
 }
 

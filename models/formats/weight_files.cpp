@@ -1,5 +1,6 @@
 #include "models/formats/weight_files.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -86,6 +87,24 @@ at::ScalarType WeightFiles::common_type() const {
     common = dtype;
   }
   return common.value_or(at::kFloat);
+}
+
+bool WeightFiles::equal(const std::string& a, const std::string& b) const {
+  const auto [answer, is_new] = equal_.try_emplace({a, b}, false);
+  if (!is_new) return answer->second;
+  constexpr std::int64_t kRowsAtOnce = 1024;
+  const TensorEntry &first = entry(a), &second = entry(b);
+  if (first.dtype != second.dtype || first.shape != second.shape) return false;
+  if (first.shape.size() < 2) return answer->second = tensor(a).equal(tensor(b));
+  const std::int64_t count = first.shape.front();
+  for (std::int64_t begin = 0; begin < count; begin += kRowsAtOnce) {
+    const std::int64_t end = std::min(begin + kRowsAtOnce, count);
+    const bool same = rows(a, begin, end).equal(rows(b, begin, end));
+    give_back(a, begin, end);
+    give_back(b, begin, end);
+    if (!same) return false;
+  }
+  return answer->second = true;
 }
 
 void WeightFiles::add(std::unique_ptr<const TensorFile> file) {

@@ -32,6 +32,9 @@ class WeightFiles {
   bool contains(const std::string& name) const { return where_.count(name) != 0; }
   const TensorEntry& entry(const std::string& name) const { return where_.at(name)->entry(name); }
   at::Tensor tensor(const std::string& name) const { return where_.at(name)->tensor(name); }
+  /// True if both tensors have the same type, shape and numbers. Compares parts of them, whose pages it gives
+  /// back, so that memory holds neither as a whole, and remembers its answer.
+  bool equal(const std::string& a, const std::string& b) const;
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
     return where_.at(name)->rows(name, begin, end);
   }
@@ -68,6 +71,7 @@ class WeightFiles {
   std::vector<std::string> names_;
   std::map<std::string, const TensorFile*> where_;
   std::int64_t bytes_ = 0;
+  mutable std::map<std::pair<std::string, std::string>, bool> equal_;
 };
 
 }  // namespace zoo

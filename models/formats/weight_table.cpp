@@ -18,6 +18,7 @@ void add_weights_and_biases(WeightTable& table, const std::vector<WeightName>& m
       WeightName& name = table.names.emplace_back(module);
       name.ours += part;
       for (std::string& theirs : name.theirs) theirs += part;
+      for (std::string& other : name.others) other += part;
     }
   }
 }
@@ -37,6 +38,7 @@ std::vector<WeightName> expand_layers(const std::vector<WeightName>& names, std:
       one.ours = number_layer(name.ours, layer);
       one.joined = number_layer(name.joined, layer);
       for (std::string& theirs : one.theirs) theirs = number_layer(theirs, layer);
+      for (std::string& other : one.others) other = number_layer(other, layer);
     }
   }
   return expanded;

@@ -38,6 +38,8 @@ struct WeightName {
   std::int64_t groups = 0;  // of kByHead; of kRotaryPairs: number of heads
   std::int64_t pairs = 0;   // P of kRotaryPairs
   bool optional = false;    // a file may lack it: the model then keeps its own numbers
+  /// Names that files may hold instead: rows [theirs …] in the same order, in as many equal parts.
+  std::vector<std::string> others = {};
   /// A tensor [E, rows, columns] that files may hold instead of these names, `experts` = E: all experts'
   /// matrices, as transformers 5 has them in memory.
   std::string joined = {};
@@ -55,6 +57,7 @@ struct WeightTable {
   std::vector<std::string> of_heads;
   /// {copy, original}: a name that checkpoints may hold besides the weight that it is tied to.
   std::vector<std::pair<std::string, std::string>> tied;
+  bool writes_tied = false;  // a saved model has the copies, too
   /// {ending, older ending}: if a file lacks a name with the first, it may have one with the second.
   std::vector<std::pair<std::string, std::string>> renamed;
   /// Hugging Face's class always has biases: those that the model lacks are zeros in files.

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kCommon[] = {
     "vocab_size", "hidden_size", "num_layers", "num_decoder_layers", "num_heads", "num_kv_heads",
     "head_dim", "intermediate_size", "max_positions", "num_labels", "pad_token_id", "label_names",
-    "problem_type", "eos_token_id", "trains_padding", "layer_norm_eps", "decoder_start_token_id", "shifted_labels", "tie_word_embeddings",
+    "problem_type", "eos_token_id", "trains_padding", "layer_norm_eps", "decoder_start_token_id", "shifted_labels", "tie_word_embeddings", "tie_prediction_bias",
     "embedding_dropout", "dropout", "attention_dropout", "activation_dropout", "final_dropout", "layer_dropout",
     "decoder_layer_dropout",
     "token_dropout", "classifier_dropout", "answer_dropout", "initializer_range", "initial_weights",

@@ -137,11 +137,11 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
                expert_layers, expert_weights, shared_expert_size, router_loss, router_loss_weight, attention,
                attention_window, attention_projection, sliding_window, window_layers, query_key_norm,
                attention_scale, attention_softcap, cross_attention, sharing, tie_word_embeddings,
-               embedding_scale, residual_scale, logits_scale, logits_softcap, output_bias, lm_head_bias,
-               qkv_bias, attention_output_bias, feed_forward_bias, norm_bias, embedding_norm,
-               embedding_dropout, attention_dropout, activation_dropout, dropout, final_dropout,
-               layer_dropout, decoder_layer_dropout, classifier_dropout, token_dropout, answer_dropout,
-               initializer_range, initial_weights] = resolved;
+               tie_prediction_bias, embedding_scale, residual_scale, logits_scale, logits_softcap,
+               output_bias, lm_head_bias, qkv_bias, attention_output_bias, feed_forward_bias, norm_bias,
+               embedding_norm, embedding_dropout, attention_dropout, activation_dropout, dropout,
+               final_dropout, layer_dropout, decoder_layer_dropout, classifier_dropout, token_dropout,
+               answer_dropout, initializer_range, initial_weights] = resolved;
   return {
       {"shape", text_of(named(shape, {"encoder", "decoder", "encoder-decoder"}))},
       {"vocab_size", text_of(vocab_size)},
@@ -202,6 +202,7 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
       {"cross_attention", text_of(cross_attention)},
       {"sharing", text_of(named(sharing, {"none", "all_layers"}))},
       {"tie_word_embeddings", text_of(tie_word_embeddings)},
+      {"tie_prediction_bias", text_of(tie_prediction_bias)},
       {"embedding_scale", text_of(embedding_scale)},
       {"residual_scale", text_of(residual_scale)},
       {"logits_scale", text_of(logits_scale)},

@@ -194,8 +194,9 @@ struct TransformerConfig {
   bool cross_attention = false;    // decoder blocks also attend to a memory
   Sharing sharing = Sharing::kNone;
   bool tie_word_embeddings = true;
-  double embedding_scale = 1.0;  // factor of the token embedding; 0: sqrt(C)
-  double residual_scale = 1.0;   // factor of a sublayer's output before the residual sum (Granite)
+  bool tie_prediction_bias = false;  // an untied masked-lm projection has no bias but the head's
+  double embedding_scale = 1.0;      // factor of the token embedding; 0: sqrt(C)
+  double residual_scale = 1.0;       // factor of a sublayer's output before the residual sum (Granite)
   double logits_scale = 1.0;  // factor of the hidden state before the output projection; 0: 1 / sqrt(C) (T5)
   double logits_softcap = 0.0;  // c of logits c tanh(l / c); 0: none
   bool output_bias = false;     // a buffer beside the output projection, a bias of the logits (BART)

@@ -129,7 +129,7 @@ std::vector<ConfigKey> bart_keys() {
       embedding_scale_key(),
       pad_token_key(),
       decoder_start_key(),
-      expected_key("tie_word_embeddings", true),
+      optional_key("tie_word_embeddings", &C::tie_word_embeddings),
       optional_key("encoder_layerdrop", &C::layer_dropout),
       optional_key("decoder_layerdrop", &C::decoder_layer_dropout),
       // The first seven are of files that came with transformers 2 to 4.
@@ -173,7 +173,12 @@ WeightTable bart_weights(const TransformerConfig& config) {
                  {.ours = "output_bias", .theirs = {"final_logits_bias"}, .optional = true}};
   add_stack(table, "encoder", config.num_layers, /*is_decoder=*/false);
   add_stack(table, "decoder", config.decoder_layers(), /*is_decoder=*/true);
-  table.tied.emplace_back("lm_head.weight", "shared.weight");
+  if (config.tie_word_embeddings) {
+    table.tied.emplace_back("lm_head.weight", "shared.weight");
+  } else {
+    table.names.push_back({"lm_head.weight", {"lm_head.weight"}});
+    table.writes_tied = true;  // without the tie, transformers wants each stack's embedding
+  }
   table.prefix = "model.";
   table.ignored = {"encoder.version", "decoder.version"};  // of fairseq
   add_weights_and_biases(table, {{"sentence_dense", {"classification_head.dense"}},

@@ -40,6 +40,7 @@ std::vector<ConfigKey> bert_keys() {
       optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
       optional_key("attention_probs_dropout_prob", &C::attention_dropout),
       optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+      own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
       pad_token_key(),
       label_keys(),
       expected_key("position_embedding_type", "absolute"),
@@ -89,9 +90,15 @@ std::vector<WeightName> bert_weights(const std::string& projection) {
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
                               const std::string& bias) {
   table.names.push_back({"prediction_bias", {bias}});
-  if (config.tie_word_embeddings) {
-    table.tied = {{decoder + ".weight", "embeddings.word_embeddings.weight"}, {decoder + ".bias", bias}};
+  if (config.tie_word_embeddings || config.tie_prediction_bias) {
+    table.tied = {{decoder + ".bias", bias}};
     table.renamed = {{bias, decoder + ".bias"}};
+  }
+  if (config.tie_word_embeddings) {
+    table.tied.emplace_back(decoder + ".weight", "embeddings.word_embeddings.weight");
+  } else if (config.tie_prediction_bias) {
+    table.names.push_back({"decoder.weight", {decoder + ".weight"}});
+    table.writes_tied = true;  // without tie_word_embeddings, transformers wants both biases
   } else {
     add_weights_and_biases(table, {{"decoder", {decoder}}});
     // transformers 4 kept one bias for both.

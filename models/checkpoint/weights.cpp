@@ -75,7 +75,7 @@ class Matcher {
     }
     for (const auto& [copy, original] : table_.tied) check_tied(stored(copy), stored(original));
     for (const std::string& name : files_.names()) {
-      if (seen_.count(name) != 0) continue;
+      if (seen_.count(name) != 0 || is_older_copy(name)) continue;
       const bool unused = of_other_heads.count(name) != 0;
       (unused ? report_.unused : is_ignored(name) ? report_.ignored : report_.unexpected).push_back(name);
     }
@@ -155,6 +155,21 @@ class Matcher {
     }
   }
 
+  // A weight that the file has under its present name as well.
+  bool is_older_copy(const std::string& name) {
+    for (const auto& [ending, older] : kOlderEndings) {
+      if (!name.ends_with(older)) continue;
+      const std::string present = name.substr(0, name.size() - std::string_view(older).size()) + ending;
+      if (seen_.count(present) == 0 || !files_.contains(present)) continue;
+      if (files_.equal(name, present))
+        report_.ignored.push_back(name);
+      else
+        report_.mismatched.push_back(name + ": differs from " + present + ", of which it is the older name");
+      return true;
+    }
+    return false;
+  }
+
   // A name of the table that ends with a dot is of all that begin with it.
   bool is_ignored(const std::string& name) const {
     for (const std::string& pattern : table_.ignored) {
@@ -200,7 +215,7 @@ std::string StoredNames::stored(const std::string& name) const {
     if (by_ending(ending, older)) return stored;
   for (const auto& [copy, original] : table_.tied) {
     if (original != name) continue;
-    const std::string other = prefixed_ ? with_prefix(table_, copy) : copy;
+    std::string other = this->stored(copy);
     if (files_.contains(other)) return other;
   }
   return stored;

@@ -5,6 +5,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
 #include "tokenizer/files/json_section.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/text/utf8.h"
 

@@ -4,6 +4,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"

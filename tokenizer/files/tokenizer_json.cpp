@@ -4,7 +4,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "tokenizer/files/tokenizer_settings.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/byte_tokenizer.h"
 #include "tokenizer/pipeline/char_tokenizer.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"

@@ -53,24 +53,11 @@ struct TokenizerSettings {
   void add_sentinels();
 };
 
+/// The token that a text in a role or a list of special tokens stands for.
+AddedToken special_token(std::string content);
+
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
-
-/// Replaces the parts of a tokenizer.json that the class of transformers replaces: BERT's normalizer, the
-/// prefix space of GPT-2 and RoBERTa, T5's and Llama's spaces. Of the file's normalizer some keep the
-/// Precompiled part, `charsmap`. The file's template stays, whatever the settings say about bos and eos.
-void apply_class(TokenizerSettings& settings, Normalizer charsmap, Pipeline& pipeline);
-
-/// Replaces a tokenizer.json's template where the class has one of its own, after apply_settings(). `file` is
-/// for messages.
-void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline,
-                        const std::filesystem::path& file);
-
-/// The parts that BertTokenizer builds around a vocabulary.
-void set_bert_parts(const TokenizerSettings& settings, Pipeline& pipeline);
-
-/// The pre-tokenizer and decoder that LlamaTokenizer builds from add_prefix_space and legacy.
-void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline);
 
 /// The settings files and the files `names` of the directory.
 PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings,

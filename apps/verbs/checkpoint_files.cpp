@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generation_config.json",
-                     *kModules = "modules.json";
+                     *kModules = "modules.json", *kTokenizerSettings = "tokenizer_config.json";
 
 constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kMoreTemplates = "additional_chat_templates";
@@ -33,7 +33,7 @@ enum class Kind { kGeneration, kTokenizer, kTemplate, kSentences };
 constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
     {kGenerationFile, Kind::kGeneration},
     {"tokenizer.json", Kind::kTokenizer},
-    {"tokenizer_config.json", Kind::kTokenizer},
+    {kTokenizerSettings, Kind::kTokenizer},
     {"special_tokens_map.json", Kind::kTokenizer},
     {"added_tokens.json", Kind::kTokenizer},
     {"vocab.json", Kind::kTokenizer},
@@ -52,8 +52,10 @@ constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
     {"config_sentence_transformers.json", Kind::kSentences},
 }};
 
-// Keys of generation_config.json that decide nothing about what is written.
-const std::set<std::string> kOfFile{"_from_model_config", "transformers_version", "use_cache"};
+// Keys of generation_config.json that decide nothing about what is written, or that each format has.
+const std::set<std::string> kOfFile{"_from_model_config",    "transformers_version", "use_cache",
+                                    "bos_token_id",          "eos_token_id",         "pad_token_id",
+                                    "decoder_start_token_id"};
 
 // "sentence_bert_config.json", by the model.
 bool is_sentence_settings(const std::string& name) {
@@ -185,10 +187,19 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
     std::vector<std::string> keys;
     for (const auto& [key, value] : generation.items()) {
-      const bool decides = !key.ends_with("_token_id") && !kOfFile.contains(key);
-      if (decides && !value.is_null() && value != false) keys.push_back(key);
+      if (!kOfFile.contains(key) && !value.is_null() && value != false) keys.push_back(key);
     }
     if (!keys.empty()) names.insert(kGenerationFile + (" (" + joined(keys) + ")"));
+  }
+  if (format == SingleFile::kGguf && files_.contains(kTokenizerSettings)) {
+    // A tokenizer's lengths and sides have no names there.
+    const nlohmann::json settings = parse_json(files_.at(kTokenizerSettings));
+    std::vector<std::string> keys;
+    for (const char* key : {"padding_side", "truncation_side"})
+      if (settings.value(key, nlohmann::json()) == "left") keys.emplace_back(key);
+    const nlohmann::json most = settings.value("model_max_length", nlohmann::json());
+    if (most.is_number() && most.get<double>() < 1e9) keys.emplace_back("model_max_length");
+    if (!keys.empty()) names.insert(kTokenizerSettings + (" (" + joined(keys) + ")"));
   }
   return {names.begin(), names.end()};
 }

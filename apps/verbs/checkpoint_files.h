@@ -30,7 +30,7 @@ class ModelFiles {
   void write(const std::filesystem::path& directory) const;
 
   /// What one file of the format does not hold: names of files and folders, and of the keys of
-  /// generation_config.json besides those of tokens.
+  /// generation_config.json and tokenizer_config.json that change results.
   std::vector<std::string> left_out(SingleFile format) const;
 
  private:

@@ -215,6 +215,21 @@ Exported export_packed_directory(const ExportFlags& values) {
   return made;
 }
 
+// End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
+GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& checkpoint) {
+  GgufMetadata metadata;
+  const GenerationConfig config = read_generation_config(checkpoint.directory, checkpoint.json);
+  TokenIds ends = defaults_of(config).eos_token_ids;
+  std::erase(ends, tokenizer.eos_id().value_or(-1));
+  const char* const keys[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
+  if (ends.size() > std::size(keys))
+    throw Error(config.path, ": 'eos_token_id' has ", ends.size(),
+                " tokens beside the tokenizer's; GGUF has place for ", std::size(keys));
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    metadata.emplace_back(keys[i], static_cast<std::uint32_t>(ends[i]));
+  return metadata;
+}
+
 Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
@@ -222,6 +237,7 @@ Exported export_gguf(const ExportFlags& values) {
   const auto tokenizer = load_tokenizer(values.model, checkpoint.family->model_type);
   GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
   for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
+  for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
   std::string type = values.weights;
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });

@@ -207,15 +207,25 @@ void read_vocabulary(const GgufFile& file, ArchitectureKeys& keys, json& config)
   const auto* output = find_tensor(file, "output.weight");
   config["tie_word_embeddings"] = output == nullptr || same_bytes(file, *embedding, *output);
   const ConfigReader reader(file.metadata(), file.path().string());
-  for (const auto& [theirs, ours] :
-       {std::pair("bos", "bos_token_id"), {"eos", "eos_token_id"}, {"padding", "pad_token_id"}}) {
-    const std::string key = "tokenizer.ggml." + std::string(theirs) + "_token_id";
-    config[ours] = nullptr;
-    if (!reader.has(key.c_str())) continue;
+  const auto id_of = [&](const std::string& role) -> json {
+    const std::string key = "tokenizer.ggml." + role + "_token_id";
+    if (!reader.has(key.c_str())) return nullptr;
     const std::int64_t id = reader.get_int(key.c_str(), 0);
     if (id < 0 || id >= embedding->shape.front())
       reader.refuse(key.c_str(), "which is no token of the vocabulary");
-    config[ours] = id;
+    return id;
+  };
+  config["bos_token_id"] = id_of("bos");
+  config["eos_token_id"] = id_of("eos");
+  config["pad_token_id"] = id_of("padding");
+  // Ends of a turn and of a message end a text in llama.cpp, too.
+  for (const char* role : {"eot", "eom"}) {
+    const json id = id_of(role);
+    json& ends = config["eos_token_id"];
+    if (id.is_null() || id == ends) continue;
+    if (ends.is_null()) ends = json::array();
+    if (!ends.is_array()) ends = json::array({ends});
+    if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
   }
 }
 

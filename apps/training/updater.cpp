@@ -168,12 +168,18 @@ void Updater::save(const std::filesystem::path& directory, NamedTensors state) c
 
 void Updater::load(const std::filesystem::path& directory, std::int64_t micro_steps) {
   const SafetensorsFile file(directory / kOptimizerFile);
+  file.verify();
   optimizer_->load_state(file);
   if (scaler_) scaler_->load_state(file);
-  if (average_) average_->load_state(SafetensorsFile(directory / kAverageFile));
+  if (average_) {
+    const SafetensorsFile averages(directory / kAverageFile);
+    averages.verify();
+    average_->load_state(averages);
+  }
   done_ = micro_steps;
   if (micro_steps == 0) return;
   const SafetensorsFile gradients(directory / kGradientsFile);
+  gradients.verify();
   for (const auto& [name, parameter] : optimizer_->parameters()) {
     if (!gradients.contains(kGradient + name)) continue;
     const at::Tensor gradient = gradients.tensor(kGradient + name);

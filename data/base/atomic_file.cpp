@@ -112,6 +112,13 @@ void AtomicFile::write_through(const char* bytes, std::size_t size) {
   }
 }
 
+void AtomicFile::rewrite(std::size_t at, std::string_view bytes) {
+  flush();
+  if (::lseek(descriptor_, static_cast<off_t>(at), SEEK_SET) < 0) fail(path_, errno);
+  write_through(bytes.data(), bytes.size());
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail(path_, errno);
+}
+
 const fs::path& AtomicFile::written() {
   flush();
   return temporary_;

@@ -29,6 +29,8 @@ class AtomicFile {
   /// Throws Error naming the path, for example if the disk is full.
   void write(const void* bytes, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Writes over bytes that are written already, `at` bytes from the beginning.
+  void rewrite(std::size_t at, std::string_view bytes);
   /// The temporary file with all that was written, for a look at it before commit().
   const std::filesystem::path& written();
   void commit();

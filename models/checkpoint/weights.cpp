@@ -249,6 +249,8 @@ LoadReport load_weights(Model& model, const WeightTable& table,
   Matcher matcher(model, table, *files, options);
   LoadReport report = matcher.match();
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
+  // A training reads all of the files; inference maps them, which is too quick for that.
+  if (options.trainable) files->verify();
   std::map<std::string, at::Tensor> weights = weights_of(model);
   const auto parameters = model.named_parameters();
   const at::NoGradGuard no_grad;

@@ -12,10 +12,12 @@
 #include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
 
+#include "data/base/crc32c.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/base/lfs_pointer.h"
 #include "data/base/sizes.h"
+#include "models/formats/checksums.h"
 
 namespace zoo {
 namespace {
@@ -173,6 +175,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     : file_(std::make_shared<MappedFile>(path)) {
   const std::string_view text = header_text(*file_);
   data_start_ = kLengthSize + text.size();
+  const auto checksums = place_of_checksums(text);
+  if (checksums &&
+      text.substr(*checksums, kChecksumDigits) != checksum_text(header_checksum(text, *checksums)))
+    throw Error(path,
+                ": the header differs from its checksum: the file is damaged, or another program has "
+                "changed it; to open it all the same, remove '",
+                kChecksums, "' from its __metadata__");
   const json header = parse_header(text, path);
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") {
@@ -202,6 +211,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
       throw Error(path, ": ", begin - expected, " unused bytes before tensor '", name, "'");
     expected = end;
   }
+  if (const auto found = metadata_.extract(kChecksums)) checksums_ = std::move(found.mapped());
+  if (!checksums_.empty() && checksums_.size() != kChecksumDigits * (1 + names_.size()))
+    throw Error(path, ": '", kChecksums, "' in its __metadata__ is not of as many tensors as it has");
   const std::size_t present = file_->bytes().size() - data_start_;
   if (present < expected) {
     throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected,
@@ -253,6 +265,19 @@ at::Tensor SafetensorsFile::rows(const std::string& name, std::int64_t begin, st
 void SafetensorsFile::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
   const std::span<std::byte> bytes = bytes_of_rows(entry(name), begin, end);
   MappedFile::give_back(bytes.data(), bytes.size());
+}
+
+bool SafetensorsFile::verify() const {
+  if (checksums_.empty()) return false;
+  std::size_t place = kChecksumDigits;  // after the header's
+  for (const std::string& name : names_) {
+    const Entry& one = entry(name);
+    const std::byte* bytes = file_->data() + data_start_ + one.begin;
+    if (checksums_.substr(place, kChecksumDigits) != checksum_text(crc32c(bytes, one.end - one.begin)))
+      throw Error(path(), ": tensor '", name, "' differs from its checksum: the file is damaged");
+    place += kChecksumDigits;
+  }
+  return true;
 }
 
 const char* safetensors_name(at::ScalarType dtype) {

@@ -25,6 +25,11 @@ namespace zoo {
 /// A safetensors file (https://github.com/huggingface/safetensors): eight bytes with the length of a JSON
 /// header, the header, then the tensors' bytes. Opening maps the file and checks every length, offset, type
 /// and shape, so that reading a tensor cannot fail later.
+///
+/// write_safetensors() adds the key "crc32c" to __metadata__, which other programs pass over: eight
+/// hexadecimal digits of the header's CRC-32C, with zeros in their own place, then eight of each tensor's in
+/// the order of their bytes. Opening checks the header's, verify() the others; a file without the key has
+/// nothing to check.
 class SafetensorsFile : public TensorFile {
  public:
   using Entry = TensorEntry;  // its bytes are counted in the data part
@@ -42,6 +47,9 @@ class SafetensorsFile : public TensorFile {
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override;
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override;
 
+  bool verify() const override;
+
+  /// Without the key of checksums.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const override { return file_->path(); }
 
@@ -55,6 +63,7 @@ class SafetensorsFile : public TensorFile {
   std::vector<std::string> names_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> metadata_;
+  std::string checksums_;  // of the header and the tensors; empty: none
 };
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;

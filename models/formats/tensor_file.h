@@ -47,6 +47,9 @@ class TensorFile {
                              std::int64_t /*end*/, BlockRows&) const {
     TORCH_CHECK(false, name, " has no blocks");
   }
+  /// Compares all tensors with the checksums that the file has of them; false if it has none. Throws Error
+  /// naming the file and the tensor whose bytes have changed.
+  virtual bool verify() const { return false; }
   /// Releases the memory of these rows' pages, which the next access reads from the file again.
   virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;

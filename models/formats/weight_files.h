@@ -58,6 +58,11 @@ class WeightFiles {
     give_back(name, 0, shape.empty() ? 1 : shape.front());
   }
 
+  /// TensorFile::verify() of each file that has checksums.
+  void verify() const {
+    for (const auto& file : files_) file->verify();
+  }
+
   /// The type of all tensors of floating-point numbers, or float32 if they differ. Throws Error for float64.
   at::ScalarType common_type() const;
 

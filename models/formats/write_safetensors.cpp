@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
+#include "data/base/crc32c.h"
 #include "data/base/error.h"
+#include "models/formats/checksums.h"
 #include "models/formats/safetensors.h"
 
 namespace zoo {
@@ -10,7 +12,9 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
                        const std::map<std::string, std::string>& metadata) {
   // Ordered, so that the header lists the tensors in the order of their bytes.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::map<std::string, std::string> with_checksums = metadata;
+  with_checksums[kChecksums] = std::string(kChecksumDigits * (1 + tensors.size()), '0');
+  header["__metadata__"] = with_checksums;
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     const char* dtype = safetensors_name(tensor.scalar_type());
@@ -33,10 +37,17 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
     length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   file.write(length);
   file.write(text);
+  // The checksums are known when the tensors are written.
+  const std::size_t place = place_of_checksums(text).value();
+  std::size_t digits = place;
   for (const auto& [name, tensor] : tensors) {
     const at::Tensor contiguous = tensor.detach().cpu().contiguous();
     file.write(contiguous.const_data_ptr(), contiguous.nbytes());
+    text.replace(digits += kChecksumDigits, kChecksumDigits,
+                 checksum_text(crc32c(contiguous.const_data_ptr(), contiguous.nbytes())));
   }
+  text.replace(place, kChecksumDigits, checksum_text(header_checksum(text, place)));
+  file.rewrite(length.size(), text);
   file.commit();
 }
 

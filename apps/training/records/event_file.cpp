@@ -10,23 +10,13 @@
 #include <unistd.h>
 
 #include "data/base/atomic_file.h"
+#include "data/base/crc32c.h"
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78;  // Castagnoli's polynomial, lowest bit first
 constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
-
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc % 2 == 1 ? kPolynomial : 0);
-    table[byte] = crc;
-  }
-  return table;
-}
 
 template <class T>
 std::string little_endian(T value) {
@@ -77,11 +67,7 @@ std::string scalar(const std::string& tag, double value) {
 }  // namespace
 
 std::uint32_t masked_crc32c(std::string_view bytes) {
-  static constexpr std::array<std::uint32_t, 256> kTable = make_table();
-  std::uint32_t crc = 0xFFFFFFFF;
-  for (const char byte : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFF];
-  crc = ~crc;
-  return std::rotr(crc, 15) + kMaskDelta;
+  return std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta;
 }
 
 std::string tfrecord(std::string_view bytes) {

@@ -76,6 +76,7 @@ void save_generators(const std::filesystem::path& directory, c10::Device device)
 
 void load_generators(const std::filesystem::path& directory, c10::Device device) {
   const SafetensorsFile file(directory / kGeneratorsFile);
+  file.verify();
   for (auto& [name, generator] : default_generators(device)) {
     const at::Tensor state = file.tensor(name);
     try {

@@ -64,6 +64,7 @@ struct Findings {
   std::shared_ptr<PackedParts> packed;  // null: weights of modules
   LoadReport report;
   std::int64_t parameters;
+  std::map<std::string, bool> verified;                     // file: whether it has checksums
   std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
   std::string tokenizer_kind, tokenizer_fault;              // both empty: no tokenizer
@@ -87,6 +88,16 @@ void find_tokenizer(Findings& findings) {
 
 const char* type_name(const TensorEntry& entry) {
   return entry.quantized != nullptr ? entry.quantized : safetensors_name(entry.dtype);
+}
+
+// Throws Error naming the file and the tensor that differs from its checksum.
+std::map<std::string, bool> verify_files(const fs::path& directory) {
+  std::map<std::string, bool> verified;
+  if (fs::is_regular_file(directory)) return {{directory.filename().string(), false}};
+  for (const auto& file : fs::directory_iterator(directory))
+    if (file.path().extension() == ".safetensors")
+      verified[file.path().filename().string()] = SafetensorsFile(file.path()).verify();
+  return verified;
 }
 
 Findings examine(const fs::path& directory) {
@@ -140,6 +151,8 @@ nlohmann::json to_json(const Findings& findings) {
   if (findings.packed)
     json["packed"] = {{"weights", findings.packed->weights()}, {"source", findings.packed->source()}};
   for (const auto& [name, bytes] : findings.sizes) json["files"][name] = bytes;
+  for (const auto& [name, has_checksums] : findings.verified)
+    json["verified"][name] = has_checksums ? nlohmann::json(true) : nlohmann::json(nullptr);
   if (!findings.tokenizer_kind.empty()) {
     json["tokenizer"] = {{"kind", findings.tokenizer_kind}, {"vocabulary", findings.tokenizer_size}};
   }
@@ -192,6 +205,9 @@ void print_model(const Findings& findings) {
   table.row({"tokenizer", tokenizer_text(findings)});
   table.row({"files", ""});
   for (const auto& [name, bytes] : findings.sizes) table.row({"  " + name, human_bytes(bytes)});
+  if (!findings.verified.empty()) table.row({"verified", ""});
+  for (const auto& [name, has_checksums] : findings.verified)
+    table.row({"  " + name, has_checksums ? "equal to its checksums" : "has no checksums to compare with"});
   table.print(std::cout);
 }
 
@@ -244,7 +260,7 @@ nlohmann::json run_json(const std::vector<RunEntry>& entries) {
 
 int run_inspect(const Arguments& arguments) {
   fs::path directory;
-  bool as_json = false, tensors = false;
+  bool as_json = false, tensors = false, verify = false;
   Flags flags(arguments.command,
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
               "describes. For the directory of a training run, lists the checkpoints and shows the newest.");
@@ -253,6 +269,9 @@ int run_inspect(const Arguments& arguments) {
                  "tzoo pull has downloaded");
   flags.group("Output");
   flags.add("tensors", tensors, "list every tensor with its type and shape");
+  flags.add("verify", verify,
+            "compare all bytes of .safetensors files with the checksums that tzoo writes into them; files of "
+            "other programs have none");
   flags.add("json", as_json, "print one JSON object");
   flags.example("tzoo inspect runs/kjv-char/final --tensors");
   if (!flags.parse(arguments)) return 0;
@@ -260,7 +279,8 @@ int run_inspect(const Arguments& arguments) {
   std::vector<RunEntry> run;
   if (!fs::exists(directory / "config.json")) run = checkpoints_of_run(directory);
   if (!run.empty() && !as_json) print_run(run, directory);
-  const Findings findings = examine(run.empty() ? directory : newest(run).path);
+  Findings findings = examine(run.empty() ? directory : newest(run).path);
+  if (verify) findings.verified = verify_files(findings.directory);
   if (as_json) {
     nlohmann::json json = to_json(findings);
     if (!run.empty()) json["checkpoints"] = run_json(run);

@@ -82,6 +82,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
     std::optional<SafetensorsFile> saved;
     if (flags.init_from == "resume" && checkpoint && fs::exists(checkpoint->directory / kAdaptersFile)) {
       saved.emplace(checkpoint->directory / kAdaptersFile);
+      saved->verify();
       // A head that was new at the start of the run is not new now.
       options.trains = divided(saved->metadata().at(kTrains));
     }

@@ -115,6 +115,21 @@ TEST_CASE("every dtype keeps its bits through a file") {
   }
 }
 
+TEST_CASE("a file has the checksums of its header and its tensors") {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "sums.safetensors";
+  const std::string digits = "123456789";
+  const at::Tensor bytes = at::tensor(std::vector<std::uint8_t>(digits.begin(), digits.end()), at::kByte);
+  write_safetensors(path, {{"digits", bytes}, {"zeros", at::zeros({8}, at::kInt)}, {"none", at::ones({0})}});
+  // RFC 3720, B.4, and every catalogue of CRCs; of no bytes it is 0.
+  const std::string written = read_file(path), sums = "e30692838a9136aa00000000";
+  CHECK_THAT(written, Contains(sums + "\""));
+  const SafetensorsFile opened(path);
+  CHECK(opened.verify());
+  CHECK(opened.metadata() == std::map<std::string, std::string>{{"format", "pt"}});
+  CHECK_FALSE(SafetensorsFile(File(one("{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}")).path).verify());
+}
+
 TEST_CASE("a tensor stays readable after its file is closed, and writing to it leaves the file as it was") {
   const test::TemporaryDirectory directory;
   const auto path = directory / "w.safetensors";

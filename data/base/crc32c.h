@@ -1,0 +1,17 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const std::uint32_t sum = zoo::crc32c("123456789", 9);  // 0xE3069283
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zoo {
+
+/// CRC-32C (Castagnoli; RFC 3720, section 12.1): finds every change of one to three bits, and of up to 32
+/// neighbouring ones. `before` is the checksum of the bytes before these.
+std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t before = 0);
+
+}  // namespace zoo

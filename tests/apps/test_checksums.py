@@ -56,22 +56,23 @@ class Checksums(CommandTest):
         for weights in ("float32", "int4"):
             packed = self.folder / weights
             self.succeed("export", "--model", self.folder / "model", "--format", "packed", "--weights", weights, "--output", packed)
-            self.assertIn("packed.safetensors  equal to its checksums", self.succeed("inspect", packed, "--verify"))
-            self.check_flips(packed / "packed.safetensors", 25, "inspect", packed, "--verify")
+            self.assertRegex(self.succeed("inspect", packed, "--verify"), "packed.safetensors +equal to its checksums")
+            self.check_flips(packed / "packed.safetensors", 12, "inspect", packed, "--verify")
 
     def test_exported_directories(self):
         write_checkpoint(self.folder / "model", tokenizer=True)
         again = self.folder / "again"
         self.succeed("export", "--model", self.folder / "model", "--format", "huggingface", "--output", again)
         self.assertEqual(json.loads(self.succeed("inspect", again, "--verify", "--json"))["verified"], {"model.safetensors": True})
-        self.check_flips(again / "model.safetensors", 15, "inspect", again, "--verify")
+        self.check_flips(again / "model.safetensors", 10, "inspect", again, "--verify")
 
     def test_checkpoints_are_verified_before_a_run_resumes(self):
         (self.folder / "text.txt").write_text("the cat sat on the mat. " * 100)
         words = ["train", "--dataset", self.folder / "text.txt", "--tokenizer", "char", "--out_dir", self.folder / "run", "--n_layer", 1,
                  "--n_head", 2, "--n_embd", 16, "--block_size", 8, "--batch_size", 2, "--eval_interval", 2, "--eval_iters", 1,
                  "--ema_decay", 0.9, "--threads", 1]
-        self.succeed(*words, "--max_iters", 2)
+        begun = run(*words, "--max_iters", 2)
+        self.assertEqual(begun.code, 0, begun.err)
         step = self.folder / "run/checkpoints/step-00000002"
         found = json.loads(self.succeed("inspect", step, "--verify", "--json"))["verified"]
         names = sorted(path.name for path in step.glob("*.safetensors"))
@@ -80,18 +81,18 @@ class Checksums(CommandTest):
         kept = self.folder / "kept"
         shutil.copytree(self.folder / "run", kept)
         for name in names:
-            self.check_flips(step / name, 4, *words, "--init_from", "resume", "--max_iters", 4)
+            self.check_flips(step / name, 3, *words, "--init_from", "resume", "--max_iters", 4)
         # Nothing was written meanwhile.
         for path in kept.rglob("*"):
-            if path.is_file() and path.suffix != ".lock":
+            if path.is_file() and path.name != ".lock":
                 self.assertEqual(path.read_bytes(), (self.folder / "run" / path.relative_to(kept)).read_bytes(), path)
-        self.check_flips(self.folder / "run/final/model.safetensors", 4, "train", *words[1:5], "--init_from", self.folder / "run/final",
+        self.check_flips(self.folder / "run/final/model.safetensors", 3, "train", *words[1:5], "--init_from", self.folder / "run/final",
                          "--out_dir", self.folder / "other", "--max_iters", 1, only_data=True)
 
     def test_files_of_other_programs_have_none(self):
         model = write_checkpoint(self.folder / "theirs", tokenizer=True)
         self.assertEqual(json.loads(self.succeed("inspect", model, "--verify", "--json"))["verified"], {"model.safetensors": None})
-        self.assertIn("model.safetensors  has no checksums to compare with", self.succeed("inspect", model, "--verify"))
+        self.assertRegex(self.succeed("inspect", model, "--verify"), "model.safetensors +has no checksums to compare with")
         self.assertNotIn("verified", json.loads(self.succeed("inspect", model, "--json")))
         self.flip(pathlib.Path(model, "model.safetensors"), os.path.getsize(pathlib.Path(model, "model.safetensors")) - 3, 0)
         self.succeed("inspect", model, "--verify")
@@ -100,14 +101,15 @@ class Checksums(CommandTest):
         write_checkpoint(self.folder / "model", tokenizer=True)
         packed = self.folder / "packed"
         self.succeed("export", "--model", self.folder / "model", "--format", "packed", "--weights", "int8", "--output", packed)
-        expected = self.succeed("generate", "--model", packed, "--prompt", "the cat", "--max_new_tokens", 5)
+        words = ("generate", "--model", packed, "--prompt", "the cat", "--max_new_tokens", 5, "--json")
+        expected = json.loads(self.succeed(*words))["ids"]
         path = packed / "packed.safetensors"
         header, begin = header_of(path)
         del header["__metadata__"]["crc32c"]
         text = json.dumps(header, separators=(",", ":"))
         text += " " * (begin - 8 - len(text))
         path.write_bytes(path.read_bytes()[:8] + text.encode() + path.read_bytes()[begin:])
-        self.assertEqual(self.succeed("generate", "--model", packed, "--prompt", "the cat", "--max_new_tokens", 5), expected)
+        self.assertEqual(json.loads(self.succeed(*words))["ids"], expected)
 
 
 if __name__ == "__main__":

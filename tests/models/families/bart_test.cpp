@@ -46,7 +46,6 @@ TEST_CASE("BART's two stacks have one width, one number of heads and one token t
   CHECK_THAT(fault("bart", {{"decoder_attention_heads", 4}}),
              Contains("decoder_attention_heads") && Contains("expected encoder_attention_heads, 2"));
   CHECK_THAT(fault("bart", {{"decoder_ffn_dim", 13}}), Contains("decoder_ffn_dim") && Contains("12"));
-  CHECK_THAT(fault("bart", {{"tie_word_embeddings", false}}), Contains("tie_word_embeddings"));
   CHECK_THAT(fault("m2m_100", {{"pad_token_id", nullptr}}), Contains("pad_token_id"));
   CHECK_THAT(fault("marian", {{"share_encoder_decoder_embeddings", false}}),
              Contains("share_encoder_decoder_embeddings"));

@@ -157,14 +157,16 @@ class Matcher {
 
   // A weight that the file has under its present name as well.
   bool is_older_copy(const std::string& name) {
-    for (const auto& [ending, older] : kOlderEndings) {
+    std::vector<std::pair<std::string, std::string>> endings = table_.renamed;
+    endings.insert(endings.end(), std::begin(kOlderEndings), std::end(kOlderEndings));
+    for (const auto& [ending, older] : endings) {
       if (!name.ends_with(older)) continue;
-      const std::string present = name.substr(0, name.size() - std::string_view(older).size()) + ending;
+      const std::string present = name.substr(0, name.size() - older.size()) + ending;
       if (seen_.count(present) == 0 || !files_.contains(present)) continue;
       if (files_.equal(name, present))
         report_.ignored.push_back(name);
       else
-        report_.mismatched.push_back(name + ": differs from " + present + ", of which it is the older name");
+        report_.mismatched.push_back(name + ": differs from " + present + ", of which it is another name");
       return true;
     }
     return false;

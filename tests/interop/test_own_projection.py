@@ -52,7 +52,7 @@ class OwnProjectionTest(unittest.TestCase):
         self.fail(f"no {head}")
 
     def test_gradients_of_encoder_decoders(self):
-        for name in ["bart", "marian"] if SHORT else ENCODER_DECODERS:
+        for name in ["m2m_100"] if SHORT else ENCODER_DECODERS:
             with self.subTest(name):
                 model, inputs = self.random_model(encoder_decoder_test(name)(), "seq2seq-lm")
                 opened = with_own_projection(model, self.folder / name)
@@ -60,7 +60,7 @@ class OwnProjectionTest(unittest.TestCase):
 
     def test_gradients_of_masked_language_models(self):
         """Their bias stays tied: it is one weight, not two."""
-        for suite in (RobertaTest, NomicBertTest) if SHORT else (BertTest, RobertaTest, MPNetTest, NomicBertTest):
+        for suite in (RobertaTest,) if SHORT else (BertTest, RobertaTest, MPNetTest, NomicBertTest):
             with self.subTest(suite.__name__):
                 model, inputs = self.random_model(suite(), "masked-lm")
                 directory, again = self.folder / suite.__name__, self.folder / (suite.__name__ + "-again")
@@ -73,7 +73,7 @@ class OwnProjectionTest(unittest.TestCase):
                     torch.testing.assert_close(hf.call(back.eval(), "masked-lm", inputs).logits, hf.call(opened, "masked-lm", inputs).logits)
 
     def test_ways_to_generate(self):
-        names = ["bart", "m2m_100"] if SHORT else ENCODER_DECODERS
+        names = ["bart"] if SHORT else ENCODER_DECODERS
         for suite in (*map(encoder_decoder_test, names), *([] if SHORT else [T5Test])):
             with self.subTest(suite.__name__):
                 model = suite().generator(0)
@@ -104,7 +104,7 @@ class OwnProjectionTest(unittest.TestCase):
         self.assertIn("model.encoder.embed_tokens.weight: differs from model.shared.weight", done.stderr)
 
     def test_nomic_bert_under_the_names_of_its_modules(self):
-        for head in NomicBertTest.HEADS:
+        for head in ["masked-lm"] if SHORT else NomicBertTest.HEADS:
             with self.subTest(head):
                 _, model, inputs = next(found for found in map(NomicBertTest().random_model, range(50)) if found[0] == head)
                 directory = self.folder / head

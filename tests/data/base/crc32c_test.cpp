@@ -38,12 +38,14 @@ TEST_CASE("CRC-32C has the values of RFC 3720, B.4") {
 TEST_CASE("CRC-32C of any length and of parts is that of its definition") {
   std::vector<std::uint8_t> bytes(30000);
   std::uint32_t state = 1;
-  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  for (std::uint8_t& byte : bytes)
+    byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
   for (const std::size_t size : {1, 7, 8, 9, 4096, 12287, 12288, 12289, 12300, 24577, 30000}) {
     CAPTURE(size);
     const std::vector<std::uint8_t> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     const std::uint32_t expected = bit_by_bit(part);
     CHECK(zoo::crc32c(part.data(), size) == expected);
-    CHECK(zoo::crc32c(part.data() + size / 3, size - size / 3, zoo::crc32c(part.data(), size / 3)) == expected);
+    CHECK(zoo::crc32c(part.data() + size / 3, size - size / 3, zoo::crc32c(part.data(), size / 3)) ==
+          expected);
   }
 }

@@ -127,7 +127,8 @@ TEST_CASE("a file has the checksums of its header and its tensors") {
   const SafetensorsFile opened(path);
   CHECK(opened.verify());
   CHECK(opened.metadata() == std::map<std::string, std::string>{{"format", "pt"}});
-  CHECK_FALSE(SafetensorsFile(File(one("{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}")).path).verify());
+  CHECK_FALSE(
+      SafetensorsFile(File(one("{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}")).path).verify());
 }
 
 TEST_CASE("a tensor stays readable after its file is closed, and writing to it leaves the file as it was") {

@@ -1,6 +1,7 @@
 """Each preset of `tzoo models` is a published checkpoint: its files, with small sizes and small vocabularies, open, and give the
 ids, numbers and continuations that transformers gives over the same directory."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -16,9 +17,13 @@ from forward_parity import SHORT, hf, tzoo
 from published_vocabularies import LINE, first_and_last
 from safetensors.torch import load_file, save_file
 from text_models import tzoo as tzoo_of_text
+from tier import long
 
 OWN = {"shakespeare-char", "gpt3", "llama-tiny", "mixtral-tiny", "t5-tiny", "tutorial-embeddings", "tutorial-ambiguous",
        "tutorial-disagreement"}  # nobody has published a checkpoint of them
+# Files of a tokenizer that a directory may lack, those of the classes without tokenizer.json together.
+SLOW = ("merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "vocab.txt")
+ABSENT = (("tokenizer.json",), SLOW, ("tokenizer_config.json",), ("special_tokens_map.json",))
 TOLERANCE = 1e-5  # of the largest value
 NEW_TOKENS = 5
 # A preset that says another length than its file, and says so.
@@ -157,12 +162,12 @@ class Directory:
         return cls.from_pretrained(self.folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
-def chosen(checkpoints):
+def chosen(checkpoints, is_short=SHORT):
     """In the short tier, the first of each family and vocabulary."""
     seen = set()
     for name, checkpoint in checkpoints.items():
         kind = (checkpoint.config["model_type"], checkpoint.vocabulary)
-        if not SHORT or kind not in seen:
+        if not is_short or kind not in seen:
             yield name, checkpoint
         seen.add(kind)
 
@@ -206,9 +211,29 @@ class PublishedTest(unittest.TestCase):
         if model.config.model_type in (*hf.CAUSAL, *hf.ENCODER_DECODERS):
             self.check_continuation(folder, model, directory.tokenizer)
 
-    def check_ids(self, folder, tokenizer, special):
+    @long
+    def test_directories_without_a_file(self):
+        """Ids are those of transformers, where it reads such a directory, or a file is refused by name."""
+        for (name, checkpoint), absent in itertools.product(chosen(published.ALL, is_short=True), ABSENT):
+            with tempfile.TemporaryDirectory() as folder:
+                directory = Directory(folder, checkpoint)
+                gone = [directory.folder / file for file in absent if (directory.folder / file).exists()]
+                for path in gone:
+                    path.unlink()
+                try:
+                    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+                except (OSError, TypeError, ValueError):  # it reads no such directory
+                    continue
+                if gone:
+                    with self.subTest(preset=name, absent=[path.name for path in gone]):
+                        self.check_ids(folder, tokenizer, list(checkpoint.special), may_refuse=True)
+
+    def check_ids(self, folder, tokenizer, special, may_refuse=False):
         texts = [LINE, f"{LINE} {special[-1]} a{special[0]}b {special[-1]}."]
         done = tzoo_of_text("tokenizer", "encode", "--json", "--model", folder, stdin="".join(text + "\n" for text in texts))
+        if may_refuse and done.returncode == 1:
+            self.assertRegex(done.stderr, "tokenizer.json|" + "|".join(SLOW))
+            return
         self.assertEqual(done.returncode, 0, done.stderr)
         for text, ids in zip(texts, done.stdout.splitlines(), strict=True):
             with self.subTest(text=text):

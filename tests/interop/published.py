@@ -726,5 +726,6 @@ for name, sizes in {"nllb-200-distilled-600M": {}, "nllb-200-distilled-1.3B": st
          "special_tokens_map_file": None, "src_lang": None, "tgt_lang": None, "tokenizer_class": "NllbTokenizer", "tokenizer_file": None},
         roles=M2M_ROLES | {"additional_special_tokens": NLLB_CODES, "cls_token": "<s>", "mask_token": token("<mask>", lstrip=True)})
 
-for name in ("gpt_bigcode-santacoder", "mbart-large-cc25", "pegasus-large", "phi-4-mini", "qwen2-57b-a14b", "stablelm-2-1_6b", "umt5-base", "umt5-xxl"):
+for name in ("gpt_bigcode-santacoder", "mbart-large-cc25", "pegasus-large", "phi-4-mini", "qwen2.5-1.5b", "qwen2-57b-a14b",
+             "stablelm-2-1_6b", "umt5-base", "umt5-xxl"):
     ALL[name].facts = "published and defaults of the class"

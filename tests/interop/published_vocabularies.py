@@ -155,7 +155,8 @@ def word_piece(folder, checkpoint, lowercase, around):
     first, last = first_and_last(checkpoint)
     letters = sorted(set("".join(TEXTS)) - {" "})
     words = ["the", "world", "hello", "Hello", "and", "light", "##ing", "##s"]
-    pieces = list(dict.fromkeys([*first, *words, *letters, *(letter.lower() for letter in letters), *"eai", *("##" + l for l in "abcdefghijklmnopqrstuvwxyz0123456789é"), *last]))
+    inside = ["##" + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789é"]
+    pieces = list(dict.fromkeys([*first, *words, *letters, *(letter.lower() for letter in letters), *"eai", *inside, *last]))
     (folder / "vocab.txt").write_text("".join(piece + "\n" for piece in pieces), encoding="utf-8")
     tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
     begin, end = around

@@ -183,13 +183,14 @@ class PublishedTest(unittest.TestCase):
         self.assertEqual({line.split()[0] for line in presets if line.strip()} - OWN, set(published.ALL))
 
     def test_sizes_of_presets(self):
-        """A preset has the sizes of its file."""
-        for name, checkpoint in published.ALL.items():
+        """A preset has the sizes of its file, of which every key says something to the zoo."""
+        for name, checkpoint in chosen(published.ALL):
             with self.subTest(preset=name), tempfile.TemporaryDirectory() as folder:
                 pathlib.Path(folder, "config.json").write_text(json.dumps(checkpoint.config))
                 done, sizes = sizes_of(folder)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(done.stderr, "")  # every key of the file says something to the zoo
+                with self.subTest("notes"):
+                    self.assertEqual(done.stderr.replace(folder, "DIR"), "")
                 if name not in SHORTER:
                     self.assertEqual(sizes, sizes_of(name)[1])
 

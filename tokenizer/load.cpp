@@ -69,6 +69,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string
                 "sentencepiece.bpe.model (M2M-100's with vocab.json)");
   }
   TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
+  // transformers 5 then has no pipeline to keep; the named class reads its vocabulary, as in transformers 4.
+  const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
+  if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);
   const TextLimits limits = settings.limits;
   auto tokenizer = format->read(directory / format->file, std::move(settings));
   tokenizer->set_limits(limits);

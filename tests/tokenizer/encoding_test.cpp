@@ -136,7 +136,7 @@ TEST_CASE("A vocabulary without the tokens that frame a text is an error") {
   const test::TemporaryDirectory directory;
   test::write_bytes(directory / "vocab.txt", "[UNK]\nthe\n");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
-             Catch::Contains("vocab.txt") && Catch::Contains("has no token [CLS]"));
+             Catch::Contains("vocab.txt") && Catch::Contains("has no token '[CLS]'"));
   test::write_bytes(directory / "vocab.txt", "");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
              Catch::Contains("vocab.txt\": is empty"));

@@ -1,12 +1,17 @@
 #include "tokenizer/files/classic_files.h"
 
+#include <algorithm>
+#include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/json_section.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"
+#include "tokenizer/pipeline/word_piece_model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -14,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Piece = EncodingTemplate::Piece;
 
 template <class Function>
 void for_each_line(std::string_view text, Function f) {
@@ -31,17 +35,6 @@ std::string read_text_file(const fs::path& path) {
   std::string text = read_model_file(path);
   require_utf8(text, path.string());
   return text;
-}
-
-std::string token_of(const TokenizerSettings& settings, SpecialToken role, const char* if_absent) {
-  const auto found = settings.roles.find(role);
-  return found == settings.roles.end() ? if_absent : found->second.content;
-}
-
-TokenId require_token(const TokenRegistry& registry, const std::string& token, const fs::path& path) {
-  const auto id = registry.find(token);
-  if (!id) throw Error(path, ": has no token ", token, ", which ends or begins every text");
-  return *id;
 }
 
 MergePairs read_merges_txt(const fs::path& path) {
@@ -75,29 +68,38 @@ std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
 }
 
 std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSettings settings) {
-  settings.use_class("BertTokenizer");
+  const bool is_mpnet = settings.tokenizer_class == "MPNetTokenizer";
+  if (!is_mpnet) settings.use_class("BertTokenizer");
   Pipeline pipeline;
-  pipeline.kind = "wordpiece";
   const std::string text = read_text_file(path);
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number)});
   });
   if (pipeline.vocabulary.empty()) throw Error(path, ": is empty: expected a token a line");
 
-  set_bert_parts(settings, pipeline);
+  set_class_parts(settings, path, pipeline);
+  WordPieceOptions options;
+  options.unk_token = settings.roles.at(SpecialToken::unk).content;
+  pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
+  pipeline.marks_subwords = true;
   apply_settings(settings, pipeline);
-  const TokenRegistry registry(pipeline);
-  const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "[CLS]"), path);
-  pipeline.encoding_template =
-      bert_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "[SEP]"), path));
+  set_class_template(settings, pipeline, path);
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              tokenizer_files(settings, path.parent_path(), {"vocab.txt"}));
 }
 
 std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path, TokenizerSettings settings) {
-  if (settings.tokenizer_class != "RobertaTokenizer") settings.use_class("GPT2Tokenizer");
+  const std::string& name = settings.tokenizer_class;
+  if (name.empty()) settings.use_class("GPT2Tokenizer");
+  constexpr std::array kKnown{"GPT2Tokenizer", "RobertaTokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer"};
+  if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
+    throw Error(
+        path,
+        ": is read as that of GPT2Tokenizer, RobertaTokenizer, GPTNeoXTokenizer or Qwen2Tokenizer, got ",
+        name, ": of others tokenizer.json is read");
   const fs::path merges = path.parent_path() / "merges.txt";
   Pipeline pipeline;
+  set_class_parts(settings, path, pipeline);
   pipeline.kind = "byte_bpe";
   pipeline.vocabulary = read_vocabulary_object(path);
   try {
@@ -107,24 +109,8 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path, TokenizerSettin
     const std::string message = error.what();
     throw Error(message.find(merges.string()) == message.npos ? merges.string() + ": " : "", message);
   }
-  pipeline.model_reads_bytes = true;
-  ByteLevelOptions splitting;
-  splitting.add_prefix_space = settings.add_prefix_space.value_or(false);
-  splitting.maps_bytes = false;
-  pipeline.pre_tokenizer = byte_level_pre_tokenizer(splitting);
-  if (!splitting.add_prefix_space) pipeline.only_splits = SplitPattern::gpt2;
-  pipeline.decoder = byte_level_decoder(true);
-
   apply_settings(settings, pipeline);
-  if (settings.tokenizer_class == "RobertaTokenizer") {
-    const TokenRegistry registry(pipeline);
-    const TokenId cls = require_token(registry, token_of(settings, SpecialToken::cls, "<s>"), path);
-    pipeline.encoding_template =
-        roberta_template(cls, require_token(registry, token_of(settings, SpecialToken::sep, "</s>"), path));
-    if (settings.trim_offsets.value_or(true)) {
-      pipeline.offset_trimming = Pipeline::OffsetTrimming{splitting.add_prefix_space};
-    }
-  }
+  if (name == "RobertaTokenizer") set_class_template(settings, pipeline, path);
   return std::make_unique<PipelineTokenizer>(
       std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"vocab.json", "merges.txt"}));
 }

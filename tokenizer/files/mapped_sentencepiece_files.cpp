@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Languages of M2M-100, whose tokens follow the vocabulary in this order.
-constexpr std::string_view kLanguages[] = {
+constexpr std::string_view kM2m100Languages[] = {
     "af", "am", "ar", "ast", "az", "ba",  "be", "bg", "bn", "br", "bs", "ca", "ceb", "cs", "cy", "da", "de",
     "el", "en", "es", "et",  "fa", "ff",  "fi", "fr", "fy", "ga", "gd", "gl", "gu",  "ha", "he", "hi", "hr",
     "ht", "hu", "hy", "id",  "ig", "ilo", "is", "it", "ja", "jv", "ka", "kk", "km",  "kn", "ko", "lb", "lg",
@@ -76,8 +76,8 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
   MappedVocabulary vocabulary;
   for (const VocabularyEntry& entry : read_vocabulary_object(ids)) vocabulary.ids[entry.text] = entry.id;
   const auto count = static_cast<TokenId>(vocabulary.ids.size());
-  for (std::size_t i = 0; i < std::size(kLanguages); ++i) {
-    const std::string token = "__" + std::string(kLanguages[i]) + "__";
+  for (std::size_t i = 0; i < std::size(kM2m100Languages); ++i) {
+    const std::string token = "__" + std::string(kM2m100Languages[i]) + "__";
     vocabulary.ids[token] = count + static_cast<TokenId>(i);
   }
   set_roles(path.parent_path(), settings,

@@ -64,15 +64,6 @@ Normalizer read(const JsonSection& section) {
 
 }  // namespace
 
-Normalizer read_charsmap(const JsonSection& root) {
-  if (root.find("normalizer") == nullptr) return nullptr;
-  const JsonSection section = root.section("normalizer");
-  const bool is_sequence = section.text("type") == "Sequence";
-  for (const JsonSection& part : is_sequence ? section.sections("normalizers") : std::vector{section})
-    if (part.text("type") == "Precompiled") return read_precompiled(part);
-  return nullptr;
-}
-
 void read_normalizer(const JsonSection& root, Pipeline& pipeline) {
   if (root.find("normalizer") == nullptr) return;
   const JsonSection section = root.section("normalizer");

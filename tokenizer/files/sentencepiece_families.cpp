@@ -4,7 +4,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "tokenizer/files/tokenizer_class.h"
+#include "tokenizer/files/class_parts.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
@@ -117,18 +117,19 @@ MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   return merges;
 }
 
-// Touvron et al., 2023: byte fallback, spaces kept, no normalization.
-Pipeline llama(const SentencePieceFile& file, const TokenizerSettings& settings) {
+// Llama's (Touvron et al., 2023) and Gemma's: byte fallback, spaces kept.
+Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, const fs::path& path) {
   Pipeline pipeline;
+  set_class_parts(settings, path, pipeline);
   for (const SentencePieceFile::Piece& piece : file.pieces) {
     pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
   }
   BpeOptions options;
+  const bool is_gemma = settings.tokenizer_class == "GemmaTokenizer";
+  if (is_gemma) options.unk_token = settings.roles.at(SpecialToken::unk).content;
   options.fuse_unk = true;
   options.byte_fallback = true;
   pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
-
-  set_llama_spaces(settings, pipeline);
   apply_settings(settings, pipeline);
   return pipeline;
 }
@@ -137,21 +138,22 @@ Pipeline llama(const SentencePieceFile& file, const TokenizerSettings& settings)
 
 std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSettings settings) {
   const std::string& name = settings.tokenizer_class;
-  if (name != "T5Tokenizer" && name != "AlbertTokenizer" && name != "LlamaTokenizer") {
+  const bool is_bpe = name == "LlamaTokenizer" || name == "GemmaTokenizer";
+  if (name != "T5Tokenizer" && name != "AlbertTokenizer" && !is_bpe) {
     return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   }
   const SentencePieceFile file = SentencePieceFile::parse(read_model_file(path), path.string());
   file.require_utf8_pieces(path.string());
   // The class would not run other models as they were trained: those of another type and those with byte
   // fallback.
-  const bool fits = name == "LlamaTokenizer" ? !file.is_unigram : file.is_unigram && !file.has_byte_fallback;
+  const bool fits = is_bpe ? !file.is_unigram : file.is_unigram && !file.has_byte_fallback;
   if (!fits) return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   add_symbols(file, settings);
   Pipeline pipeline;
   try {
     pipeline = name == "T5Tokenizer"       ? t5(file, settings, path)
                : name == "AlbertTokenizer" ? albert(file, settings, path)
-                                           : llama(file, settings);
+                                           : bpe(file, settings, path);
   } catch (const Error& error) {
     const std::string message = error.what();
     throw Error(message.find(path.string()) == message.npos ? path.string() + ": " : "", message);

@@ -110,7 +110,7 @@ class ShiftedPieces {
     const bool prefix = settings_.add_prefix_space.value_or(true);
     const auto prepend = prefix ? MetaspaceOptions::Prepend::always : MetaspaceOptions::Prepend::first;
     pipeline.pre_tokenizer = metaspace_pre_tokenizer({.prepend = prepend});
-    if (config_.value("split_by_punct", false))
+    if (settings_.split_by_punct)
       pipeline.pre_tokenizer = pre_tokenizer_sequence(
           {punctuation_pre_tokenizer(SplitBehavior::isolated), std::move(pipeline.pre_tokenizer)});
     const Piece cls = special(pipeline, role_text(SpecialToken::cls)),

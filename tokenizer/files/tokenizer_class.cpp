@@ -1,12 +1,9 @@
 #include "tokenizer/files/tokenizer_class.h"
 
 #include <algorithm>
-#include <array>
 
 #include "data/base/error.h"
 #include "tokenizer/files/shifted_pieces.h"
-#include "tokenizer/files/tokenizer_json.h"
-#include "tokenizer/pipeline/word_piece_model.h"
 
 namespace zoo {
 namespace {
@@ -27,33 +24,6 @@ EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piec
   return result;
 }
 
-// Classes that use only the vocabulary of a tokenizer.json and build the rest themselves: their added tokens
-// are those that the settings list.
-constexpr std::array<std::string_view, 14> kRebuilding{
-    "BertTokenizer",    "GPT2Tokenizer",    "RobertaTokenizer",   "T5Tokenizer",     "LlamaTokenizer",
-    "MBartTokenizer",   "MBart50Tokenizer", "NllbTokenizer",      "Qwen2Tokenizer",  "GemmaTokenizer",
-    "PegasusTokenizer", "MPNetTokenizer",   "DebertaV2Tokenizer", "GPTNeoXTokenizer"};
-
-// The normalizer, pre-tokenizer and decoder that the classes of sentencepiece's unigram models build;
-// `charsmap` is the table of characters in the file, if it has one.
-void set_sentencepiece_parts(const std::string& name, Normalizer charsmap, Pipeline& pipeline) {
-  const bool is_mbart = name == "MBartTokenizer", splits_at_spaces = is_mbart || name == "T5Tokenizer";
-  const MetaspaceOptions metaspace{.prepend = MetaspaceOptions::Prepend::always};
-  pipeline.normalizer = is_mbart ? nullptr : std::move(charsmap);
-  pipeline.pre_tokenizer = metaspace_pre_tokenizer(metaspace);
-  if (splits_at_spaces) {
-    pipeline.pre_tokenizer =
-        pre_tokenizer_sequence({whitespace_split_pre_tokenizer(), std::move(pipeline.pre_tokenizer)});
-  } else if (pipeline.normalizer || name == "MBart50Tokenizer") {
-    std::vector<Normalizer> steps{replace_normalizer(TextPattern::regex(" {2,}"), " ")};
-    if (pipeline.normalizer) steps.insert(steps.begin(), pipeline.normalizer);
-    pipeline.normalizer = normalizer_sequence(std::move(steps));
-  }
-  pipeline.decoder = metaspace_decoder(metaspace.replacement, /*drops_first=*/true);
-  pipeline.needs_source = pipeline.lowercases = false;
-  pipeline.only_splits = std::nullopt;
-}
-
 // The classes of languages take the spaces before a mask, unless a file has its rules.
 void set_mask_rules(TokenizerSettings& settings) {
   AddedToken& mask = settings.roles.at(SpecialToken::mask);
@@ -65,23 +35,6 @@ void set_mask_rules(TokenizerSettings& settings) {
 
 }  // namespace
 
-void set_bert_parts(const TokenizerSettings& settings, Pipeline& pipeline) {
-  WordPieceOptions options;
-  options.unk_token = settings.roles.at(SpecialToken::unk).content;
-  pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
-  pipeline.marks_subwords = true;
-  BertNormalizerOptions cleaning;
-  cleaning.handle_chinese_chars = settings.tokenize_chinese_chars.value_or(true);
-  cleaning.strip_accents = settings.strip_accents;
-  cleaning.lowercase = settings.do_lower_case.value_or(true);
-  pipeline.bert = cleaning;
-  pipeline.normalizer = bert_normalizer(cleaning);
-  pipeline.lowercases = false;
-  pipeline.only_splits = std::nullopt;
-  pipeline.pre_tokenizer = bert_pre_tokenizer();
-  pipeline.decoder = word_piece_decoder("##", true);
-}
-
 void TokenizerSettings::add_sentinels() {
   const bool has_some =
       std::any_of(additional_special_tokens.begin(), additional_special_tokens.end(),
@@ -92,37 +45,20 @@ void TokenizerSettings::add_sentinels() {
   }
 }
 
-void apply_class(TokenizerSettings& settings, Normalizer charsmap, Pipeline& pipeline) {
-  settings.add_bos_token = settings.add_eos_token = std::nullopt;
-  if (!settings.names_class) return;
+void add_class_tokens(TokenizerSettings& settings) {
   const std::string& name = settings.tokenizer_class;
-  if (std::find(kRebuilding.begin(), kRebuilding.end(), name) != kRebuilding.end())
-    pipeline.added_tokens.clear();
-  if (name == "BertTokenizer" && pipeline.kind == "wordpiece") set_bert_parts(settings, pipeline);
-  if ((name == "GPT2Tokenizer" || name == "RobertaTokenizer") && pipeline.model_reads_bytes) {
-    const bool prefix = settings.add_prefix_space.value_or(false);
-    pipeline.pre_tokenizer = byte_level_pre_tokenizer({.add_prefix_space = prefix, .maps_bytes = false});
-    pipeline.only_splits = prefix || pipeline.normalizer ? std::nullopt : std::optional(SplitPattern::gpt2);
-  }
   if (name == "T5Tokenizer") settings.add_sentinels();
-  const bool has_languages = name == "NllbTokenizer" || name.starts_with("MBart");
-  if (has_languages) set_mask_rules(settings);
-  if (name.starts_with("MBart") && !settings.names_extra_tokens) {
-    std::vector<AddedToken> languages;
-    for (const std::string_view language : mbart_languages(name == "MBart50Tokenizer"))
-      languages.push_back(special_token(std::string(language)));
-    auto& extra = settings.additional_special_tokens;
-    extra.insert(name == "MBartTokenizer" ? extra.begin() : extra.end(), languages.begin(), languages.end());
-  }
-  if (has_languages || name == "T5Tokenizer") set_sentencepiece_parts(name, std::move(charsmap), pipeline);
-  if (name == "LlamaTokenizer" && pipeline.kind == "bpe") {
-    pipeline.normalizer = nullptr;
-    set_llama_spaces(settings, pipeline);
-  }
+  const bool is_mbart = name.starts_with("MBart");
+  if (name == "NllbTokenizer" || is_mbart) set_mask_rules(settings);
+  if (!is_mbart || settings.names_extra_tokens) return;
+  std::vector<AddedToken> languages;
+  for (const std::string_view language : mbart_languages(name == "MBart50Tokenizer"))
+    languages.push_back(special_token(std::string(language)));
+  auto& extra = settings.additional_special_tokens;
+  extra.insert(name == "MBartTokenizer" ? extra.begin() : extra.end(), languages.begin(), languages.end());
 }
 
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, const fs::path& file) {
-  if (!settings.names_class) return;
   const std::string& name = settings.tokenizer_class;
   const auto id_of = [&](const std::string& text) {
     const auto id = TokenRegistry(pipeline).find(text);
@@ -130,12 +66,19 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
     return *id;
   };
   const auto role = [&](SpecialToken role) { return id_of(settings.roles.at(role).content); };
+  const auto around_texts = [&](EncodingTemplate (*make)(TokenId, TokenId), SpecialToken first,
+                                SpecialToken last) {
+    const TokenId begin = role(first);
+    return make(begin, role(last));
+  };
   const auto piece = [](TokenId id) { return Piece{Piece::Kind::special, 0, {id}}; };
   const bool is_nllb = name == "NllbTokenizer", is_mbart = name == "MBartTokenizer";
-  if (name == "BertTokenizer" || name == "DebertaV2Tokenizer") {
-    pipeline.encoding_template = bert_template(role(SpecialToken::cls), role(SpecialToken::sep));
+  if (name == "BertTokenizer" || name == "DebertaV2Tokenizer" || name == "AlbertTokenizer") {
+    pipeline.encoding_template = around_texts(bert_template, SpecialToken::cls, SpecialToken::sep);
   } else if (name == "RobertaTokenizer" || name == "MPNetTokenizer") {
-    pipeline.encoding_template = roberta_template(role(SpecialToken::cls), role(SpecialToken::sep));
+    pipeline.encoding_template = around_texts(roberta_template, SpecialToken::cls, SpecialToken::sep);
+  } else if (name == "XLMRobertaTokenizer") {
+    pipeline.encoding_template = around_texts(roberta_template, SpecialToken::bos, SpecialToken::eos);
   } else if (name == "T5Tokenizer") {
     const Piece end = piece(role(SpecialToken::eos));
     const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
@@ -149,23 +92,13 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
     pipeline.encoding_template = language_ends ? around({}, {end, language}) : around({language}, {end});
   } else if (name == "GPTNeoXTokenizer") {
     pipeline.encoding_template = plain_template();
+  } else {
+    return;  // the file's stays, and how it trims offsets
   }
-}
-
-void set_llama_spaces(const TokenizerSettings& settings, Pipeline& pipeline) {
-  using Prepend = MetaspaceOptions::Prepend;
-  const bool prepends = settings.add_prefix_space.value_or(true);
-  MetaspaceOptions metaspace;
-  metaspace.prepend = !prepends                         ? Prepend::never
-                      : settings.legacy.value_or(false) ? Prepend::always
-                                                        : Prepend::first;
-  metaspace.split = false;
-  pipeline.needs_source = metaspace.prepend == Prepend::first;
-  pipeline.pre_tokenizer = metaspace_pre_tokenizer(metaspace);
-  std::vector<TokenDecoder> decoders{replace_decoder(TextPattern::literal("\u2581"), " "),
-                                     byte_fallback_decoder(), fuse_decoder()};
-  if (prepends) decoders.push_back(strip_decoder(' ', 1, 0));
-  pipeline.decoder = decoder_sequence(std::move(decoders));
+  pipeline.offset_trimming.reset();
+  if (name == "MPNetTokenizer" || (name == "RobertaTokenizer" && settings.trim_offsets.value_or(true)))
+    pipeline.offset_trimming =
+        Pipeline::OffsetTrimming{name == "RobertaTokenizer" && settings.add_prefix_space.value_or(false)};
 }
 
 }  // namespace zoo

@@ -4,6 +4,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/byte_tokenizer.h"
 #include "tokenizer/pipeline/char_tokenizer.h"
@@ -102,31 +103,27 @@ bool is_byte(const JsonSection& root) {
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 
-std::unique_ptr<Tokenizer> read_any(const JsonSection& root, TokenizerSettings settings) {
+std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, TokenizerSettings settings) {
+  const JsonSection root(path, "", content);
   if (root.find("version") != nullptr) {
     const json& version = root.require("version", JsonType::string);
     if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
   }
   if (is_char(root)) return read_char(root);
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
-  Pipeline pipeline = read_pipeline(root);
-  const bool has_tokens = root.find("added_tokens") != nullptr;
-  if (!settings.lists_added_tokens && has_tokens) {
+  if (!settings.lists_added_tokens && root.find("added_tokens") != nullptr) {
     // The file's own tokens replace those that added_tokens.json has for their ids.
     for (const JsonSection& token : root.sections("added_tokens"))
       settings.added_tokens_decoder[static_cast<TokenId>(token.count("id", 0))] = read_added_token(token);
   }
-  if (settings.names_class && settings.tokenizer_class == "NllbTokenizer") {
-    const JsonSection model = root.section("model");
-    const std::string unk = settings.roles.at(SpecialToken::unk).content;
-    if (model.text("unk_token", "") != unk || !model.flag("fuse_unk", false))
-      model.fail("unk_token", "and fuse_unk: NllbTokenizer's model has '", unk, "' and true");
-  }
-  apply_class(settings, read_charsmap(root), pipeline);
+  settings.add_bos_token = settings.add_eos_token = std::nullopt;  // the file's template counts
+  const bool is_rebuilt = rebuild_as_class(settings, path, content);
+  Pipeline pipeline = read_pipeline(root);
+  if (is_rebuilt) add_class_tokens(settings);
   apply_settings(settings, pipeline);
-  set_class_template(settings, pipeline, root.file());
+  if (is_rebuilt) set_class_template(settings, pipeline, path);
   return std::make_unique<PipelineTokenizer>(
-      std::move(pipeline), tokenizer_files(settings, root.file().parent_path(), {"tokenizer.json"}));
+      std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
 }
 
 }  // namespace
@@ -145,8 +142,7 @@ Pipeline read_pipeline(const JsonSection& root) {
 
 std::unique_ptr<Tokenizer> read_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   try {
-    const json root = read_json(path, kMostVocabulary);
-    return read_any(JsonSection(path, "", root), std::move(settings));
+    return read_any(path, read_json(path, kMostVocabulary), std::move(settings));
   } catch (const json::exception&) {
     throw Error(path, ": a value is of an unexpected kind");
   }

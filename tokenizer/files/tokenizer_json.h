@@ -20,8 +20,6 @@ Pipeline read_pipeline(const JsonSection& root);
 /// The sections, in the order in which they are read. kind_of_model returns the Tokenizer::kind of a model
 /// type and throws Error if the type is unknown.
 std::string kind_of_model(const JsonSection& root);
-/// The first Precompiled of the normalizer; null if there is none.
-Normalizer read_charsmap(const JsonSection& root);
 void read_normalizer(const JsonSection& root, Pipeline& pipeline);
 void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline);
 void read_model(const JsonSection& root, Pipeline& pipeline);

@@ -7,6 +7,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/chosen_class.h"
 #include "tokenizer/files/tokenizer_json.h"
 
 namespace zoo {
@@ -54,6 +55,25 @@ constexpr std::array kDefaults{
     ClassDefault{"T5Tokenizer", SpecialToken::eos, "</s>"},
     ClassDefault{"T5Tokenizer", SpecialToken::unk, "<unk>"},
     ClassDefault{"T5Tokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::pad, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::bos, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::pad, "<|padding|>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::bos, "<bos>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::eos, "<eos>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::mask, "<mask>"},
     ClassDefault{"LlamaTokenizer", SpecialToken::bos, "<s>"},
     ClassDefault{"LlamaTokenizer", SpecialToken::eos, "</s>"},
     ClassDefault{"LlamaTokenizer", SpecialToken::unk, "<unk>"},
@@ -103,25 +123,6 @@ constexpr std::array kDefaults{
     ClassDefault{"DebertaV2Tokenizer", SpecialToken::cls, "[CLS]"},
     ClassDefault{"DebertaV2Tokenizer", SpecialToken::mask, "[MASK]"},
 };
-
-// The class of a model type, used if no tokenizer_config.json names one.
-std::string class_of_model(std::string_view model_type) {
-  if (model_type == "bert" || model_type == "distilbert") return "BertTokenizer";
-  if (model_type == "gpt2") return "GPT2Tokenizer";
-  if (model_type == "roberta") return "RobertaTokenizer";
-  if (model_type == "t5" || model_type == "mt5") return "T5Tokenizer";
-  if (model_type == "llama") return "LlamaTokenizer";
-  if (model_type == "albert") return "AlbertTokenizer";
-  if (model_type == "mbart") return "MBartTokenizer";
-  if (model_type == "pegasus") return "PegasusTokenizer";
-  if (model_type == "deberta-v2") return "DebertaV2Tokenizer";
-  return "";
-}
-
-std::string canonical_class(std::string name) {
-  if (name.ends_with("Fast")) name.erase(name.size() - 4);
-  return name == "DistilBertTokenizer" ? "BertTokenizer" : name;
-}
 
 // "[CLS]", or {"content": "[CLS]", "lstrip": false, …}
 AddedToken read_token(const JsonSection& section, const std::string& key, const json& value) {
@@ -205,6 +206,7 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   read("legacy_behaviour", settings.legacy_behaviour);
   read("trim_offsets", settings.trim_offsets);
   read("clean_up_tokenization_spaces", settings.clean_up_tokenization_spaces);
+  settings.split_by_punct = section.flag("split_by_punct", false);
   if (section.find("src_lang") != nullptr) settings.src_lang = section.text("src_lang");
   if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
 }
@@ -222,6 +224,13 @@ std::optional<std::string> read_if_there(const fs::path& file, Read read) {
     throw Error(file, ": a value is of an unexpected kind");
   }
   return text;
+}
+
+// As transformers looks for it.
+bool has_byte_level(const fs::path& tokenizer_json) {
+  std::error_code ignored;
+  return fs::exists(tokenizer_json, ignored) &&
+         read_model_file(tokenizer_json, kMostVocabulary).find("\"ByteLevel\"") != std::string::npos;
 }
 
 bool is_left(const JsonSection& section, const char* key) {
@@ -298,8 +307,7 @@ AddedToken special_token(std::string content) {
 
 TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   TokenizerSettings settings;
-  settings.tokenizer_class = canonical_class(section.text("tokenizer_class", ""));
-  settings.names_class = !settings.tokenizer_class.empty();
+  settings.named_class = canonical_class(section.text("tokenizer_class", ""));
   read_roles(section, settings);
   read_additional(section, /*is_config=*/true, settings);
   read_decoder_table(section, settings);
@@ -326,13 +334,15 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
     read_additional(section, /*is_config=*/false, read);
   });
   read_older("added_tokens.json", read_added_tokens_json);
-  if (settings.tokenizer_class.empty()) settings.tokenizer_class = class_of_model(model_type);
-  if (settings.tokenizer_class.empty() && model_type.empty()) {
-    read_if_there(directory / "config.json", [&](const JsonSection& section) {
-      settings.tokenizer_class = class_of_model(section.text("model_type", ""));
-    });
-  }
-  settings.use_class(settings.tokenizer_class);
+  std::string type(model_type);
+  read_if_there(directory / "config.json", [&](const JsonSection& section) {
+    if (type.empty()) type = section.text("model_type", "");
+    if (settings.named_class.empty())
+      settings.named_class = canonical_class(section.text("tokenizer_class", ""));
+  });
+  const bool is_byte_level =
+      settings.named_class == "LlamaTokenizer" && has_byte_level(directory / "tokenizer.json");
+  settings.use_class(chosen_class(type, settings.named_class, is_byte_level));
   return settings;
 }
 

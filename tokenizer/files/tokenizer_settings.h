@@ -12,13 +12,13 @@ namespace zoo {
 
 class JsonSection;
 
-/// The content of tokenizer_config.json, special_tokens_map.json and added_tokens.json, and as a fallback
+/// The content of tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the class,
 /// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
-  /// "BertTokenizer", without a final "Fast"; "" if no file names a class.
+  /// By canonical_class(), what tokenizer_config.json, else config.json, says; "" if neither names a class.
+  std::string named_class;
+  /// By chosen_class(), the one that opens the directory; "" if that is none in particular.
   std::string tokenizer_class;
-  /// True if tokenizer_config.json names the class; else it follows from the model type.
-  bool names_class = false;
   /// Tokens by role: from the files, else defaults of the class.
   std::map<SpecialToken, AddedToken> roles;
   /// The roles that a file names.
@@ -32,6 +32,7 @@ struct TokenizerSettings {
   std::optional<bool> add_bos_token, add_eos_token, add_prefix_space, do_lower_case, strip_accents,
       tokenize_chinese_chars, keep_accents, legacy, legacy_behaviour, trim_offsets,
       clean_up_tokenization_spaces;
+  bool split_by_punct = false;
   std::optional<std::int64_t> extra_ids;
   std::optional<std::string> src_lang;
   PipelineTokenizer::Files files;  // their texts, which a saved tokenizer keeps
@@ -39,14 +40,13 @@ struct TokenizerSettings {
 
   /// Throws Error naming the file and the key whose value has a wrong type, or one that transformers does not
   /// know.
-  /// Without a `model_type` config.json's is read.
+  /// Without a `model_type` config.json's counts.
   static TokenizerSettings read(const std::filesystem::path& directory, std::string_view model_type = "");
 
   /// The content of a tokenizer_config.json alone.
   static TokenizerSettings of(const JsonSection& tokenizer_config);
 
-  /// Sets the class if no file names one or the vocabulary is of another kind, and fills in its default
-  /// tokens.
+  /// Sets the class and fills in its default tokens.
   void use_class(std::string name);
 
   /// Adds T5's `<extra_id_0>` and so on to the special tokens, unless files name such tokens.

@@ -1,0 +1,251 @@
+#include "tokenizer/files/class_parts.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/text/split_patterns.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kMark = "\u2581";  // sentencepiece's for a space
+
+// Parts of a tokenizer.json.
+json sequence(const char* key, json parts) {
+  return {{"type", "Sequence"}, {key, std::move(parts)}};
+}
+json replace(json pattern, const char* content) {
+  return {{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", content}};
+}
+json byte_level(bool add_prefix_space, bool use_regex) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", use_regex}};
+}
+json metaspace(const char* scheme, bool split) {
+  return {{"type", "Metaspace"}, {"replacement", kMark}, {"prepend_scheme", scheme}, {"split", split}};
+}
+json words(json metaspace_part) {
+  return sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, std::move(metaspace_part)});
+}
+json bytes_decoder() {
+  return {{{"type", "Replace"}, {"pattern", {{"String", kMark}}}, {"content", " "}},
+          {{"type", "ByteFallback"}},
+          {{"type", "Fuse"}}};
+}
+
+json one_space() {
+  return replace({{"Regex", " {2,}"}}, " ");
+}
+
+// The file's table of characters, null if there is none.
+json charsmap_of(const json& tokenizer_json) {
+  const json normalizer = tokenizer_json.value("normalizer", json());
+  if (!normalizer.is_object()) return {};
+  const json steps = normalizer.value("type", json()) == "Sequence"
+                         ? normalizer.value("normalizers", json::array())
+                         : json::array({normalizer});
+  for (const json& step : steps)
+    if (step.is_object() && step.value("type", json()) == "Precompiled") return step;
+  return {};
+}
+
+// What a class builds around a vocabulary, by key of tokenizer.json; of "model", its options.
+struct Parts {
+  const char* kind;
+  json normalizer, pre_tokenizer, decoder, model;
+};
+
+using Make = Parts (*)(const TokenizerSettings& settings, const json& charsmap);
+
+Parts bert_parts(const TokenizerSettings& settings, const json&) {
+  json cleaning{{"type", "BertNormalizer"},
+                {"clean_text", true},
+                {"handle_chinese_chars", settings.tokenize_chinese_chars.value_or(true)},
+                {"strip_accents", nullptr},
+                {"lowercase", settings.do_lower_case.value_or(true)}};
+  if (settings.strip_accents) cleaning["strip_accents"] = *settings.strip_accents;
+  return {"wordpiece",
+          std::move(cleaning),
+          {{"type", "BertPreTokenizer"}},
+          {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}},
+          {{"unk_token", settings.roles.at(SpecialToken::unk).content},
+           {"continuing_subword_prefix", "##"},
+           {"max_input_chars_per_word", 100U}}};
+}
+
+Parts gpt2_parts(const TokenizerSettings& settings, const json&) {
+  return {"bpe",
+          nullptr,
+          byte_level(settings.add_prefix_space.value_or(false), true),
+          {{"type", "ByteLevel"}},
+          json::object()};
+}
+
+Parts gpt_neox_parts(const TokenizerSettings& settings, const json& charsmap) {
+  Parts parts = gpt2_parts(settings, charsmap);
+  parts.normalizer = {{"type", "NFC"}};
+  return parts;
+}
+
+Parts qwen2_parts(const TokenizerSettings& settings, const json& charsmap) {
+  Parts parts = gpt_neox_parts(settings, charsmap);
+  const json split{{"type", "Split"},
+                   {"pattern", {{"Regex", std::string(expression_of(SplitPattern::qwen2))}}},
+                   {"behavior", "Isolated"},
+                   {"invert", false}};
+  parts.pre_tokenizer =
+      sequence("pretokenizers", {split, byte_level(settings.add_prefix_space.value_or(false), false)});
+  return parts;
+}
+
+Parts llama_parts(const TokenizerSettings& settings, const json&) {
+  const bool prepends = settings.add_prefix_space.value_or(true);
+  json decoders = bytes_decoder();
+  if (prepends) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}});
+  const bool is_legacy = settings.legacy.value_or(false);
+  return {"bpe",
+          nullptr,
+          metaspace(!prepends   ? "never"
+                    : is_legacy ? "always"
+                                : "first",
+                    false),
+          sequence("decoders", std::move(decoders)),
+          {{"fuse_unk", true}, {"byte_fallback", true}}};
+}
+
+Parts gemma_parts(const TokenizerSettings& settings, const json&) {
+  return {"bpe",
+          replace({{"String", " "}}, kMark),
+          {{"type", "Split"},
+           {"pattern", {{"String", " "}}},
+           {"behavior", "MergedWithPrevious"},
+           {"invert", false}},
+          sequence("decoders", bytes_decoder()),
+          {{"unk_token", settings.roles.at(SpecialToken::unk).content},
+           {"fuse_unk", true},
+           {"byte_fallback", true}}};
+}
+
+Parts unigram(std::uint64_t unk_id, json normalizer, json pre_tokenizer, json decoder) {
+  return {
+      "unigram", std::move(normalizer), std::move(pre_tokenizer), std::move(decoder), {{"unk_id", unk_id}}};
+}
+
+Parts t5_parts(const TokenizerSettings&, const json& charsmap) {
+  return unigram(2, charsmap, words(metaspace("always", true)), metaspace("always", true));
+}
+
+Parts mbart_parts(const TokenizerSettings&, const json&) {
+  return unigram(3, nullptr, words(metaspace("always", true)), metaspace("always", true));
+}
+
+Parts mbart_50_parts(const TokenizerSettings&, const json& charsmap) {
+  json steps = json::array({one_space()});
+  if (!charsmap.is_null()) steps.insert(steps.begin(), charsmap);
+  return unigram(3, sequence("normalizers", std::move(steps)), metaspace("always", true),
+                 metaspace("always", true));
+}
+
+Parts nllb_parts(const TokenizerSettings& settings, const json& charsmap) {
+  return {"bpe",
+          charsmap.is_null() ? json() : sequence("normalizers", {charsmap, one_space()}),
+          metaspace("always", true),
+          metaspace("always", true),
+          {{"unk_token", settings.roles.at(SpecialToken::unk).content}, {"fuse_unk", true}}};
+}
+
+Parts pegasus_parts(const TokenizerSettings&, const json& charsmap) {
+  const json first = charsmap.is_null() ? replace({{"Regex", "\n"}}, " ") : charsmap;
+  Parts parts = unigram(0, sequence("normalizers", {first, one_space()}), metaspace("always", true),
+                        metaspace("always", true));
+  parts.model = json::object();  // the file's unk_id is that of the class's token
+  return parts;
+}
+
+Parts xlm_roberta_parts(const TokenizerSettings& settings, const json& charsmap) {
+  const json spaces = metaspace(settings.add_prefix_space.value_or(true) ? "always" : "never", true);
+  return unigram(3, charsmap, words(spaces), spaces);
+}
+
+Parts albert_parts(const TokenizerSettings& settings, const json& charsmap) {
+  json steps{replace({{"String", "``"}}, "\""), replace({{"String", "''"}}, "\"")};
+  if (!settings.keep_accents.value_or(false))
+    steps.insert(steps.end(), {{{"type", "NFKD"}}, {{"type", "StripAccents"}}});
+  if (settings.do_lower_case.value_or(true)) steps.push_back({{"type", "Lowercase"}});
+  if (!charsmap.is_null()) steps.push_back(charsmap);
+  Parts parts = xlm_roberta_parts(settings, charsmap);
+  parts.normalizer = sequence("normalizers", std::move(steps));
+  parts.model["unk_id"] = 1U;
+  return parts;
+}
+
+Parts deberta_parts(const TokenizerSettings& settings, const json&) {
+  json steps = json::array();
+  if (settings.do_lower_case.value_or(false)) steps.push_back({{"type", "Lowercase"}});
+  steps.push_back(replace({{"Regex", "\\s{2,}|[\\n\\r\\t]"}}, " "));
+  steps.push_back({{"type", "NFC"}});
+  steps.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
+  const json spaces = metaspace(settings.add_prefix_space.value_or(true) ? "always" : "first", true);
+  json splits = json::array({spaces});
+  if (settings.split_by_punct)
+    splits.insert(splits.begin(), json{{"type", "Punctuation"}, {"behavior", "Isolated"}});
+  Parts parts = unigram(1, sequence("normalizers", std::move(steps)),
+                        sequence("pretokenizers", std::move(splits)), spaces);
+  parts.model = json::object();  // the file's unk_id is that of the class's token
+  return parts;
+}
+
+constexpr std::pair<std::string_view, Make> kRebuilding[] = {
+    {"BertTokenizer", bert_parts},         {"MPNetTokenizer", bert_parts},
+    {"GPT2Tokenizer", gpt2_parts},         {"RobertaTokenizer", gpt2_parts},
+    {"GPTNeoXTokenizer", gpt_neox_parts},  {"Qwen2Tokenizer", qwen2_parts},
+    {"LlamaTokenizer", llama_parts},       {"GemmaTokenizer", gemma_parts},
+    {"NllbTokenizer", nllb_parts},         {"T5Tokenizer", t5_parts},
+    {"MBartTokenizer", mbart_parts},       {"MBart50Tokenizer", mbart_50_parts},
+    {"PegasusTokenizer", pegasus_parts},   {"AlbertTokenizer", albert_parts},
+    {"DebertaV2Tokenizer", deberta_parts}, {"XLMRobertaTokenizer", xlm_roberta_parts}};
+
+Make find_class(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kRebuilding), std::end(kRebuilding),
+                                   [&](const auto& entry) { return entry.first == name; });
+  return found == std::end(kRebuilding) ? nullptr : found->second;
+}
+
+}  // namespace
+
+bool rebuild_as_class(const TokenizerSettings& settings, const fs::path& file, json& tokenizer_json) {
+  const Make make = find_class(settings.tokenizer_class);
+  if (make == nullptr) return false;
+  Parts parts = make(settings, charsmap_of(tokenizer_json));
+  if (kind_of_model(JsonSection(file, "", tokenizer_json)) != parts.kind) return false;
+  json& model = tokenizer_json["model"];
+  // The class makes a new model of the vocabulary and the merges.
+  for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+                          "byte_fallback", "ignore_merges", "dropout", "max_input_chars_per_word"})
+    model.erase(key);
+  model.update(parts.model);
+  tokenizer_json["normalizer"] = std::move(parts.normalizer);
+  tokenizer_json["pre_tokenizer"] = std::move(parts.pre_tokenizer);
+  tokenizer_json["decoder"] = std::move(parts.decoder);
+  tokenizer_json["added_tokens"] = json::array();
+  return true;
+}
+
+void set_class_parts(const TokenizerSettings& settings, const fs::path& file, Pipeline& pipeline) {
+  Parts parts = find_class(settings.tokenizer_class)(settings, json());
+  const json root{{"normalizer", std::move(parts.normalizer)},
+                  {"pre_tokenizer", std::move(parts.pre_tokenizer)},
+                  {"decoder", std::move(parts.decoder)}};
+  const JsonSection section(file, "", root);
+  pipeline.kind = parts.kind;
+  read_normalizer(section, pipeline);
+  read_pre_tokenizer(section, pipeline);
+  read_decoder(section, pipeline);
+}
+
+}  // namespace zoo

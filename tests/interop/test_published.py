@@ -162,11 +162,19 @@ class Directory:
         return cls.from_pretrained(self.folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
-def chosen(checkpoints, is_short=SHORT):
-    """In the short tier, the first of each family and vocabulary."""
+def by_family(checkpoint):
+    return checkpoint.config["model_type"], checkpoint.vocabulary
+
+
+def by_tokenizer(checkpoint):
+    return checkpoint.settings.get("tokenizer_class"), checkpoint.vocabulary
+
+
+def chosen(checkpoints, kind_of=by_family, is_short=SHORT):
+    """In the short tier, the first of each kind: of each family and vocabulary, or of each class and vocabulary."""
     seen = set()
     for name, checkpoint in checkpoints.items():
-        kind = (checkpoint.config["model_type"], checkpoint.vocabulary)
+        kind = kind_of(checkpoint)
         if not is_short or kind not in seen:
             yield name, checkpoint
         seen.add(kind)
@@ -196,7 +204,7 @@ class PublishedTest(unittest.TestCase):
 
     def test_directories(self):
         seen = set()
-        for name, checkpoint in chosen(published.ALL):
+        for name, checkpoint in chosen(published.ALL, by_tokenizer):
             with self.subTest(preset=name), tempfile.TemporaryDirectory() as folder:
                 directory = Directory(folder, checkpoint)
                 files = json.dumps([directory.config, checkpoint.generation, checkpoint.settings, checkpoint.roles], default=str)

@@ -1,7 +1,7 @@
 #include "tokenizer/files/class_parts.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -196,7 +196,6 @@ Parts deberta_parts(const TokenizerSettings& settings, const json&) {
     splits.insert(splits.begin(), json{{"type", "Punctuation"}, {"behavior", "Isolated"}});
   Parts parts = unigram(1, sequence("normalizers", std::move(steps)),
                         sequence("pretokenizers", std::move(splits)), spaces);
-  parts.model = json::object();  // the file's unk_id is that of the class's token
   return parts;
 }
 
@@ -209,6 +208,14 @@ constexpr std::pair<std::string_view, Make> kRebuilding[] = {
     {"MBartTokenizer", mbart_parts},       {"MBart50Tokenizer", mbart_50_parts},
     {"PegasusTokenizer", pegasus_parts},   {"AlbertTokenizer", albert_parts},
     {"DebertaV2Tokenizer", deberta_parts}, {"XLMRobertaTokenizer", xlm_roberta_parts}};
+
+// The id of the class's unknown token among Unigram's pieces, which has no score.
+std::optional<std::size_t> unknown_piece(const TokenizerSettings& settings, const json& model) {
+  const json pieces = model.value("vocab", json::array());
+  const json unknown{settings.roles.at(SpecialToken::unk).content, 0.0};
+  const auto found = std::find(pieces.begin(), pieces.end(), unknown);
+  return found == pieces.end() ? std::nullopt : std::optional<std::size_t>(found - pieces.begin());
+}
 
 Make find_class(const std::string& name) {
   const auto* found = std::find_if(std::begin(kRebuilding), std::end(kRebuilding),
@@ -229,6 +236,8 @@ bool rebuild_as_class(const TokenizerSettings& settings, const fs::path& file, j
                           "byte_fallback", "ignore_merges", "dropout", "max_input_chars_per_word"})
     model.erase(key);
   model.update(parts.model);
+  if (settings.tokenizer_class == "DebertaV2Tokenizer")
+    model["unk_id"] = unknown_piece(settings, model).value_or(1);
   tokenizer_json["normalizer"] = std::move(parts.normalizer);
   tokenizer_json["pre_tokenizer"] = std::move(parts.pre_tokenizer);
   tokenizer_json["decoder"] = std::move(parts.decoder);

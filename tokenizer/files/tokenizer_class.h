@@ -10,6 +10,10 @@ namespace zoo {
 /// them: T5's sentinels, mBART's languages.
 void add_class_tokens(TokenizerSettings& settings);
 
+/// Takes from the special tokens the rules that files give them (lstrip, single_word, …), as Qwen2Tokenizer
+/// does.
+void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline);
+
 /// Replaces a tokenizer.json's template where the class has one of its own, after apply_settings(). `file` is
 /// for messages.
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline,

@@ -121,7 +121,10 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
   Pipeline pipeline = read_pipeline(root);
   if (is_rebuilt) add_class_tokens(settings);
   apply_settings(settings, pipeline);
-  if (is_rebuilt) set_class_template(settings, pipeline, path);
+  const bool keeps_template =
+      settings.tokenizer_class == "AlbertTokenizer" && root.find("post_processor") != nullptr;
+  if (is_rebuilt && !keeps_template) set_class_template(settings, pipeline, path);
+  if (is_rebuilt && settings.tokenizer_class == "Qwen2Tokenizer") reset_special_tokens(settings, pipeline);
   return std::make_unique<PipelineTokenizer>(
       std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
 }

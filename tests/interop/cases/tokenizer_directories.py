@@ -58,6 +58,12 @@ CLASSES = {
 }
 
 
+# Model types by the type of model that their registered class runs: the class of a directory follows from both names. Beside a
+# vocabulary of another type transformers raises or gives letters, where tzoo keeps the file's pipeline.
+TYPES_OF = {"BPE": ["qwen2", "gpt2", "bart", "gemma"], "WordPiece": ["bert", "mpnet"], "Unigram": ["t5", "mbart", "albert"]}
+MODEL_TYPES = ["", "llama", "mistral", "granite"]  # of no class, or of one that keeps the file's pipeline
+
+
 def drawn_template(chance, tokenizer):
     known = [token for token in (*FAIRSEQ, *BERT_TOKENS) if tokenizer.token_to_id(token) is not None]
     around = [chance.choice(known) for _ in range(chance.randint(0, 2))] + ["$A"]
@@ -129,6 +135,16 @@ def check(chance, folder):
         settings["added_tokens_decoder"] = {
             str(id): {"content": content, "lstrip": False, "rstrip": chance.random() < 0.2, "normalized": chance.random() < 0.5,
                       "single_word": False, "special": chance.random() < 0.5} for content, id in drawn_ids(chance, size).items()}
+    own = TYPES_OF[type(tokenizer.model).__name__]
+    config = {"model_type": chance.choice(MODEL_TYPES + own + ["gpt2", "bert", "t5"])}
+    place = chance.random()
+    if place < 0.2 and (folder / "tokenizer.json").exists():
+        config["tokenizer_class"] = settings.pop("tokenizer_class")
+    elif place < 0.3 and (folder / "tokenizer.json").exists():
+        settings.pop("tokenizer_class")
+        config["model_type"] = chance.choice(MODEL_TYPES + own)
+    if chance.random() < 0.6:
+        (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     if chance.random() < 0.4:
         (folder / "special_tokens_map.json").write_text(json.dumps({**drawn_roles(chance), **drawn_extras(chance)}))

@@ -10,8 +10,8 @@ import unittest
 
 import tokenizers
 import transformers
+from forward_parity import SHORT
 from text_models import LETTERS, WORDS, tzoo
-from tier import SHORT
 from tokenizers import models, normalizers, pre_tokenizers, processors
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 
@@ -27,10 +27,10 @@ CLASSES = {
                 "DebertaV2Tokenizer"],
     "WordPiece": ["BertTokenizerFast", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer"]}
 # Of no class, of one that keeps the file's pipeline, of one that is used whatever is named, and of others.
-TYPES = ["", "mistral", "qwen2", "bert", "t5"]
+TYPES = ["", "llama", "mistral", "qwen2", "gpt2", "bert", "t5"]
 if not SHORT:
-    TYPES += ["llama", "gpt2", "falcon", "bloom", "smollm3", "phi3", "olmo2", "granite", "stablelm", "gpt_bigcode", "mixtral", "umt5", "modernbert", "starcoder2",
-              "opt", "gptj", "qwen3", "qwen3_moe", "gemma", "gemma3_text", "gpt_neox", "mpt", "distilbert", "electra", "nomic_bert", "roberta",
+    TYPES += ["falcon", "bloom", "smollm3", "phi3", "olmo2", "granite", "stablelm", "gpt_bigcode", "mixtral", "umt5",
+              "modernbert", "starcoder2", "opt", "gptj", "qwen3", "qwen3_moe", "gemma", "gemma3_text", "gpt_neox", "mpt", "distilbert", "electra", "nomic_bert", "roberta",
               "bart", "xlm-roberta", "mpnet", "albert", "deberta-v2", "mt5", "mbart", "pegasus", "marian", "m2m_100"]
 
 
@@ -77,10 +77,7 @@ class TokenizerClassesTest(unittest.TestCase):
         for kind, tokenizer in vocabularies():
             tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
             tokenizer.add_special_tokens(["<s>", "</s>"])
-            names = NOBODY + CLASSES[kind]
-            for model_type, name in itertools.product(TYPES, names):
-                if SHORT and model_type not in ("", "mistral") and name in names[1:5]:
-                    continue
+            for model_type, name in itertools.product(TYPES, NOBODY + CLASSES[kind]):
                 registered = TOKENIZER_MAPPING_NAMES.get(model_type)
                 # Beside a vocabulary of another type of model, which its class cannot run, a file's pipeline is kept.
                 if (name is None or model_type == "qwen2") and registered != "TokenizersBackend" and registered and runs(registered) != kind:

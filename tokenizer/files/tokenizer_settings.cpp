@@ -343,6 +343,8 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
   const bool is_byte_level =
       settings.named_class == "LlamaTokenizer" && has_byte_level(directory / "tokenizer.json");
   settings.use_class(chosen_class(type, settings.named_class, is_byte_level));
+  // Without tokenizer.json and a name, where transformers has no class.
+  if (settings.named_class.empty() && type == "llama") settings.named_class = "LlamaTokenizer";
   return settings;
 }
 

@@ -335,11 +335,13 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
   });
   read_older("added_tokens.json", read_added_tokens_json);
   std::string type(model_type);
-  read_if_there(directory / "config.json", [&](const JsonSection& section) {
-    if (type.empty()) type = section.text("model_type", "");
-    if (settings.named_class.empty())
-      settings.named_class = canonical_class(section.text("tokenizer_class", ""));
-  });
+  if (type.empty() || settings.named_class.empty()) {
+    read_if_there(directory / "config.json", [&](const JsonSection& section) {
+      if (type.empty()) type = section.text("model_type", "");
+      if (settings.named_class.empty())
+        settings.named_class = canonical_class(section.text("tokenizer_class", ""));
+    });
+  }
   const bool is_byte_level =
       settings.named_class == "LlamaTokenizer" && has_byte_level(directory / "tokenizer.json");
   settings.use_class(chosen_class(type, settings.named_class, is_byte_level));

@@ -64,7 +64,7 @@ int run_classify(const Arguments& arguments) {
   const LabelOptions options{.batch_size = flags.batch_size,
                              .aggregation = aggregation_named(flags.aggregation)};
   TextInput input(flags.text, {{"text"}, {"label", "text_pair"}});
-  if (model.tokenizer->encode("").empty()) input.refuse_empty_lines();
+  if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
   for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
     for (const auto& json : label_texts(model, texts, input.pairs(), options)) {
       std::cout << json_text(json) << "\n";

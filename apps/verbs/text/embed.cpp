@@ -125,9 +125,10 @@ int run_embed(const Arguments& arguments) {
   const SentenceConfig config = SentenceConfig::read(flags.model);
   TextModel model =
       load_text_model(read_checkpoint_config(config.transformer), flags.compute, flags.weights, Head::kBase);
-  const bool reads_empty = !model.tokenizer->encode("").empty();
-  const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config,
-                              options_of(flags, config, model.device));
+  const EmbedOptions options = options_of(flags, config, model.device);
+  const std::string prompt = options.prompt.value_or(config.default_prompt);
+  const bool reads_empty = !model.tokenizer->encode(prompt, EncodeOptions{}).ids.empty();
+  const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config, options);
   TextInput input(flags.text, {{"text"}});
   if (!reads_empty) input.refuse_empty_lines();
   Progress progress(0, "texts");

@@ -232,7 +232,8 @@ bool rebuild_as_class(const TokenizerSettings& settings, const fs::path& file, j
   if (kind_of_model(JsonSection(file, "", tokenizer_json)) != parts.kind) return false;
   json& model = tokenizer_json["model"];
   // A list of characters, as tzoo writes it: the byte-level classes would lose those that are not letters.
-  if (model.value("type", json()) == "BPE" && model.value("merges", json()) == json::array()) return false;
+  if (parts.decoder.value("type", json()) == "ByteLevel" && model.value("merges", json()) == json::array())
+    return false;
   // The class makes a new model of the vocabulary and the merges.
   for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                           "byte_fallback", "ignore_merges", "dropout", "max_input_chars_per_word"})

@@ -57,7 +57,7 @@ bool has_tokenizer(const fs::path& directory) {
   return find_format(directory) != nullptr || has_gguf_tokenizer(directory);
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string_view model_type) {
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohmann::json* config) {
   std::error_code ignored;
   if (fs::is_regular_file(directory, ignored)) return read_gguf_tokenizer(directory);
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
@@ -68,7 +68,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, std::string
                 "vocab.json with merges.txt, source.spm with vocab.json, spm.model (DeBERTa), or "
                 "sentencepiece.bpe.model (M2M-100's with vocab.json)");
   }
-  TokenizerSettings settings = TokenizerSettings::read(directory, model_type);
+  TokenizerSettings settings = TokenizerSettings::read(directory, config);
   // transformers 5 then has no pipeline to keep; the named class reads its vocabulary, as in transformers 4.
   const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
   if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);

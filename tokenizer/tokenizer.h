@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "tokenizer/encoding.h"
 
 namespace zoo {
@@ -125,9 +127,9 @@ bool has_tokenizer(const std::filesystem::path& directory);
 
 /// Reads tokenizer.json, else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt, and
 /// applies tokenizer_config.json as Hugging Face does. A path to a GGUF file: the tokenizer inside.
-/// `model_type` is that of config.json, which is read if it is not given and needed. Throws Error naming the
-/// file and what was expected.
+/// `config` is the content of config.json; null: it is read if it is there. Throws Error naming the file and
+/// what was expected.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
-                                          std::string_view model_type = "");
+                                          const nlohmann::json* config = nullptr);
 
 }  // namespace zoo

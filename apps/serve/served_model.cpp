@@ -108,8 +108,7 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
     loaded = bare.model;
     device = bare.device;
   }
-  return std::make_unique<TextEmbedder>(loaded,
-                                        load_tokenizer(config.transformer, checkpoint.family->model_type),
+  return std::make_unique<TextEmbedder>(loaded, load_tokenizer(config.transformer, checkpoint.json.get()),
                                         config, EmbedOptions{.modules = {.device = device}});
 }
 
@@ -128,7 +127,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     const SentenceConfig config = SentenceConfig::read(directory);
     const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
     model->embedder = load_embedder(directory, options, nullptr);
-    model->tokenizer = load_tokenizer(config.transformer, checkpoint.family->model_type);
+    model->tokenizer = load_tokenizer(config.transformer, checkpoint.json.get());
     model->model_type = checkpoint.family->model_type;
     model->directory = config.transformer;
     model->head = "sentence embedding";
@@ -153,7 +152,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     if (checkpoint.head == Head::kMaskedLm)
       model->embedder = load_embedder(directory, options, model->text->model);
   }
-  model->tokenizer = load_tokenizer(directory, checkpoint.family->model_type);
+  model->tokenizer = load_tokenizer(directory, checkpoint.json.get());
   return model;
 }
 

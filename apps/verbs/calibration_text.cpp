@@ -33,7 +33,7 @@ std::vector<std::string_view> passages_of(std::string_view text, std::size_t byt
 CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::string& name) {
   if (!has_tokenizer(checkpoint.directory))
     throw Error("--calibration: ", checkpoint.directory, " holds no tokenizer to encode the text");
-  const auto tokenizer = load_tokenizer(checkpoint.directory, checkpoint.family->model_type);
+  const auto tokenizer = load_tokenizer(checkpoint.directory, checkpoint.json.get());
   require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
   const auto longest = static_cast<std::size_t>(checkpoint.config.max_length());
   const std::size_t length = std::min({kLongest, longest, tokenizer->limits().max_length.value_or(longest)});

@@ -234,7 +234,7 @@ Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
     throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
-  const auto tokenizer = load_tokenizer(values.model, checkpoint.family->model_type);
+  const auto tokenizer = load_tokenizer(values.model, checkpoint.json.get());
   GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
   for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
   for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));

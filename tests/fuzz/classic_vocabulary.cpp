@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "tests/fuzz/file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/use_tokenizer.h"
@@ -10,5 +12,6 @@ void zoo::fuzz::read(std::string_view input) {
     std::filesystem::remove(directory() / name);
   write(is_bpe ? "vocab.json" : "vocab.txt", parts[0]);
   if (is_bpe) write("merges.txt", parts[1]);
-  use(*load_tokenizer(directory().path(), is_bpe ? "gpt2" : "bert"));
+  const nlohmann::json config{{"model_type", is_bpe ? "gpt2" : "bert"}};
+  use(*load_tokenizer(directory().path(), &config));
 }

@@ -1,8 +1,11 @@
+#include <nlohmann/json.hpp>
+
 #include "tests/fuzz/file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/use_tokenizer.h"
 
 void zoo::fuzz::read(std::string_view input) {
   write("spiece.model", input);
-  use(*load_tokenizer(directory().path(), "t5"));
+  const nlohmann::json config{{"model_type", "t5"}};
+  use(*load_tokenizer(directory().path(), &config));
 }

@@ -19,8 +19,7 @@ constexpr std::size_t kMostMembers = 10'000'000;     // of the sets of all state
 [[noreturn]] void refuse_size() {
   throw Error(
       "the constraint's automaton is too large: lower its counts or simplify it; sets of few characters, "
-      "such as "
-      "[a-z], are smaller than those of all scripts, such as Python's \\w");
+      "such as [a-z], are smaller than those of all scripts, such as Python's \\w");
 }
 
 // A node of the nondeterministic automaton: free edges consume no byte.

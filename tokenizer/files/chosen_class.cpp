@@ -24,8 +24,8 @@ constexpr Registered kRegistered[] = {
      "kosmos-2 llava llava_next mimo_v2_flash minicpm3 minicpm_ocr minicpmv minicpmv4_6 minicpmv4_7 "
      "minimax_m2 ministral ministral3 mistral mistral3 mistral_large4 mixtral modernbert "
      "modernbert-decoder molmo molmo2 nemo_speechlm nemotron nvfp4 nystromformer olmo2 olmo3 olmo_hybrid "
-     "opencua "
-     "openvla paddleocr_vl pegasus_x persimmon phi3 phi3_v phimoe pix2struct pixtral pocket_tts smolvlm "
+     "opencua openvla paddleocr_vl pegasus_x persimmon phi3 phi3_v phimoe pix2struct pixtral pocket_tts "
+     "smolvlm "
      "stablelm step3_vl umt5 vipllava voxtral voxtral_realtime xlm-roberta-xl"},
     {"BertTokenizer",
      "align bark bert blip bros chinese_clip convbert distilbert electra ernie flava git grounding-dino "

@@ -194,9 +194,8 @@ Parts deberta_parts(const TokenizerSettings& settings, const json&) {
   json splits = json::array({spaces});
   if (settings.split_by_punct)
     splits.insert(splits.begin(), json{{"type", "Punctuation"}, {"behavior", "Isolated"}});
-  Parts parts = unigram(1, sequence("normalizers", std::move(steps)),
-                        sequence("pretokenizers", std::move(splits)), spaces);
-  return parts;
+  return unigram(1, sequence("normalizers", std::move(steps)), sequence("pretokenizers", std::move(splits)),
+                 spaces);
 }
 
 constexpr std::pair<std::string_view, Make> kRebuilding[] = {

@@ -33,7 +33,110 @@ void set_mask_rules(TokenizerSettings& settings) {
   if (!settings.mask_has_rules && !is_listed) mask.lstrip = mask.normalized = true;
 }
 
+struct ClassDefault {
+  const char* tokenizer_class;
+  SpecialToken role;
+  const char* token;
+};
+
+constexpr std::array kDefaults{
+    ClassDefault{"BertTokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"BertTokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"BertTokenizer", SpecialToken::pad, "[PAD]"},
+    ClassDefault{"BertTokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"BertTokenizer", SpecialToken::mask, "[MASK]"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::bos, "<|endoftext|>"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"GPT2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"RobertaTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"T5Tokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"Qwen2Tokenizer", SpecialToken::pad, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::bos, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::eos, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::unk, "<|endoftext|>"},
+    ClassDefault{"GPTNeoXTokenizer", SpecialToken::pad, "<|padding|>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::bos, "<bos>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::eos, "<eos>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"GemmaTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"XLMRobertaTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"LlamaTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::bos, "[CLS]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::eos, "[SEP]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
+    ClassDefault{"MBartTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MBartTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MBart50Tokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"NllbTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::bos, "<s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::sep, "</s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::cls, "<s>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"MPNetTokenizer", SpecialToken::mask, "<mask>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::eos, "</s>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
+    ClassDefault{"PegasusTokenizer", SpecialToken::mask, "<mask_2>"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::bos, "[CLS]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::eos, "[SEP]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::unk, "[UNK]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::sep, "[SEP]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::pad, "[PAD]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::cls, "[CLS]"},
+    ClassDefault{"DebertaV2Tokenizer", SpecialToken::mask, "[MASK]"},
+};
+
 }  // namespace
+
+void TokenizerSettings::use_class(std::string name) {
+  tokenizer_class = std::move(name);
+  for (const ClassDefault& known : kDefaults) {
+    if (known.tokenizer_class == tokenizer_class && !roles.contains(known.role)) {
+      roles[known.role] = special_token(known.token);
+    }
+  }
+}
 
 void TokenizerSettings::add_sentinels() {
   const bool has_some =

@@ -30,100 +30,6 @@ constexpr std::array<RoleKey, 7> kRoles = {{{SpecialToken::bos, "bos_token"},
                                             {SpecialToken::cls, "cls_token"},
                                             {SpecialToken::mask, "mask_token"}}};
 
-struct ClassDefault {
-  const char* tokenizer_class;
-  SpecialToken role;
-  const char* token;
-};
-
-constexpr std::array kDefaults{
-    ClassDefault{"BertTokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"BertTokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"BertTokenizer", SpecialToken::pad, "[PAD]"},
-    ClassDefault{"BertTokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"BertTokenizer", SpecialToken::mask, "[MASK]"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::bos, "<|endoftext|>"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::pad, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::bos, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::pad, "<|padding|>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::bos, "<bos>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::eos, "<eos>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::bos, "[CLS]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::eos, "[SEP]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
-    ClassDefault{"MBartTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::mask, "<mask_2>"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::bos, "[CLS]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::eos, "[SEP]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::pad, "[PAD]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::mask, "[MASK]"},
-};
-
 // "[CLS]", or {"content": "[CLS]", "lstrip": false, …}
 AddedToken read_token(const JsonSection& section, const std::string& key, const json& value) {
   if (value.is_string()) return special_token(value.get<std::string>());
@@ -316,7 +222,7 @@ TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   return settings;
 }
 
-TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string_view model_type) {
+TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json* config) {
   TokenizerSettings settings;
   const auto read_and_keep = [&](const char* name, auto read) {
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
@@ -334,13 +240,17 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
     read_additional(section, /*is_config=*/false, read);
   });
   read_older("added_tokens.json", read_added_tokens_json);
-  std::string type(model_type);
-  if (type.empty() || settings.named_class.empty()) {
-    read_if_there(directory / "config.json", [&](const JsonSection& section) {
-      if (type.empty()) type = section.text("model_type", "");
-      if (settings.named_class.empty())
-        settings.named_class = canonical_class(section.text("tokenizer_class", ""));
-    });
+  std::string type;
+  const auto read_config = [&](const JsonSection& section) {
+    type = section.text("model_type", "");
+    if (settings.named_class.empty())
+      settings.named_class = canonical_class(section.text("tokenizer_class", ""));
+  };
+  const fs::path config_file = directory / "config.json";
+  if (config != nullptr) {
+    read_config(JsonSection(config_file, "", *config));
+  } else {
+    read_if_there(config_file, read_config);
   }
   const bool is_byte_level =
       settings.named_class == "LlamaTokenizer" && has_byte_level(directory / "tokenizer.json");
@@ -348,15 +258,6 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, std::string
   // Without tokenizer.json and a name, where transformers has no class.
   if (settings.named_class.empty() && type == "llama") settings.named_class = "LlamaTokenizer";
   return settings;
-}
-
-void TokenizerSettings::use_class(std::string name) {
-  tokenizer_class = std::move(name);
-  for (const ClassDefault& known : kDefaults) {
-    if (known.tokenizer_class == tokenizer_class && !roles.contains(known.role)) {
-      roles[known.role] = special_token(known.token);
-    }
-  }
 }
 
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 
 namespace zoo {
@@ -38,10 +40,10 @@ struct TokenizerSettings {
   PipelineTokenizer::Files files;  // their texts, which a saved tokenizer keeps
   TextLimits limits;               // "model_max_length", "truncation_side", "padding_side"
 
-  /// Throws Error naming the file and the key whose value has a wrong type, or one that transformers does not
-  /// know.
-  /// Without a `model_type` config.json's counts.
-  static TokenizerSettings read(const std::filesystem::path& directory, std::string_view model_type = "");
+  /// `config` is the content of config.json; null: not read yet. Throws Error naming the file and the key
+  /// whose value has a wrong type, or one that transformers does not know.
+  static TokenizerSettings read(const std::filesystem::path& directory,
+                                const nlohmann::json* config = nullptr);
 
   /// The content of a tokenizer_config.json alone.
   static TokenizerSettings of(const JsonSection& tokenizer_config);

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::unique_ptr<Tokenizer> open_tokenizer(const CheckpointConfig& checkpoint, bool needed) {
   if (!has_tokenizer(checkpoint.directory)) return nullptr;
   try {
-    return load_tokenizer(checkpoint.directory, checkpoint.family->model_type);
+    return load_tokenizer(checkpoint.directory, checkpoint.json.get());
   } catch (const Error& error) {
     if (needed) throw;
     std::cerr << "note: no text, only ids: " << error.what() << "\n";

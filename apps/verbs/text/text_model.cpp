@@ -18,7 +18,7 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   const std::filesystem::path& directory = checkpoint.directory;
   if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.checkpoint = checkpoint,
-                       .tokenizer = load_tokenizer(directory, checkpoint.family->model_type),
+                       .tokenizer = load_tokenizer(directory, checkpoint.json.get()),
                        .device = device_of(compute, weights, checkpoint)};
   const bool packed = packs(checkpoint, compute, weights);
   // As in load_decoding_model(): packing starts from float32.

@@ -156,7 +156,7 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
   if (!checkpoint) return known;
   const fs::path& directory = checkpoint->directory;
   if (has_tokenizer(directory)) {
-    auto tokenizer = load_tokenizer(directory, checkpoint->family->model_type);
+    auto tokenizer = load_tokenizer(directory, checkpoint->json.get());
     require_fit(*tokenizer, checkpoint->config, directory);
     known.tokenizer = std::move(tokenizer);
   }

@@ -95,19 +95,31 @@ std::size_t validation_begin(std::string_view text) {
   return text.size();
 }
 
-TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
-                         const fs::path& directory, const std::function<void(std::size_t)>& progress) {
-  const TokenWidth width = token_width(tokenizer.vocab_size());
-  make_directories(directory);
-  AtomicFile file(directory / "tokens.bin");  // never committed: unlinked while it is mapped
+namespace {
+
+// Appends the ids of a text to a file, whose messages call it `name`; returns how many there are.
+std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer& tokenizer,
+                        const std::string& name, std::size_t threads,
+                        const std::function<void(std::size_t)>& progress) {
+  const std::int64_t vocab_size = tokenizer.vocab_size();
   std::size_t count = 0;
-  encode_in_parts(text, tokenizer, 0, [&](std::span<const TokenId> ids, std::size_t bytes) {
-    require_ids_below(ids, tokenizer.vocab_size(), name, count);
-    write_ids(ids, width, file);
+  encode_in_parts(text, tokenizer, threads, [&](std::span<const TokenId> ids, std::size_t bytes) {
+    require_ids_below(ids, vocab_size, name, count);
+    write_ids(ids, token_width(vocab_size), file);
     count += ids.size();
     progress(bytes);
   });
-  return TokenFile(file.written(), width, name);
+  return count;
+}
+
+}  // namespace
+
+TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
+                         const fs::path& directory, const std::function<void(std::size_t)>& progress) {
+  make_directories(directory);
+  AtomicFile file(directory / "tokens.bin");  // never committed: unlinked while it is mapped
+  encode_into(file, text, tokenizer, name, 0, progress);
+  return TokenFile(file.written(), token_width(tokenizer.vocab_size()), name);
 }
 
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer) {
@@ -140,18 +152,10 @@ TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view tex
   remove_token_dataset(directory);
   TokenCounts counts;
   AtomicFile train(directory / kTrain), val(directory / kVal);
-  const auto encode = [&](std::size_t begin, std::size_t end, const char* name, AtomicFile& file,
-                          std::size_t& count) {
-    encode_in_parts(text.substr(begin, end - begin), tokenizer, threads,
-                    [&](std::span<const TokenId> ids, std::size_t bytes) {
-                      require_ids_below(ids, vocab_size, name, count);
-                      write_ids(ids, width, file);
-                      count += ids.size();
-                      progress(begin + bytes);
-                    });
-  };
-  encode(0, position, "the training split", train, counts.train);
-  encode(position, text.size(), "the validation split", val, counts.val);
+  counts.train =
+      encode_into(train, text.substr(0, position), tokenizer, "the training split", threads, progress);
+  counts.val = encode_into(val, text.substr(position), tokenizer, "the validation split", threads,
+                           [&](std::size_t bytes) { progress(position + bytes); });
   write_meta(directory, width, vocab_size, std::string(tokenizer.kind()), counts, hash.get());
   val.commit();
   train.commit();  // last: it says that all are there

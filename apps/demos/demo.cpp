@@ -45,9 +45,13 @@ void begin_demo(const DemoOptions& options) {
     throw UsageError("--device: demos compute on the CPU only");
 }
 
-std::int64_t quick_updates() {
-  std::cout << "(" << kQuickUpdates << " updates here: by itself this demo does more, and learns more)\n"
+void note_updates(std::int64_t updates) {
+  std::cout << "(" << updates << " updates here: by itself this demo does more, and learns more)\n"
             << std::flush;
+}
+
+std::int64_t quick_updates() {
+  note_updates(kQuickUpdates);
   return kQuickUpdates;
 }
 

@@ -26,6 +26,9 @@ void add_demo_flags(Flags& flags, DemoOptions& options);
 /// Applies --threads; throws Error naming a flag that demos do not support.
 void begin_demo(const DemoOptions& options);
 
+/// Prints that a demo does so many updates, fewer than by itself.
+void note_updates(std::int64_t updates);
+
 /// The updates of a demo with --quick, too few to learn much; prints a note.
 std::int64_t quick_updates();
 

@@ -35,16 +35,11 @@ AttentionOutput attend(const Heads& heads, const Case& what) {
   return ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, mask, {.need_weights = true});
 }
 
-std::vector<std::vector<bool>> masked(const Case& what, std::int64_t length) {
-  std::vector<std::vector<bool>> cells;
-  for (std::int64_t query = 0; query < length; ++query) {
-    cells.emplace_back();
-    for (std::int64_t key = 0; key < length; ++key) {
-      const bool padding = !what.keep.empty() && what.keep[static_cast<std::size_t>(key)] == 0;
-      cells.back().push_back(padding || (what.causal && key > query));
-    }
-  }
-  return cells;
+void mask(const Case& what, HeatMap& map) {
+  map.masked.assign(map.cells.size(), std::vector<bool>(map.cells.front().size(), false));
+  if (what.causal) map.mask_causally();
+  for (std::size_t key = 0; key < what.keep.size(); ++key)
+    for (std::vector<bool>& row : map.masked) row[key] = row[key] || what.keep[key] == 0;
 }
 
 void print(const std::string& title, const at::Tensor& weights, const std::vector<std::string>& words) {
@@ -120,13 +115,14 @@ int demo_masking(const Arguments& arguments) {
   for (const Case& what : cases) {
     const at::Tensor weights = attend(heads, what).weights[0][0];
     print(what.title, weights, words);
-    panels.push_back(heat_map({.axes = {.title = what.title, .x = "key", .y = "query"},
-                               .rows = words,
-                               .columns = words,
-                               .cells = matrix_of(weights),
-                               .masked = masked(what, length),
-                               .low = 0,
-                               .high = 1}));
+    HeatMap map{.axes = {.title = what.title, .x = "key", .y = "query"},
+                .rows = words,
+                .columns = words,
+                .cells = matrix_of(weights),
+                .low = 0,
+                .high = 1};
+    mask(what, map);
+    panels.push_back(heat_map(map));
   }
   print_leak(heads, cases[0]);
   print_leak(heads, cases[1]);

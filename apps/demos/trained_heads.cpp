@@ -1,6 +1,5 @@
 #include "apps/demos/trained_heads.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -101,11 +100,6 @@ std::vector<Figure> show_trained_heads(std::uint64_t seed) {
   const at::Tensor maps = model.forward(ids).second.mean(0).contiguous();  // [H, T, T], over all sequences
   Table table({number("head"), number("entropy, bits"), number("itself"), number("previous"), number("first"),
                number("the word before"), number("the first word")});
-  std::vector<std::vector<bool>> masked;  // keys after their query
-  for (std::size_t query = 0; query < kLength; ++query) {
-    masked.emplace_back(kLength, true);
-    std::fill_n(masked.back().begin(), query + 1, false);
-  }
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < kHeads; ++head) {
     const float* data = maps[head].const_data_ptr<float>();
@@ -115,13 +109,13 @@ std::vector<Figure> show_trained_heads(std::uint64_t seed) {
     table.row({std::to_string(head), format_text("%.3f", p.entropy), format_text("%.3f", p.itself),
                format_text("%.3f", p.previous), format_text("%.3f", p.first), percent(left[0]),
                percent(left[1])});
-    panels.push_back(
-        heat_map({.axes = {.title = "Trained head " + std::to_string(head), .x = "key", .y = "query"},
-                  .cells = matrix_of(maps[head]),
-                  .masked = masked,
-                  .values = false,
-                  .low = 0,
-                  .high = 1}));
+    HeatMap map{.axes = {.title = "Trained head " + std::to_string(head), .x = "key", .y = "query"},
+                .cells = matrix_of(maps[head]),
+                .values = false,
+                .low = 0,
+                .high = 1};
+    map.mask_causally();
+    panels.push_back(heat_map(map));
   }
   std::cout << "\n"
             << paragraph(

@@ -64,12 +64,10 @@ std::vector<std::string> labels_of(const std::vector<std::size_t>& numbers, std:
 // The dark end of the colours: 1 for few tokens; for many, whose weights are small, the largest.
 double dark_end(const std::vector<std::vector<double>>& cells, std::size_t tokens) {
   if (tokens <= kMostValues) return 1;
-  std::vector<double> weights;
+  double largest = 0;  // where there is nothing, cells are NaN
   for (const auto& row : cells)
-    std::copy_if(row.begin(), row.end(), std::back_inserter(weights),
-                 [](double weight) { return weight > 0; });
-  if (weights.empty()) return 1;
-  return *std::max_element(weights.begin(), weights.end());
+    for (const double weight : row) largest = std::max(largest, weight);
+  return largest > 0 ? largest : 1;
 }
 
 }  // namespace
@@ -88,10 +86,8 @@ Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t hea
   for (std::size_t query = 0; query < queries; ++query) {
     const auto row = maps.head(layer, head).subspan(query * keys, keys);
     map.cells.emplace_back(row.begin(), row.end());
-    if (!maps.causal) continue;
-    map.masked.emplace_back(keys, false);
-    for (std::size_t key = query + 1; key < keys; ++key) map.masked.back()[key] = true;
   }
+  if (maps.causal) map.mask_causally();
   map.high = dark_end(map.cells, std::max(queries, keys));
   Figure figure = heat_map(map);
   figure.width = std::max(480, 240 + cell_size(keys) * static_cast<int>(keys));

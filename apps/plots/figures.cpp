@@ -124,6 +124,14 @@ Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
           [=](const TextStyle& style) { return text_word_scatter(axes, points, style); }};
 }
 
+void HeatMap::mask_causally() {
+  masked.clear();
+  for (std::size_t row = 0; row < cells.size(); ++row) {
+    masked.emplace_back(cells[row].size(), true);
+    std::fill_n(masked.back().begin(), std::min(row + 1, masked.back().size()), false);
+  }
+}
+
 Figure heat_map(const HeatMap& map) {
   const Extent extent = extent_of(map);
   const auto rows = static_cast<double>(map.cells.size());

@@ -47,6 +47,8 @@ struct HeatMap {
   bool values = true;                           // print them in the cells
   double low = 0, high = 0;
 
+  /// Masks the columns after each row's own: keys after their query.
+  void mask_causally();
   bool is_masked(std::size_t row, std::size_t column) const { return !masked.empty() && masked[row][column]; }
 };
 Figure heat_map(const HeatMap& map);

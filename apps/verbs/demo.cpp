@@ -1,3 +1,5 @@
+#include "apps/demos/demo.h"
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -72,18 +74,16 @@ constexpr std::array kDemos{
 std::vector<std::string> shortened(const Demo& demo, bool quick) {
   if (quick && demo.quick) return {"--quick"};
   if (demo.updates_in_all == 0) return {};
-  const std::string updates = std::to_string(demo.updates_in_all);
-  std::cout << "(" << updates << " updates here: by itself this demo does more, and learns more)\n"
-            << std::flush;
-  return {"--updates", updates};
+  note_updates(demo.updates_in_all);
+  return {"--updates", std::to_string(demo.updates_in_all)};
 }
 
 int list_demos(const Arguments& arguments) {
   Flags flags(arguments.command, "Lists the demos.");
   if (!flags.parse(arguments)) return 0;
   Table table({{"demo"}, number("takes"), {"what it shows"}});
-  for (const auto& [verb, takes, quick, updates] : kDemos)
-    table.row({std::string(verb.name), std::string(takes), std::string(verb.summary)});
+  for (const Demo& demo : kDemos)
+    table.row({std::string(demo.verb.name), std::string(demo.takes), std::string(demo.verb.summary)});
   table.print(std::cout);
   return 0;
 }

@@ -57,14 +57,12 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read,
   const ModelOutput output = model.model->forward(read.inputs);
   const auto self = [&](const std::string& name, const std::vector<at::Tensor>& layers,
                         const std::vector<std::string>& tokens) {
-    return rollout ? rollout_of(name, layers, tokens) : maps_of(name, layers, tokens, tokens);
+    AttentionMaps maps = rollout ? rollout_of(name, layers, tokens) : maps_of(name, layers, tokens, tokens);
+    maps.causal = name == "decoder";
+    return maps;
   };
   const std::vector<std::size_t> added = special_positions(read.encoding), start{0};
   std::vector<AttentionMaps> all;
-  const auto causal = [](AttentionMaps maps) {
-    maps.causal = true;
-    return maps;
-  };
   const auto add = [&](AttentionMaps maps, const auto& queries, const auto& keys) {
     maps.special_queries = queries;
     maps.special_keys = keys;
@@ -72,13 +70,12 @@ std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read,
   };
   if (config.shape != Shape::kEncoderDecoder) {
     if (output.attentions.empty()) throw Error("--model: this model has no attention");
-    const bool encoder = config.shape == Shape::kEncoder;
-    AttentionMaps maps = self(encoder ? "encoder" : "decoder", output.attentions, read.source);
-    add(encoder ? maps : causal(maps), added, added);
+    add(self(config.shape == Shape::kEncoder ? "encoder" : "decoder", output.attentions, read.source), added,
+        added);
     return all;
   }
   add(self("encoder", output.encoder_attentions, read.source), added, added);
-  add(causal(self("decoder", output.attentions, read.written)), start, start);
+  add(self("decoder", output.attentions, read.written), start, start);
   if (!rollout) add(maps_of("cross", output.cross_attentions, read.written, read.source), start, added);
   return all;
 }

@@ -11,7 +11,7 @@ namespace zoo {
 /// too.
 std::string visible_text(std::string_view text);
 
-/// The same but for tabs and line ends, for a text of several lines.
+/// visible_text() of a text of several lines: its tabs and line ends stay as they are.
 std::string visible_lines(std::string_view text);
 
 /// A text that a model has written: visible_lines() if standard output is a terminal; as it is for a pipe or

@@ -120,8 +120,7 @@ void check_access(ServeFlags& flags) {
   if (is_loopback(flags.host) || !flags.api_key.empty() || flags.no_api_key) return;
   throw UsageError("--host ", flags.host,
                    ": other machines would reach the server; give --api_key_file FILE or --api_key KEY, or "
-                   "--no_api_key if "
-                   "that is meant");
+                   "--no_api_key if that is meant");
 }
 
 void load_models(const ServeFlags& flags, ServerState& state) {

@@ -157,9 +157,7 @@ class Matcher {
 
   // A weight that the file has under its present name as well.
   bool is_older_copy(const std::string& name) {
-    std::vector<std::pair<std::string, std::string>> endings = table_.renamed;
-    endings.insert(endings.end(), std::begin(kOlderEndings), std::end(kOlderEndings));
-    for (const auto& [ending, older] : endings) {
+    for (const auto& [ending, older] : names_.older_endings()) {
       if (!name.ends_with(older)) continue;
       const std::string present = name.substr(0, name.size() - older.size()) + ending;
       if (seen_.count(present) == 0 || !files_.contains(present)) continue;
@@ -195,7 +193,9 @@ class Matcher {
 
 }  // namespace
 
-StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files) : table_(table), files_(files) {
+StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files)
+    : table_(table), files_(files), older_endings_(table.renamed) {
+  older_endings_.insert(older_endings_.end(), std::begin(kOlderEndings), std::end(kOlderEndings));
   const auto& names = files.names();
   prefixed_ = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return !table_.prefix.empty() && name.starts_with(table_.prefix);
@@ -205,16 +205,11 @@ StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files) : t
 std::string StoredNames::stored(const std::string& name) const {
   std::string stored = prefixed_ ? with_prefix(table_, name) : name;
   if (files_.contains(stored)) return stored;
-  const auto by_ending = [&](std::string_view ending, std::string_view older) {
-    if (!stored.ends_with(ending)) return false;
-    std::string other = stored.substr(0, stored.size() - ending.size()).append(older);
-    if (files_.contains(other)) stored = std::move(other);
-    return files_.contains(stored);
-  };
-  for (const auto& [ending, older] : table_.renamed)
-    if (by_ending(ending, older)) return stored;
-  for (const auto& [ending, older] : kOlderEndings)
-    if (by_ending(ending, older)) return stored;
+  for (const auto& [ending, older] : older_endings_) {
+    if (!stored.ends_with(ending)) continue;
+    const std::string other = stored.substr(0, stored.size() - ending.size()) + older;
+    if (files_.contains(other)) return other;
+  }
   for (const auto& [copy, original] : table_.tied) {
     if (original != name) continue;
     std::string other = this->stored(copy);

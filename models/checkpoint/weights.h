@@ -46,9 +46,13 @@ class StoredNames {
   /// The line with the files' names.
   WeightName stored(WeightName name) const;
 
+  /// {ending, older ending} of names, the table's own first.
+  const std::vector<std::pair<std::string, std::string>>& older_endings() const { return older_endings_; }
+
  private:
   const WeightTable& table_;
   const WeightFiles& files_;
+  std::vector<std::pair<std::string, std::string>> older_endings_;
   bool prefixed_;
 };
 

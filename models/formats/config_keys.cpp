@@ -249,10 +249,8 @@ ConfigKey ignored_keys(const std::vector<std::string>& names) {
 }
 
 ConfigKey alias_keys(std::vector<std::pair<std::string, std::string>> aliases) {
-  ConfigKey key = ignored_keys({aliases.front().first});
-  key.read = [](const ConfigReader&, TransformerConfig&) {};
-  key.aliases = std::move(aliases);
-  return key;
+  const auto nothing = [](const ConfigReader&, TransformerConfig&) {};  // renamed before keys are read
+  return {.name = aliases.front().first, .read = nothing, .aliases = std::move(aliases)};
 }
 
 ConfigKey pad_token_key() {

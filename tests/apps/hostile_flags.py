@@ -18,7 +18,6 @@ from tzoo_runner import PROGRAM
 VALUES = ["-1", "0", "1", "2147483648", "9223372036854775807", "-9223372036854775808", "99999999999999999999", "1e300", "-0.0", "nan",
           "inf", "", " ", "a", "-", ".", "/dev/zero", "/dev/null", "/nowhere/at/all", "\u00e9\u202e", "[[1]]", "{}", "a" * 100000]
 SECONDS, BYTES = 20, 4 << 30
-OWN = {"--help", "--config"}
 
 
 class Cases:

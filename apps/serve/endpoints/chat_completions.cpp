@@ -206,8 +206,7 @@ WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
   ServedModel& served = state.model_of(fields);
   WritingModel& model = writing_part(served);
   const auto chat = std::make_shared<const ChatCompletion>(read_chat(fields, served, model, state.options));
-  auto call = std::make_shared<GenerationCall>(
-      chat->writing, *model.batch, WritingPlace{state.thread, state.metrics, state.watch(request)});
+  auto call = std::make_shared<GenerationCall>(chat->writing, *model.batch, state.writing_place(request));
   if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
   const std::size_t rows = call->rows();
   return stream_of(std::move(call), words_for(chat, rows));

@@ -221,8 +221,8 @@ WebReply answer_completion(ServerState& state, const WebRequest& request) {
       std::make_shared<const Completion>(read_completion(fields, served, model, state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
-  auto call = std::make_shared<GenerationCall>(
-      completion->writing, *model.batch, WritingPlace{state.thread, state.metrics, state.watch(request)});
+  auto call =
+      std::make_shared<GenerationCall>(completion->writing, *model.batch, state.writing_place(request));
   if (!completion->writing.stream) return {.body = json_text(whole(*completion, *call))};
   const std::size_t rows = call->rows();
   return stream_of(std::move(call), words_for(completion, rows));

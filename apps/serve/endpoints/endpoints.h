@@ -22,6 +22,7 @@ struct ServerState {
   RequestWatch watch(const WebRequest& request) const {
     return {request.client_left, stopping, options.seconds};
   }
+  WritingPlace writing_place(const WebRequest& request) { return {thread, metrics, watch(request)}; }
   /// The model that the field "model" names. Throws ApiError 404.
   ServedModel& model_of(RequestFields& fields);
 };

@@ -19,8 +19,7 @@ void declare_run(Flags& flags, TrainFlags& v) {
   flags
       .add("out_dir", v.out_dir,
            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
-           "except "
-           "by --dry_run")
+           "except by --dry_run")
       .placeholder("DIR");
   flags
       .add("init_from", v.init_from,

@@ -5,8 +5,7 @@
 
 namespace zoo::kernels {
 
-/// Uninitialised memory for `size` elements, aligned to a vector. Inlined, as vector.h is: kernels include
-/// it.
+/// Uninitialised memory for `size` elements, aligned to a vector. Inlined for the reason in vector.h.
 template <class Element>
 class AlignedMemory {
  public:

@@ -24,14 +24,14 @@ constexpr std::array kInstructionSets{
 };
 
 #if defined(__x86_64__)
-// The compilers' own tests of these are younger than they are allowed to be here.
+// The oldest supported compilers have no __builtin_cpu_supports for these.
 bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAvxVnni = 1U << 4;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
 }
 
-// Linux lets a process use the tiles once it has asked: they make what it saves of each thread larger.
+// Linux requires a request, because the tiles enlarge the state that it saves for each thread.
 bool has_amx_bf16() {
   static const bool has = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;

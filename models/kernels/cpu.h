@@ -28,8 +28,8 @@ bool cpu_runs(InstructionSet set);
 /// Error if `wanted` names no set, or one that does not run.
 InstructionSet choose_instruction_set(std::string_view wanted, bool (*runs)(InstructionSet) = cpu_runs);
 
-/// Set in use: the CPU's best, or the lesser one that the environment variable ZOO_KERNELS names at the first
-/// call. Throws as choose_instruction_set() does. LibTorch's own operators ignore it.
+/// Set in use: the CPU's best, or the one that the environment variable ZOO_KERNELS names at the first call.
+/// Throws as choose_instruction_set() does. LibTorch's own operators ignore it.
 InstructionSet instruction_set();
 
 /// True if the training kernels run; with kPortable LibTorch's operators run instead.
@@ -38,8 +38,7 @@ bool has_training_kernels();
 /// True if the mixed-precision training kernels run, which multiply pairs of bfloat16.
 bool has_bfloat16_products();
 
-/// True if training in bfloat16 computes in float32: the kernels run, but this CPU would be slower with
-/// bfloat16.
+/// True if training in bfloat16 computes in float32, because bfloat16 would be slower on this CPU.
 bool trains_bfloat16_in_float32();
 
 }  // namespace zoo::kernels

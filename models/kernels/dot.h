@@ -6,8 +6,8 @@
 // vector of those columns, kBytes long in memory, and adds the products to 16 sums.
 namespace zoo::kernels {
 
-// Vectors of sums that fit the registers beside a step's factors; rows of the tallest tile, of one whose step
-// takes columns apart, and of one that takes its rows apart, too.
+// Vectors of sums that fit in the registers together with a step's factors; rows of the tallest tile, of one
+// whose step unpacks columns, and of one that also unpacks its rows.
 #if defined(__AVX512F__)
 constexpr std::size_t kTileVectors = 24, kTallTile = 6, kMiddleTile = 5, kLowTile = 6;
 #elif defined(__AVX2__) || defined(__aarch64__)
@@ -53,7 +53,7 @@ struct PairDot {
   }
 #else
   static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
-    // Shifted as a vector: one broadcast from memory, not two from registers.
+    // Shifts a vector: one broadcast from memory instead of two from registers.
     const WordRegister pair = WordRegister{} + kernels::load<std::uint32_t>(row);
     return add(add(sums, bits<Register>(pair << 16), low_half(columns)), bits<Register>(pair & 0xFFFF0000U),
                high_half(columns));
@@ -77,8 +77,8 @@ constexpr bool kMultipliesPairs = true;
 constexpr bool kMultipliesPairs = false;
 #endif
 
-/// Two float32 of a row and a pair of bfloat16 of each column: where no instruction multiplies pairs, taking
-/// rows apart costs as much as the products.
+/// Two float32 of a row and a pair of bfloat16 of each column. For CPUs that do not multiply pairs, where
+/// unpacking the rows would cost as much as the products.
 struct FloatPairDot {
   static constexpr std::size_t kTallest = kMiddleTile;
   using Sums = Lanes;
@@ -100,7 +100,7 @@ constexpr std::size_t kByteTile = kTallTile;
 #else
 constexpr std::size_t kByteTile = kLowTile;
 #endif
-// Without I8MM, NEON multiplies signed bytes alone.
+// Without I8MM, NEON multiplies only signed bytes.
 #if defined(__ARM_FEATURE_DOTPROD) && !defined(__ARM_FEATURE_MATMUL_INT8)
 constexpr bool kSignedBytes = true;
 #else
@@ -123,7 +123,7 @@ struct ByteDot {
   static constexpr std::size_t kTallest = kByteTile;
   using Sums = IntegerLanes;
   static constexpr std::size_t kBytes = sizeof(Words);
-  static constexpr int kTaken = kSignedBytes ? 128 : 0;  // from each byte of a column, by load()
+  static constexpr int kTaken = kSignedBytes ? 128 : 0;  // load() subtracts it from each byte of a column
   static ZOO_INLINE Words load(const std::byte* columns) {
     const auto bytes = kernels::load<Words>(columns);
     return kSignedBytes ? bytes ^ 0x80808080U : bytes;
@@ -146,7 +146,7 @@ struct ByteDot {
     return IntegerRegister(
         _mm256_dpbusd_avx_epi32(__m256i(sums), bits<__m256i>(columns), _mm256_set1_epi32(row)));
 #elif defined(__AVX2__)
-    // Even and odd bytes separately, since the mixed-sign byte instruction saturates.
+    // Multiplies even and odd bytes separately, because the mixed-sign byte instruction saturates.
     const auto factors = bits<ShortRegister>(WordRegister{} + static_cast<std::uint32_t>(row));
     using Shorts = std::uint16_t __attribute__((vector_size(sizeof(WordRegister))));
     const auto even = bits<ShortRegister>(columns & 0x00FF00FFU),
@@ -172,7 +172,8 @@ struct ByteDot {
 #if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
 #define ZOO_SUMS_SHORTS
 
-/// Sums of two neighbouring products of unsigned bytes below 129 and a row's signed ones: they fit 16 bits.
+/// Sums of two neighbouring products of unsigned bytes below 129 and a row's signed ones. They fit in 16
+/// bits.
 ZOO_INLINE ShortRegister byte_products(const WordRegister& columns, const std::byte* row) {
   return ShortRegister(_mm256_maddubs_epi16(bits<__m256i>(columns), _mm256_set1_epi32(load<int>(row))));
 }
@@ -192,7 +193,7 @@ struct NibbleDot {
   }
 
 #if defined(ZOO_SUMS_SHORTS)
-  // The sums of a group fit 16 bits, too: 2 * 8 * 15 * 127.
+  // A group's sums fit in 16 bits: 2 * 8 * 15 * 127.
   using Sums = InRegisters<ShortRegister>;
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
     return add(add(sums, row, columns.low), row + 4, columns.high);
@@ -240,7 +241,7 @@ struct SmallByteDot {
   }
 
  private:
-  // The sums of four products fit 16 bits: 4 * 63 * 127.
+  // The sum of four products fits in 16 bits: 4 * 63 * 127.
   static ZOO_INLINE IntegerRegister add(const IntegerRegister& sums, const std::byte* row,
                                         const WordRegister& first, const WordRegister& second) {
     return sums +
@@ -253,8 +254,8 @@ struct SmallByteDot {
 #endif
 };
 
-/// A group of a row's inputs; each column has their low four bits in words as in NibbleDot, then a word whose
-/// byte j has the high bits of inputs j, 4 + j, 8 + j and so on, from its lowest bits on.
+/// A group of a row's inputs. Each column has their low four bits as in NibbleDot, then a word whose byte j
+/// has the high bits of inputs j, 4 + j, 8 + j and so on, from its lowest bits on.
 template <std::size_t Inputs, std::size_t HighBits>
 struct HighBitsDot : SmallByteDot {
   struct Columns {

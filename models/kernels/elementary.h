@@ -5,8 +5,8 @@
 // Elementary functions of vectors, with relative errors of about 1e-7.
 namespace zoo::kernels {
 
-/// exp(x) for x in [-87, 88]; clamps other x. Computes 2^n e^r with |r| <= ln 2 / 2, e^r by the polynomial of
-/// Cephes' expf.
+/// exp(x), x clamped to [-87, 88], as 2^n e^r with |r| <= ln 2 / 2 and the polynomial of Cephes' expf for
+/// e^r.
 ZOO_INLINE Lanes exponential(Lanes x) {
   x = clamp(x, -87.0F, 88.0F);
   const float magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer

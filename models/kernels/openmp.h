@@ -6,9 +6,8 @@ namespace zoo::openmp {
 
 /// Runs `body` on `threads` threads at once (0: torch::set_num_threads) and returns after all have ended.
 /// `body` must not throw.
-///
-/// Uses the threads of LibTorch's OpenMP runtime, GCC's, through its entry points: `#pragma omp` in a source
-/// compiled by Clang would start Clang's runtime with threads of its own.
+/// Uses LibTorch's OpenMP runtime, which is GCC's, through its entry points: `#pragma omp` in a source
+/// compiled by Clang would start Clang's runtime and a second set of threads.
 void parallel(unsigned threads, c10::function_ref<void()> body);
 
 /// Waits until all threads of the current parallel() have arrived.

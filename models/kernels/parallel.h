@@ -16,7 +16,7 @@ namespace zoo {
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   c10::function_ref<void(std::int64_t, std::int64_t)> body);
 
-/// A thread's place in a team of threads that run one function together.
+/// A thread's view of a team of threads that run one function together.
 class Team {
  public:
   /// State shared by a team's threads.

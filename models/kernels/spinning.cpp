@@ -24,7 +24,7 @@ std::thread start_thread(const Work& work) {
   return thread;
 }
 
-// The caller is one of a team's threads: one more thread takes a team of two.
+// The caller is one of the team's threads: a team of two starts one more.
 unsigned sleepers() {
   const auto processors = static_cast<int>(openmp::num_procs());
   return static_cast<unsigned>(std::max(2, processors - at::get_num_threads() + 2));
@@ -58,7 +58,7 @@ ProcessorTimes processor_times(const std::filesystem::path& tasks) {
 }
 
 bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after) {
-  // Times of ended threads are gone.
+  // Ended threads no longer count.
   const auto since = [](std::uint64_t first, std::uint64_t last) { return last > first ? last - first : 0; };
   const std::uint64_t ran = since(before.ran, after.ran), waited = since(before.waited, after.waited);
   return waited > 0 && waited * 10 > ran + waited;

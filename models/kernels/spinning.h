@@ -8,8 +8,9 @@
 #include <thread>
 
 // Threads that share a computation wait for one another by spinning, in GCC's OpenMP for milliseconds.
-// Spinning is fastest while each thread has its own processor; when another program needs one, a thread with
-// work waits for one that spins.
+// Spinning is fastest while each thread has its own processor. When another program needs one, a thread with
+// work waits for one that spins, so that a busy machine makes every barrier slow. SpinWatch detects this from
+// Linux's schedstat and shortens the spins.
 namespace zoo {
 
 /// Shortens spins while it lives: OpenMP spins briefly when it has more threads than processors, so this adds

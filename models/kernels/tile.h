@@ -4,8 +4,8 @@
 
 #include "models/kernels/dot.h"
 
-// A tile: R rows times V vectors of a product, in registers while it is summed. The products differ only in
-// the dot (dot.h) and in where their factors lie.
+// A tile: R rows times V vectors of a product, summed in registers, so that each number loaded is used R or V
+// times. Products differ only in the dot (dot.h) and in the layout of their factors.
 namespace zoo::kernels {
 
 /// Vectors of the widest tile with R rows.
@@ -30,7 +30,7 @@ template <class Dot, std::size_t Prefetch = 0, std::size_t R, std::size_t V>
 ZOO_INLINE void add_products(const TileFactors& factors, typename Dot::Sums (&sums)[R][V]) {
   const auto* rows = static_cast<const std::byte*>(factors.rows);
   const auto* columns = static_cast<const std::byte*>(factors.columns);
-  // A copy that nothing else points to: the compiler keeps it in registers.
+  // A local copy without aliases stays in registers.
   typename Dot::Sums here[R][V];
   for (std::size_t r = 0; r < R; ++r)
     for (std::size_t v = 0; v < V; ++v) here[r][v] = sums[r][v];
@@ -47,7 +47,7 @@ ZOO_INLINE void add_products(const TileFactors& factors, typename Dot::Sums (&su
     for (std::size_t v = 0; v < V; ++v) sums[r][v] = here[r][v];
 }
 
-/// V vectors of a row of results: the first `columns` elements count, all but some of the last vector's.
+/// Selects the first `columns` elements of V vectors of a row; only the last vector may be partial.
 template <std::size_t V>
 struct ColumnMask {
   bool whole;

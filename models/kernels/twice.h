@@ -5,8 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
-// Vectors that are wider than the machine's, made of halves: the compiler's own vectors of such a width live
-// in memory, these in registers. Everything is inlined, for vector.h's reasons.
+// Vectors wider than the machine's, made of halves: the compiler's own vectors of that width live in memory,
+// these in registers. Everything is inlined for the reason in vector.h.
 namespace zoo::kernels {
 
 #define ZOO_INLINE __attribute__((always_inline)) inline

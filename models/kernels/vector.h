@@ -8,9 +8,9 @@
 
 #include "models/kernels/twice.h"
 
-// Vectors of the kernels: 16 lanes on each machine, of GCC's and Clang's own vectors. Only kernels include
-// this. Everything is inlined, since the linker must not keep a function compiled for AVX-512 for the rest of
-// the program. For the same reason kernels include no LibTorch header.
+// Vectors of 16 lanes on every machine, built on the vector extensions of GCC and Clang. Only kernels include
+// this. Everything is inlined: otherwise the linker might choose a function compiled for AVX-512 for the rest
+// of the program. For the same reason kernels include no LibTorch header.
 namespace zoo::kernels {
 
 constexpr std::size_t kLanes = 16;
@@ -23,7 +23,7 @@ constexpr std::size_t kRegisterLanes = 8;
 constexpr std::size_t kRegisterLanes = 4;
 #endif
 
-// Contents of one register.
+// One register.
 using Register = float __attribute__((vector_size(4 * kRegisterLanes)));
 using IntegerRegister = std::int32_t __attribute__((vector_size(4 * kRegisterLanes)));
 using WordRegister = std::uint32_t __attribute__((vector_size(4 * kRegisterLanes)));
@@ -84,7 +84,7 @@ ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
 /// not written.
 template <class Visit>
 ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
-  // Lambdas, since a pointer to load() or store() would make the compiler keep a copy of them.
+  // Lambdas, because a pointer to load() or store() would force an out-of-line copy.
   const auto read = [](const float* from) { return load(from); };
   const auto write = [](float* to, const Lanes& lanes) { store(to, lanes); };
   std::size_t i = 0;

@@ -24,7 +24,7 @@ using Word = std::uint32_t;
 
 /// The kernel in one precision.
 struct HeadAttention {
-  /// Words that forward keeps for backward: the attention weights.
+  /// Words that forward saves for backward: the attention weights.
   std::size_t (*weights_size)(std::size_t length);
 
   /// Words of scratch memory that forward and backward need, aligned to 64 bytes.
@@ -33,7 +33,7 @@ struct HeadAttention {
   /// Output row t is at output + t * output_stride.
   void (*forward)(const Head& head, Word* weights, float* output, std::size_t output_stride, Word* scratch);
 
-  /// Computes gradients from the output's gradient and the weights that forward kept.
+  /// Computes gradients from the output's gradient and the weights that forward saved.
   void (*backward)(const Head& head, const Word* weights, const float* output_gradient,
                    std::size_t output_stride, const HeadGradient& gradient, Word* scratch);
 };

@@ -6,9 +6,9 @@
 #include "models/kernels/softmax.h"
 #include "models/kernels/tile.h"
 
-// The passes of head_attention.h, once for both precisions, only for the kernels: everything is inlined
-// (vector.h). A Precision has kElements, the numbers in a word; Dot; the forms of a factor: left()
-// [T, D / kElements], right() [T / kElements, D] and right_transposed() [D / kElements, T]; and Weights.
+// Forward and backward pass of head_attention.h for both precisions. Everything is inlined (vector.h). A
+// Precision has kElements, the numbers in a word; Dot; the layouts of a factor: left() [T, D / kElements],
+// right() [T / kElements, D] and right_transposed() [D / kElements, T]; and Weights.
 namespace zoo::kernels {
 
 constexpr std::size_t kRows = 4;  // of a tile: four vectors of columns fill half of the registers
@@ -65,13 +65,13 @@ ZOO_INLINE void multiply_rows(const Left& a, const Right& b, std::size_t begin, 
   });
 }
 
-/// Rows [length, width] of results, and memory for those of a tile where they do not fill one.
+/// Rows [length, width] of results, and memory for a tile that the rows do not fill.
 struct Results {
   float* data;
   std::size_t stride, length, width;
   float* memory;  // [kRows, padded(width)]
 
-  /// Sets rows i … i + kRows - 1, as many as exist, to a b.
+  /// Sets the existing rows among i … i + kRows - 1 to a b.
   template <class Dot>
   ZOO_INLINE void set(std::size_t i, const Left& a, const Right& b, std::size_t begin,
                       std::size_t end) const {
@@ -103,7 +103,7 @@ ZOO_INLINE void softmax_gradient(const Weights& weights, const float* gradient, 
   const std::size_t end = padded(i + 2);
   const float* second = gradient + to.length;
   Lanes low_sums = {}, high_sums = {};
-  // Weights past a row's position are zero; dP has finite values without meaning there.
+  // Past a row's position, weights are zero and dP is finite but meaningless.
   for (std::size_t j = 0; j < end; j += kLanes) {
     const auto [low, high] = weights.load(i, j);
     low_sums += low * load(gradient + j);
@@ -132,7 +132,7 @@ struct Passes {
 
   static std::size_t scratch_size(std::size_t length, std::size_t head_dim) {
     const std::size_t T = padded(length), D = padded(head_dim);
-    // Three factors, one form of a matrix of weights, and the rows of a tile: scores, weights, results.
+    // Three factors, one layout of the weights, and a tile's rows of scores, weights and results.
     return 3 * padded(T * D / E) + T * T / E + kRows * (T + T / E + D);
   }
 

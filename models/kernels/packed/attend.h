@@ -1,5 +1,6 @@
-// Attention over a head's cache (inference_kernels.h: Attention). A tile of queries makes three passes over
-// its positions: scores, softmax, values; its scores stay in the core's cache.
+// Attention over a head's cache (inference_kernels.h: Attention). Idea: keys and values are stored in panels,
+// as packed weights are, so that scores and results are products of tiles (tile.h). A tile of queries makes
+// three passes over its positions: scores, softmax, values. Its scores stay in the core's cache.
 
 struct Scores {
   float* data;
@@ -39,8 +40,8 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
   }
 }
 
-// Replaces a row's scores by softmax weights that are not divided by their sum, and returns the sum; zeros
-// where the row sees nothing.
+// Replaces a row's scores by softmax weights not yet divided by their sum, and returns the sum; zeros if the
+// row sees nothing.
 ZOO_INLINE float softmax(const Attention& a, std::size_t query, float* row, const Scores& scores) {
   const std::size_t first = first_visible(a, query) - scores.begin,
                     last = visible_to(a, query) - scores.begin;

@@ -8,7 +8,7 @@
 namespace zoo::kernels {
 namespace {
 
-// A group of a panel: its inputs, the bits of a number, the zero point of formats that have scales alone.
+// A group of a panel: its inputs, the bits of a number, the zero point of formats without minimums.
 struct Layout {
   std::size_t inputs, bits;
   bool has_minimums = false;
@@ -81,7 +81,7 @@ unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) 
   return low | (byte(layout.inputs / 8) >> i / 4 * high_bits & ((1U << high_bits) - 1)) << 4;
 }
 
-// A minimum that is a whole number of scales stays one after the scale is rounded.
+// A minimum that is a multiple of the scale stays a multiple after the scale is rounded.
 float fitting_minimum(float minimum, float scale, float rounded) {
   const float zero = scale == 0 ? 0 : minimum / scale;
   return zero >= 1 && zero <= 255 && zero == std::rint(zero) ? zero * rounded : minimum;

@@ -11,11 +11,11 @@
 // or starts a thread.
 namespace zoo::kernels {
 
-/// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16, whose numbers
-/// are written as float32 where no instruction multiplies pairs (InferenceKernels::bfloat16_bytes); or int8
-/// with scales and sums, one of each per kByteGroup inputs (kInt8), or a scale per group and a sum per kRun
-/// inputs (kInt4, kBlocks). A few inputs of trained models are a hundred times the others, which lose their
-/// digits if they share a scale. Rows are zero-padded to a multiple of kGroup inputs, except in float32.
+/// Rows of activations, prepared for a product with a weight of this type: float32; bfloat16, stored as
+/// float32 if no instruction multiplies pairs (InferenceKernels::bfloat16_bytes); or int8 with scales and
+/// sums, one of each per kByteGroup inputs (kInt8), or a scale per group and a sum per kRun inputs (kInt4,
+/// kBlocks). Scales are per group because a few inputs of trained models are a hundred times the others and
+/// would cost these their precision. Rows are zero-padded to a multiple of kGroup inputs, except in float32.
 struct PreparedRows {
   WeightType type = WeightType::kFloat32;
   std::byte* data = nullptr;
@@ -56,9 +56,9 @@ struct PackedProduct {
   Pointwise pointwise = Pointwise::kNone;
 };
 
-/// Keys and values of one head. With kFloat32 or kBfloat16, both products of attention read them as packed
-/// weights. Keys: panels of kPanelOutputs positions whose inputs are the head's dimensions. Values: one panel
-/// of value_columns(D) outputs whose inputs are the positions.
+/// Keys and values of one head. With kFloat32 or kBfloat16, they have the layout of packed weights. Keys:
+/// panels of kPanelOutputs positions whose inputs are the head's dimensions. Values: one panel of
+/// value_columns(D) outputs whose inputs are the positions.
 ///
 /// With kInt8, each key and each value has a scale, x = scale q with q in [-127, 127]. Both are panels of
 /// kPanelOutputs positions: for each dimension the bytes of its positions (keys), or for each position those
@@ -74,7 +74,7 @@ std::size_t value_columns(std::size_t head_dim);
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity);
 std::size_t value_bytes(WeightType type, std::size_t head_dim, std::size_t capacity);
 
-/// Queries of one head, or of heads that share their keys, over the positions of its cache.
+/// Attention of the queries of one head, or of heads that share their keys, to the positions of its cache.
 struct Attention {
   WeightType type;
   HeadCache cache;
@@ -84,7 +84,7 @@ struct Attention {
   std::size_t visible;     // query 0 sees the positions before this
   std::size_t growth = 0;  // each further query sees this many more
   std::size_t window = 0;  // only the last `window` of them; 0: all
-  std::size_t limit = 0;  // number of positions, beyond which no query sees, whatever its growth; 0: no limit
+  std::size_t limit = 0;   // no query sees positions from this one on; 0: no limit
   float scale = 1;
   float softcap = 0;            // c of scores c tanh(s / c), before the bias; 0: none
   const float* bias = nullptr;  // query i adds bias[i * bias_row + position] to its scores

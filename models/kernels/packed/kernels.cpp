@@ -1,5 +1,5 @@
-// Inference kernels of one instruction set, which this is compiled for, in its namespace. Everything is
-// inlined or has that namespace's name, so that the linker cannot give one machine's code to another.
+// The inference kernels, compiled once for each instruction set. Everything is inlined or in that set's
+// namespace, so that the linker cannot merge code of two sets.
 #include "models/kernels/activations.h"
 #include "models/kernels/packed/inference_kernels.h"
 #include "models/kernels/softmax.h"

@@ -1,7 +1,6 @@
-// Packing of weights for one instruction set, which this is compiled for, in its namespace,
-// without contraction of products and sums, so that all sets give the same bits. Loops over the outputs of a
-// panel are the inner ones: the compiler makes vectors of them. Nothing is a template of the standard
-// library, whose code the linker could give to other sets.
+// Packing of weights, compiled once for each instruction set, without contraction of products and sums, so
+// that all sets give the same bits. The inner loops run over the outputs of a panel: the compiler vectorizes
+// them. No standard library templates: the linker could merge their code across sets.
 #include "models/kernels/packed/packed_weight.h"
 #include "models/kernels/vector.h"
 
@@ -94,7 +93,7 @@ ZOO_INLINE float rounded_scale(float value) {
   return value;
 }
 
-// Zero for a scale so small that its inverse is no number: all weights are then zero.
+// Zero if the scale is so small that its inverse overflows: all weights are then zero.
 ZOO_INLINE float inverse_of(float scale) {
   return scale > 1e-30F ? 1.0F / scale : 0.0F;
 }
@@ -103,8 +102,8 @@ ZOO_INLINE float quantized(float value, float inverse, float zero) {
   return clamped(rounded(value * inverse + zero), 0.0F, 15.0F);
 }
 
-// Steps with the smallest squared error, whose factors for each input are `importance` or 1, among some
-// that span all of a group's values or, cutting off the largest, less.
+// The steps with the smallest squared error, weighted per input by `importance` (or 1), among candidates that
+// span all of a group's values or clip the largest.
 Steps group_steps(const Group& group, const float* importance) {
   Steps steps = {};
   Outputs low = {}, high = {}, least, scale, zero, inverse, errors;
@@ -176,7 +175,7 @@ void pack_int4(const PanelSource& source, std::byte* panel) {
   }
 }
 
-// Rounds the group's inputs one by one, each error passed on within the group, and leaves the errors.
+// Rounds the group's inputs one by one, passes each error on within the group, and returns the errors.
 void round_group(const FeedbackSource& source, std::size_t first, std::size_t count, const Steps& steps,
                  Group& group, Group& errors) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -23,11 +23,10 @@ __attribute__((always_inline)) inline float from_bfloat16(std::uint16_t half) {
 }
 
 /// Storage (quantization) of a packed weight.
-///   kFloat32, kBfloat16   as they are
-///   kInt8                 a scale for each output: w = scale (q - 128), q in [1, 255]
-///   kInt4                 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
+///   kFloat32, kBfloat16 not quantized kInt8 a scale for each output: w = scale (q - 128), q in [1, 255]
+///   kInt4 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
 ///                         and zero in [0, 15]; 4.5 bits a weight
-///   kBlocks               as a quantized file has them: each panel in a format of its own (BlockFormat)
+///   kBlocks as in a quantized file: each panel has its own format (BlockFormat)
 enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
 
 /// Formats of a panel of kBlocks, which hold the types of GGUF. Scales and minimums are float16.
@@ -39,27 +38,27 @@ enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
 ///   kRuns            w = scale q - minimum, q in [0, 255], both for kRun inputs: each type; 10 bits
 enum class BlockFormat : std::uint8_t { kNibbles, kNibblesMinimum, kFiveBits, kSixBits, kBytes, kRuns };
 
-/// Outputs of a panel, inputs of a group. kByteGroup: inputs of a row that share a scale beside kInt8.
+/// Outputs of a panel, inputs of a group. kByteGroup: activations that share a scale with kInt8 weights.
 constexpr std::size_t kPanelOutputs = 64, kGroup = 32, kRun = 16, kByteGroup = 64;
 
 /// Bytes of a group of an int4 panel: numbers, then steps.
 constexpr std::size_t kGroupBytes = kPanelOutputs * (kGroup / 2 + sizeof(std::uint16_t));
 
-/// A panel of kBlocks: a row of groups, each of which has numbers as in int4 or int8, then kPanelOutputs
-/// scales, then, if the format has them, as many minimums. Numbers of five and six bits have the low four as
-/// int4 does, then a word for each output whose byte j has the high bits of inputs j, 4 + j, 8 + j and so on,
-/// from its lowest on.
+/// A panel of kBlocks: a row of groups, each with numbers as in int4 or int8, then kPanelOutputs scales,
+/// then, if the format has them, as many minimums. Numbers of five and six bits have the low four as in int4,
+/// then a word for each output whose byte j has the high bits of inputs j, 4 + j, 8 + j and so on, from its
+/// lowest on.
 struct BlockPanel {
   BlockFormat format;
   const std::byte* data;
 };
 
-/// A weight [outputs, inputs] in the order in which a product reads it: consecutive panels of kPanelOutputs
-/// outputs. For each word of inputs (32 bits: 1 float, 2 bfloat16, 4 int8), a panel holds the words of its
-/// outputs side by side, zero-padded past the last input and output. An int4 panel is a row of groups: kGroup
-/// / 8 words for each output, whose byte j holds input 8 w + j in its low half and 8 w + 4 + j in its high
-/// half, then the steps of kPanelOutputs outputs, each of 16 bits: the scale, which is never negative, with 8
-/// bits of exponent and 4 of mantissa, above the zero point.
+/// A weight [outputs, inputs] in the order in which a product loads it, so that memory is read once and in
+/// sequence: consecutive panels of kPanelOutputs outputs. For each word of inputs (32 bits: 1 float, 2
+/// bfloat16, 4 int8), a panel holds the words of its outputs side by side, zero-padded past the last input
+/// and output. An int4 panel is a row of groups: kGroup / 8 words for each output, whose byte j holds input 8
+/// w + j in its low half and 8 w + 4 + j in its high half, then the 16-bit steps of kPanelOutputs outputs:
+/// the scale, which is never negative, with 8 bits of exponent and 4 of mantissa, above the zero point.
 struct PackedWeight {
   WeightType type = WeightType::kFloat32;
   std::size_t outputs = 0, inputs = 0;
@@ -68,7 +67,7 @@ struct PackedWeight {
   const BlockPanel* blocks = nullptr;  // of each panel, which lie one after another; kBlocks only
 };
 
-/// Not of kBlocks.
+/// Not for kBlocks.
 std::size_t panel_bytes(WeightType type, std::size_t inputs);
 std::size_t panel_bytes(BlockFormat format, std::size_t inputs);
 
@@ -88,13 +87,13 @@ struct PanelSource {
 /// Every instruction set writes the same bits. Throws as instruction_set() does.
 void pack_panel(WeightType type, const PanelSource& source, std::byte* panel, float* scales);
 
-/// Weights of an int4 panel whose rounding errors are passed on (GPTQ: Frantar et al., 2023): inputs are
-/// rounded in order, and those that follow take over what an input's error changes in the outputs.
+/// Weights of an int4 panel with error feedback (GPTQ: Frantar et al., 2023): inputs are rounded in order,
+/// and later inputs are corrected for the error of each.
 struct FeedbackSource {
   float* weights;  // [inputs, kPanelOutputs], zero past the last output; overwritten
   std::size_t inputs;
-  const float* feedback;  // [inputs, inputs]: element (k, i) is the share of input i's error that k > i takes
-  const float* importance;  // [inputs]: factors of squared errors, by which the scales are chosen
+  const float* feedback;    // [inputs, inputs]: element (k, i) is the share of input i's error added to k > i
+  const float* importance;  // [inputs]: weights of squared errors in the choice of scales
 };
 void pack_int4_panel(const FeedbackSource& source, std::byte* panel);
 
@@ -105,11 +104,11 @@ struct BlockSource {
   const float *scales, *minimums;
   std::size_t count, inputs;
 };
-/// Keeps the numbers. Scales and minimums are rounded to float16, which those of Q4_K, Q5_K and Q6_K need:
-/// by 2^-12 of their value at most. False if float16 cannot hold one.
+/// Does not change the numbers. Rounds scales and minimums to float16, which changes those of Q4_K, Q5_K and
+/// Q6_K by at most 2^-12 of their value. False if float16 cannot hold one.
 bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel);
 
-/// Element (output, input) as a product sees it; of a panel, its output.
+/// Element (output, input) as a product uses it; in a panel, its output.
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);
 float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
 

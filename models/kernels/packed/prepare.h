@@ -35,7 +35,7 @@ struct NormalRow {
       sums = Lanes{};
     }
     for (std::size_t k = 0; k < width; k += kLanes) {
-      // Lanes past the end must not count as distances from the mean.
+      // Lanes past the end must not add to the variance.
       Lanes distance = load_up_to(x + k, width - k) - mean;
       if (width - k < kLanes) distance = load_some(reinterpret_cast<const float*>(&distance), width - k);
       sums += distance * distance;

@@ -1,12 +1,15 @@
-// Products with packed weights (inference_kernels.h: PackedProduct).
+// Products with packed weights (inference_kernels.h: PackedProduct). Idea: the weight streams from memory
+// once, panel by panel; all rows pass over the part of a panel that is in the cache. A tile's sums are in
+// registers (tile.h), and only the dot (dot.h) depends on the weight's type. So one loop serves decoding,
+// where memory is the limit, and prompts, where arithmetic is.
 
 constexpr std::size_t kPanelVectors = kPanelOutputs / kLanes;
 
-// With few rows, memory is the limit: prefetches across the border of the page.
+// With few rows, memory is the limit: prefetches across page boundaries.
 template <std::size_t R>
 constexpr std::size_t kPrefetch = R <= 2 ? 4096 : 0;
 
-// Applies f to a tile of sums; out of line: one call per tile that has an activation.
+// Applies f to a tile of sums; out of line: one call for each tile with an activation.
 template <std::size_t R, std::size_t V>
 __attribute__((noinline)) void apply_to_tile(Pointwise f, Lanes (&sums)[R][V]) {
   with_function(f, [&](auto function) {
@@ -30,8 +33,7 @@ ZOO_INLINE void first_sums(const PackedProduct& p, std::size_t row, std::size_t 
   if (p.adds) add_rows(mask, p.result + row * p.result_row + column, p.result_row, sums);
 }
 
-// A product may go through its depth in parts, which add to the result: a part's first sums, and what it
-// leaves.
+// A product may split its depth into parts that add to the result: a part's initial sums, and storing them.
 template <std::size_t R, std::size_t V>
 ZOO_INLINE void begin_part(const PackedProduct& p, bool is_first, std::size_t row, std::size_t column,
                            Lanes (&sums)[R][V]) {
@@ -69,8 +71,8 @@ ZOO_INLINE TileFactors factors_of(const PackedProduct& p, std::size_t row, std::
 }
 
 // Calls f(R, row, V, v), R and V as constants, for tiles of the rows and of the panel's vectors [first,
-// last): a tile's columns stay in the cache while the rows pass. Where tall tiles are narrow, few rows take
-// wider ones.
+// last): a tile's columns stay in the cache while the rows pass. Few rows use wider tiles if tall ones are
+// narrow.
 template <std::size_t Tallest, class F>
 ZOO_INLINE void for_tiles(std::size_t rows, std::size_t first, std::size_t last, const F& f) {
   if constexpr (Tallest > 1 && kWidestTile<Tallest> < 4)
@@ -106,7 +108,7 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
 template <class Dot>
 void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                      std::size_t first, std::size_t last) {
-  // This much of a panel stays in the L2 cache while the rows pass, or of a narrow tile's columns in the L1
+  // This much of a panel stays in the L2 cache while the rows pass; of a narrow tile's columns, in the L1
   // cache.
   constexpr std::size_t kWords = 4096 / kRowWord<Dot>;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
@@ -148,9 +150,9 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
       });
 }
 
-// The steps of vector v of a panel's outputs, in 16 bits each from `steps` on. add() gives the part of a
-// group in the results: `total` is the sum of the products of its numbers and a row's, `sum` that of the
-// row's numbers, each of which stands for so many `units`.
+// The steps of vector v of a panel's outputs, in 16 bits each from `steps` on. add() returns a group's part
+// of the results: `total` is the sum of the products of its numbers and a row's, `sum` the sum of the row's
+// numbers, and `units` the value of one of them.
 
 // kInt4: a scale and a zero point.
 struct ZeroSteps {
@@ -273,7 +275,7 @@ template <class Group>
 void multiply_part(const PackedProduct& p, const GroupPart& part, std::size_t panel_column, std::size_t first,
                    std::size_t last) {
   for_rows<Group::Dot::kTallest>(0, p.row_count, [&](auto tall, std::size_t row) {
-    // Beside the sums of a group there are those of all groups.
+    // Registers hold the sums of a group and those of all groups.
     constexpr std::size_t R = decltype(tall)::value, kWidest = kWidestTile<(R == 1 ? 1 : 2 * R)>;
     for_vectors<kWidest>(first, last, [&](auto vectors, std::size_t v) {
       tile_groups<Group, R, decltype(vectors)::value>(p, part, v, row, panel_column + v * kLanes);
@@ -281,7 +283,7 @@ void multiply_part(const PackedProduct& p, const GroupPart& part, std::size_t pa
   });
 }
 
-// Takes numbers apart once for all rows, as many as fit the L1 cache.
+// Unpacks numbers once for all rows, as many as fit in the L1 cache.
 template <class Group>
 void multiply_unpacked(const PackedProduct& p, const std::byte* panel, std::size_t groups,
                        std::size_t panel_column, std::size_t first, std::size_t last) {
@@ -304,7 +306,7 @@ void multiply_unpacked(const PackedProduct& p, const std::byte* panel, std::size
   }
 }
 
-// So many rows pay for numbers that are taken apart once for them.
+// From this many rows on, unpacking numbers beforehand pays off.
 constexpr std::size_t kManyRows = 4 * kTallTile;
 
 template <class Group>

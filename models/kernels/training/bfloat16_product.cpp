@@ -149,8 +149,8 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
   }
 }
 
-// R rows and the first V vectors of a panel: what their sums begin with, and what becomes of them. Each part
-// of the depth is summed separately: in one long sum later terms would lose digits.
+// R rows and the first V vectors of a panel: their initial sums, and what happens to the result. Each part of
+// the depth is summed separately: in one long sum, later terms would lose digits.
 template <std::size_t R, std::size_t V>
 struct PairTile {
   const PairProduct& p;
@@ -214,8 +214,8 @@ ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
 
 constexpr std::size_t kAmxSide = 16;  // rows, pairs or columns of a tile
 
-// Shapes of the tiles, as the processor reads them: 0 to 3 sum the vectors of a panel, 4 is of rows and 5 of
-// columns, 6 and 7 are the same for the last pairs of the depth.
+// Shapes of the tiles in the processor's format: 0 to 3 sum the vectors of a panel, 4 holds rows, 5 columns;
+// 6 and 7 are the same for the last pairs of the depth.
 struct alignas(64) AmxShapes {
   std::uint8_t palette = 1, start = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -234,14 +234,14 @@ struct alignas(64) AmxShapes {
   }
 };
 
-// GCC's intrinsics do not say that they read and write memory: what was stored is there after this.
+// GCC does not know that the tile intrinsics access memory: a compiler barrier.
 ZOO_INLINE void settle() {
   asm volatile("" ::: "memory");
 }
 
-constexpr std::size_t kTurned = 128;  // pairs of rows that are turned at a time
+constexpr std::size_t kTurned = 128;  // pairs of rows that are transposed at a time
 
-// Rows of pairs from a factor by panels.
+// Transposes rows of pairs out of a factor by panels.
 void turn(const Pair* from, std::size_t stride, std::size_t pairs, Pair* rows) {
   for (std::size_t pair = 0; pair < pairs; pair += kLanes) {
     Lanes block[kLanes] = {};

@@ -6,7 +6,8 @@
 #include "models/kernels/pointwise.h"
 
 // Products of float32 matrices, rounded to bfloat16 and summed in float32 (mixed precision, Micikevicius et
-// al., 2018; for bfloat16 Kalamkar et al., 2019).
+// al., 2018; for bfloat16 Kalamkar et al., 2019). Idea: factors are packed in pairs first, and one pass over
+// a factor writes each layout that later products need.
 namespace zoo::kernels {
 
 /// Two bfloat16, the earlier in the lower half: the input of one dot product step.
@@ -22,8 +23,8 @@ constexpr std::size_t panels_of(std::size_t columns) {
   return (columns + kPairPanel - 1) / kPairPanel;
 }
 
-/// The two forms of a matrix [rows, columns], in pairs. By rows, two columns are a pair:
-/// [2 * pairs_of(rows), panel * 32]. By panels, two rows are a pair: [panel, pairs_of(rows), 64].
+/// The two layouts of a matrix [rows, columns], in pairs. By rows, two columns are a pair: [2 *
+/// pairs_of(rows), panel * 32]. By panels, two rows are a pair: [panel, pairs_of(rows), 64].
 constexpr std::size_t pairs_by_rows(std::size_t rows, std::size_t columns) {
   return 2 * pairs_of(rows) * panels_of(columns) * kPairPanel / 2;
 }
@@ -62,7 +63,7 @@ PairFactor factor_by_rows(const Pair* data, std::size_t columns);
 PairFactor factor_by_panels(const Pair* data, std::size_t rows);
 
 /// a b + bias. The order of summation does not depend on the number of threads. Writes `result`, or packed
-/// forms of f(a b + bias) or of a b times a matrix.
+/// layouts of f(a b + bias) or of a b times a matrix.
 struct PairProduct {
   std::size_t rows, columns, pairs;
   PairFactor a;   // [rows, 2 pairs]

@@ -4,7 +4,7 @@
 
 namespace zoo::kernels {
 
-/// True if dropout() below accepts this: float32 in memory of a CPU that has the kernels, a rate in (0, 1).
+/// True if dropout() supports this: float32 in memory of a CPU that has the kernels, a rate in (0, 1).
 bool has_fast_dropout(const at::Tensor& x, double rate);
 
 /// Dropout with gradients. A counter-based generator on all threads draws the mask, seeded by one number of

@@ -19,7 +19,7 @@ inline at::Tensor as_matrix(const at::Tensor& x) {
   return x.contiguous().view({-1, x.size(-1)});
 }
 
-/// [rows, m] -> [*, m] of an input [*, n]. Autograd does not see a view, so that the result is the base of
+/// [rows, m] -> [*, m] for an input [*, n]. Autograd does not see a view, so that the result is the base of
 /// its own views (ops/attention.cpp).
 inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_sizes) {
   auto sizes = input_sizes.vec();
@@ -27,7 +27,7 @@ inline at::Tensor like_input(const at::Tensor& matrix, at::IntArrayRef input_siz
   return at::_unsafe_view(matrix, sizes);
 }
 
-/// Wraps a bias or an addend: autograd functions take no undefined tensor.
+/// Wraps a bias or an addend: autograd functions do not accept undefined tensors.
 inline std::optional<at::Tensor> given(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
 }

@@ -18,7 +18,7 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 constexpr std::int64_t kFewestRows = 16;
 
-// The sum over a gradient's rows: in mixed precision space for it, which packing the gradient fills.
+// The sum over a gradient's rows. In mixed precision, an empty tensor that packing the gradient fills.
 at::Tensor bias_gradient(const at::Tensor& gradient, bool mixed) {
   return mixed ? at::empty({gradient.size(1)}, gradient.options()) : gradient.sum(0);
 }

@@ -6,14 +6,14 @@
 
 namespace zoo::kernels {
 
-/// True if the functions below accept this input, [*, in]: float32 in the memory of a CPU that has the
+/// True if the functions below support this input [*, in]: float32 in the memory of a CPU that has the
 /// kernels, without autocast or with autocast to bfloat16, and enough rows for a matrix product (with few
-/// rows, reading the weights dominates).
+/// rows, loading the weights dominates).
 bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight);
 
-/// True if they multiply in bfloat16, as autocast says: products round their factors to bfloat16; sums and
-/// results are float32. Tensors for the backward pass are kept in bfloat16. On a CPU that has no products of
-/// bfloat16 they are float32 under autocast too: it is faster there, and more exact.
+/// True if they multiply in bfloat16 because of autocast: products round their factors to bfloat16; sums and
+/// results are float32. Tensors for the backward pass are saved in bfloat16. On a CPU without bfloat16
+/// products everything is float32 under autocast, too: it is faster there, and more exact.
 bool is_mixed();
 
 /// x W^T + b + addend with gradients: weight [out, in], bias [out] or undefined, addend [*, out] or

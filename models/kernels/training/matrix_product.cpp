@@ -13,7 +13,7 @@ constexpr std::size_t kPanelDepth = 512;
 // Rows of a transposed factor with a stride above a memory page are copied, this many at a time.
 constexpr std::size_t kFarApart = 1024, kBlockRows = 10 * kTileRows;
 
-// A type that only this file has, so that the linker keeps no destructor compiled for AVX-512.
+// A type of this file only: otherwise the linker might keep a destructor compiled for AVX-512.
 struct PanelMemory {
   AlignedMemory<float> floats{kPanelDepth * kPanelColumns};
 };

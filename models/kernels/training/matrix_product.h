@@ -12,7 +12,9 @@ struct Matrix {
   std::size_t row, column;
 };
 
-/// result = a b + bias, float32. The order of summation does not depend on the number of threads.
+/// result = a b + bias, float32. Idea: up to 512 rows of kPanelColumns columns of b are copied, unless they
+/// are contiguous already, and stay in the L2 cache while tiles of rows of a pass over them (tile.h). The
+/// order of summation does not depend on the number of threads.
 struct MatrixProduct {
   std::size_t rows, columns, depth;
   Matrix a;       // [rows, depth]

@@ -34,7 +34,7 @@ NormRows norm_rows(const at::Tensor& x, const at::Tensor& weight, const NormOpti
           .weight = weight.const_data_ptr<float>()};
 }
 
-// x is contiguous. statistics [rows, 2]; undefined: not kept.
+// x is contiguous. statistics [rows, 2]; undefined: not saved.
 at::Tensor forward_rows(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                         const NormOptions& options, const at::Tensor& statistics = {}) {
   at::Tensor result = at::empty_like(x);
@@ -49,7 +49,7 @@ at::Tensor forward_rows(const at::Tensor& x, const at::Tensor& weight, const std
   return result;
 }
 
-// Sums over rows for the gradients of weight and bias. Each block of rows has its own sum, so that the result
+// Sums over rows for the gradients of weight and bias. One sum for each block of rows, so that the result
 // does not depend on the number of threads.
 class BlockSums {
  public:

@@ -10,7 +10,7 @@ struct NormOptions {
   double eps;
 };
 
-/// True if the functions below accept this input [*, C]: float32 in memory of a CPU that has the kernels.
+/// True if the functions below support this input [*, C]: float32 in memory of a CPU that has the kernels.
 bool has_fast_norm(const at::Tensor& x, const at::Tensor& weight);
 
 /// LayerNorm or RMSNorm with gradients: weight [C], bias [C] or undefined. Differentiable once.

@@ -97,7 +97,7 @@ PairProduct pair_product(const TensorProduct& p) {
 }
 
 void multiply_pairs(const PairProduct& product, const Team& team) {
-  // Rows of a factor by panels are a fraction of a panel, as AMX's tiles are.
+  // With a factor by panels, or AMX, a part has a fraction of a panel's rows.
   const bool of_panel = product.a.row == 1 || instruction_set() == InstructionSet::kAmxBf16;
   const std::size_t unit = of_panel ? kPairPanel / 4 : kPairTileRows;
   const std::size_t rows = 2 * pairs_of(product.rows), panels = panels_of(product.columns);

@@ -10,18 +10,18 @@
 // Products of tensors by a team of threads, in float32 or in mixed precision.
 namespace zoo::kernels {
 
-/// Roles of a matrix in the products that read it: the left factor a, the right factor b, the transposed
-/// right factor of a b^T. A transposed left factor has the form of a right one.
+/// Roles of a matrix in its products: the left factor a, the right factor b, the transposed right factor of a
+/// b^T. A transposed left factor has the layout of a right one.
 struct Roles {
   bool left = false, right = false, right_transposed = false;
 };
 
-/// A float32 matrix as a factor of products: itself, or in mixed precision its packed forms
+/// A float32 matrix as a factor of products: itself, or in mixed precision its packed layouts
 /// (bfloat16_product.h), one for each role.
 struct Operand {
   bool mixed;
   std::size_t rows, columns;
-  at::Tensor matrix;  // mixed precision: undefined where only packed forms exist
+  at::Tensor matrix;  // mixed precision: undefined if only packed layouts exist
   at::Tensor by_rows, by_panels, transposed_by_panels;
 
   static Operand of(const at::Tensor& matrix, const Roles& roles, bool mixed);
@@ -29,7 +29,7 @@ struct Operand {
   /// Space for a product's result that is a factor of others.
   static Operand empty(std::size_t rows, std::size_t columns, const Roles& roles, bool mixed);
 
-  /// The form of a right factor, to keep for a backward pass, and the operand that was kept so.
+  /// The layout of a right factor, to save for a backward pass, and the operand made from it.
   const at::Tensor& kept() const { return mixed ? by_panels : matrix; }
   static Operand from_kept(const at::Tensor& kept, std::size_t rows, std::size_t columns, bool mixed);
 
@@ -43,7 +43,7 @@ struct Operand {
 
 enum class Transposed { kNone, kLeft, kRight };
 
-/// a b, a^T b or a b^T, and what becomes of it.
+/// a b, a^T b or a b^T, and what is done with the result.
 struct TensorProduct {
   const Operand &a, &b;
   Transposed transposed = Transposed::kNone;
@@ -60,8 +60,8 @@ void multiply(const TensorProduct& product, const at::Tensor& result, const Team
 /// The same for a result that is a factor of others: packed in mixed precision.
 void multiply(const TensorProduct& product, const Operand& result, const Team& team);
 
-/// Runs work(team) for products of so many multiplications: on this thread alone if they are not worth waking
-/// others.
+/// Runs work(team) for products of this many multiplications; only on this thread if they are not worth
+/// waking others.
 void run_products(std::size_t multiplications, c10::function_ref<void(const Team&)> work);
 
 /// Sums over the rows of a packed matrix: this thread's part of sums [columns].

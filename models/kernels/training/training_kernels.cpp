@@ -1,4 +1,4 @@
-// The training kernels are compiled for some instruction sets, each in a namespace with the set's name. These
+// The training kernels are compiled once for each instruction set, in a namespace with the set's name. These
 // are the functions of the headers, which call those of the set in use.
 #include "models/kernels/attention/head_attention.h"
 #include "models/kernels/cpu.h"

@@ -29,7 +29,7 @@ struct Gradients {
   at::Tensor x, weight, bias;
 };
 
-// Some rows of the inputs.
+// A chunk of the inputs' rows.
 struct Chunk {
   at::Tensor x, logits;
   at::Tensor x_gradient;  // undefined: no gradient needed
@@ -152,7 +152,7 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
   }
 
  private:
-  // As even as possible, so that the last part is not a small remainder.
+  // Even chunks, so that the last one is not a small remainder.
   static std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes) {
     const std::int64_t most = std::max<std::int64_t>(
         kPairTileRows, kLogitsBytes / (classes * static_cast<std::int64_t>(sizeof(float))));

@@ -116,7 +116,7 @@ void Calibration::read(const TokenIds& sample) {
     ModelInputs inputs{.input_ids = at::tensor(sample, at::kLong).unsqueeze(0)};
     if (model_->config().shape == Shape::kEncoderDecoder) {
       inputs.decoder_input_ids = inputs.input_ids;
-      // Its heads for sequences read them there.
+      // Heads for sequences use the position of the last EOS.
       if (model_->config().eos_token_id >= 0) inputs.input_ids[0][-1] = model_->config().eos_token_id;
     }
     model_->forward(inputs);

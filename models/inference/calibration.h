@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Use:
+/// GPTQ (Frantar et al., 2023): inputs are rounded one by one, and the inputs that follow are corrected for
+/// the error, by the second moments of the activations that each weight sees on a calibration text.
 ///
 ///     const auto int4 = zoo::inference::WeightType::kInt4;
 ///     zoo::inference::Calibration calibration(loaded, int4, samples, [](std::int64_t, std::int64_t) {});
@@ -22,24 +23,24 @@
 
 namespace zoo::inference {
 
-/// Feedback for a product whose inputs x have the second moments [I, I] sum x x^T (GPTQ: Frantar et al.,
-/// 2023; with a hundredth of the mean square added to each square, as there).
+/// Feedback for a product whose inputs x have the second moments [I, I] sum x x^T. As in GPTQ, a hundredth of
+/// the mean square is added to the diagonal.
 ErrorFeedback error_feedback(const at::Tensor& moments);
 
-/// The inputs that each weight of a model meets while it reads some texts. Experts share what all tokens of
-/// their layer are.
+/// The inputs that each weight of a model multiplies on some texts. The experts of a layer share the inputs
+/// of all its tokens.
 class Calibration {
  public:
-  /// Called with the number of samples that have been read, and of those that will be in all.
+  /// Called with the number of samples done and their total.
   using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-  /// Reads the samples, an encoder-decoder both as source and as target, with `weights` of the exactness of
-  /// those stored. Throws c10::Error unless packed kernels run the model.
+  /// Runs the model on the samples (an encoder-decoder takes each as source and target), with `weights` as
+  /// exact as the stored ones. Throws c10::Error unless packed kernels run the model.
   Calibration(const LoadedModel& loaded, WeightType weights, std::vector<TokenIds> samples,
               Progress progress);
 
-  /// Feedback for a parameter that is packed. The samples are read again for every kMomentsBytes of moments,
-  /// so ask for weights in the order in which a model is packed.
+  /// Feedback for a parameter that is packed. Runs the samples again for every kMomentsBytes of moments, so
+  /// ask for weights in the order in which a model is packed.
   ErrorFeedback feedback_of(const at::Tensor& parameter);
 
  private:
@@ -63,7 +64,7 @@ class Calibration {
   std::map<const std::byte*, Parameter> parameters_;  // by panels of the reference
   std::map<Parameter, at::Tensor> moments_;           // of the weights now measured
   std::map<Parameter, std::vector<at::Tensor>> rows_;
-  Parameter last_ = nullptr;  // asked for: experts share a parameter
+  Parameter last_ = nullptr;  // the last one asked for: experts share a parameter
   ErrorFeedback last_feedback_;
   std::unique_ptr<DecodingModel> decoder_;
   std::shared_ptr<Model> model_;  // without a decoder_, on packed stacks

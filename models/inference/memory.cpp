@@ -51,7 +51,7 @@ struct MemoryBlock {
 
 namespace {
 
-// Block with room for `bytes` in large pages, if the system grants them.
+// Block of `bytes` in large pages, if the system grants them.
 std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   const std::size_t least = round_up(bytes, kHugePage) + kHugePage;
   auto block = std::make_shared<MemoryBlock>(std::max(least, kBlock), MAP_NORESERVE);
@@ -65,7 +65,7 @@ std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   return block;
 }
 
-// Block that new parts come from, while it has any in use.
+// Block that new parts come from, while any of its parts is in use.
 struct OpenBlock {
   std::mutex mutex;
   std::weak_ptr<MemoryBlock> block;

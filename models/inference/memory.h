@@ -9,7 +9,7 @@ struct MemoryBlock;
 
 /// Zeroed memory, aligned to cache lines. The system allocates pages when they are first touched; kHuge asks
 /// for large pages, which save address translation. Large parts share blocks, so that no matrix ends on small
-/// pages or needs a large page for its end alone.
+/// pages or wastes most of a large page on its end.
 class Memory {
  public:
   enum class Pages { kNormal, kHuge };
@@ -33,7 +33,7 @@ class Memory {
   /// Grows to at least `bytes`; growing loses the contents.
   void grow_to(std::size_t bytes);
 
-  /// Gives the whole pages among `bytes` of a Memory of normal pages back to the system: they read as zeros
+  /// Returns all complete pages in `bytes` of a Memory of normal pages to the system: they read as zeros
   /// until they are written again.
   static void give_back(std::byte* data, std::size_t bytes);
 

@@ -2,7 +2,7 @@
 
 #include "models/inference/packed_stack.h"
 
-// Attention of a PackedStack: over a sequence's own cache, and over an encoder's output.
+// Attention of a PackedStack: self-attention over a sequence's cache, and cross-attention.
 
 namespace zoo::inference {
 
@@ -26,15 +26,15 @@ void PackedStack::attend(const Run& run, std::size_t layer) const {
   run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].out, run.pass.rows));
 }
 
-// True if the threads share the query heads of a prompt one by one, since its groups would leave some without
-// work. Single queries of a group read their keys together.
+// True if the threads divide a prompt's query heads one by one, because its groups would leave some threads
+// idle. Single queries of a group load their keys together.
 bool PackedStack::divides_groups(const Run& run) const {
   const std::size_t sequences = run.pass.sequences.size();
   return run.pass.cache != nullptr && run.pass.rows > sequences &&
          sequences * size(config_.kv_heads()) % run.team.size() != 0;
 }
 
-// Where the keys and values of a head lie: in the pass's cache, or in one of this thread.
+// Memory of a head's keys and values: in the pass's cache, or in this thread's.
 kernels::HeadCache PackedStack::head_cache(const Run& run, std::size_t layer, const SequenceRows& rows,
                                            std::size_t head) const {
   if (run.pass.cache != nullptr) return run.pass.cache->head(layer, rows.slot, head);
@@ -73,7 +73,7 @@ void PackedStack::append_head(const Run& run, std::size_t layer, const SequenceR
   }
 }
 
-// Attention of some query heads, which share their keys.
+// Attention of query heads that share their keys.
 void PackedStack::attend_heads(const Run& run, std::size_t layer, const SequenceRows& rows,
                                Team::Part query_heads) const {
   const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
@@ -82,7 +82,7 @@ void PackedStack::attend_heads(const Run& run, std::size_t layer, const Sequence
   const Layer& of_layer = layers_[layer % layers_.size()];
   const bool window = config_.has_window(static_cast<std::int64_t>(layer));
   const bool causal = config_.shape == Shape::kDecoder;
-  // An encoder's window reaches as far to both sides.
+  // An encoder's window reaches equally far to both sides.
   const std::size_t reach = window ? size(config_.sliding_window) / 2 : 0;
   const bool both_sides = window && !causal;
   kernels::Attention attention{.type = options_.cache,
@@ -151,7 +151,7 @@ void PackedStack::append_memory(const float* hidden, const std::vector<SequenceR
   reserve(pass, workspace);
   const std::size_t head_dim = size(config_.head_size()), kv_heads = size(config_.kv_heads()),
                     row = 2 * kv_heads * head_dim;
-  // At most as wide as the queries, keys and values of self-attention.
+  // Not wider than the queries, keys and values of self-attention.
   const auto* projected = workspace.projected.as<float>();
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {

@@ -46,7 +46,7 @@ void PackedCache::copy(const PackedCache& source, std::size_t from, std::size_t 
     std::size_t begin = first;
     if (has_window(layer)) begin = forgotten_[to] > forgotten ? forgotten : std::max(first, forgotten);
     if (begin >= last) continue;
-    // Whole panels that hold the positions.
+    // The panels that hold the positions.
     const std::size_t panel = begin / kernels::kPanelOutputs, end = kernels::panel_count(last);
     const std::size_t keys = keys_before(panel), values = values_before(panel);
     for (std::size_t h = 0; h < shape_.heads; ++h) {
@@ -60,7 +60,7 @@ void PackedCache::copy(const PackedCache& source, std::size_t from, std::size_t 
 
 void PackedCache::forget(std::size_t slot, std::size_t length) {
   const std::size_t kept = shape_.window + kSpare;
-  // Twice as many are let through before the system is called for each head.
+  // Waits for another kSpare positions, to call the system less often.
   if (shape_.has_window.empty() || length < forgotten_[slot] + kept + kSpare) return;
   const std::size_t panels = (length - kept) / kernels::kPanelOutputs;
   forgotten_[slot] = panels * kernels::kPanelOutputs;

@@ -16,12 +16,11 @@ struct CacheShape {
   std::vector<bool> has_window{};  // per layer; empty: none has
 };
 
-/// KV cache of several sequences, laid out for the attention kernel. The system allocates memory for
-/// positions when they are first written; layers with a window give back that of positions which no further
-/// token sees.
+/// KV cache of several sequences in the attention kernel's layout. The system allocates memory for positions
+/// when they are first written; layers with a window free positions that no further token sees.
 class PackedCache {
  public:
-  /// Number of positions before the window that are kept, so that as many can be rewound and read again.
+  /// Number of positions kept before the window, so that rejected drafts can be rewound.
   static constexpr std::size_t kSpare = 256;
 
   PackedCache() = default;
@@ -30,15 +29,15 @@ class PackedCache {
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
   /// Copies positions [first, last) of slot `from` of `source` to slot `to`, for all layers and heads. The
-  /// two caches may differ in their number of slots. Positions before `first` are equal already, where both
-  /// slots have them.
+  /// two caches may differ in their number of slots. Positions before `first` that both slots have are equal
+  /// already.
   void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
   /// In layers with a window, frees the positions that no token after the first `length` of a slot sees,
   /// except the last kSpare of them.
   void forget(std::size_t slot, std::size_t length);
 
-  /// True if a slot still has all positions that a token after the first `length` sees.
+  /// True if a slot still has all positions that the token after the first `length` sees.
   bool serves(std::size_t slot, std::size_t length) const;
 
   /// Call before a slot is written again from its first position on.

@@ -32,7 +32,7 @@ class PackedDecoder : public DecodingModel {
 
   /// Bytes of all packed weights.
   std::size_t bytes() const;
-  /// Bytes of the weights that a decoding step reads.
+  /// Bytes of the weights that a decoding step loads.
   std::size_t decoder_bytes() const { return head_.bytes() + stack_->bytes(); }
   /// Bytes of a token's keys and values.
   std::size_t cache_bytes_per_token() const;
@@ -59,8 +59,8 @@ class PackedDecoder : public DecodingModel {
 /// kernels support.
 bool can_pack(const Model& model);
 
-/// The same model with weights packed (quantization) as `options` say; beside int4 the output projection is
-/// int8, because each logit depends on one of its rows alone. It answers faster and holds its own
+/// The same model with weights packed (quantized) according to `options`. With int4 weights, the output
+/// projection is int8, because each logit depends on a single row of it. Faster than the modules; has its own
 /// copy of the weights, so that `model` may be freed. Throws c10::Error unless can_pack(model).
 std::unique_ptr<inference::PackedDecoder> pack(Model& model, const inference::PackOptions& options);
 

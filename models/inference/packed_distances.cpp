@@ -4,11 +4,11 @@
 
 #include "models/inference/packed_stack.h"
 
-// Disentangled attention of a PackedStack: the scores of distances (models/layers/attention/disentangled.h).
+// Disentangled attention of a PackedStack: scores from distances (models/layers/attention/disentangled.h).
 
 namespace zoo::inference {
 
-// Queries and keys of the distances' vectors, which the packed projections of each layer make. They stay
+// Projects the distance vectors to queries and keys with each layer's packed weights. The results are
 // float32, whatever the weights are.
 void PackedStack::pack_distances(TransformerStackImpl& stack) {
   const at::Tensor vectors =
@@ -17,7 +17,7 @@ void PackedStack::pack_distances(TransformerStackImpl& stack) {
   Workspace workspace;
   const Pass pass{.x = vectors.mutable_data_ptr<float>(), .rows = size(vectors.size(0))};
   reserve(pass, workspace);
-  const auto observe = std::exchange(options_.observe, nullptr);  // these rows are no text's
+  const auto observe = std::exchange(options_.observe, nullptr);  // these rows do not come from a text
   for (Layer& layer : layers_) {
     auto* projected = workspace.projected.as<float>();
     run_team([&](const Team& team) {
@@ -38,7 +38,7 @@ void PackedStack::pack_distances(TransformerStackImpl& stack) {
   options_.observe = observe;
 }
 
-// [count, count], each query's scores of all positions after the other's.
+// [count, count], the scores of each query for all positions, query by query.
 const float* PackedStack::distance_scores(const Run& run, const Layer& layer, std::size_t head,
                                           const SequenceRows& rows) const {
   const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),

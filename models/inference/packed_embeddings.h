@@ -8,7 +8,7 @@
 
 namespace zoo::inference {
 
-/// Token and position embeddings of a decoder, or of an encoder-decoder's stack, read row by row. They stay
+/// Token and position embeddings of a decoder, or of an encoder-decoder's stack, loaded row by row. They stay
 /// in the mapped file, in its type.
 class PackedEmbeddings {
  public:
@@ -31,7 +31,7 @@ class PackedEmbeddings {
   std::optional<WeightRows> position_;  // a row for each position
   std::shared_ptr<NormImpl> norm_;      // null: none
   std::int64_t first_position_;         // row of position 0
-  std::int64_t skipped_id_;  // the padding that positions leave out, whose own position has its row; -1: none
+  std::int64_t skipped_id_;  // the padding id, which positions skip; its own position's row; -1: none
   float scale_;
 };
 

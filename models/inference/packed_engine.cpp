@@ -16,7 +16,7 @@ namespace zoo {
 namespace inference {
 namespace {
 
-// The positions of a batch [B, T] that a mask keeps, as the rows of a pass.
+// The unmasked positions of a batch [B, T], as the rows of a pass.
 struct KeptRows {
   KeptRows(const at::Tensor& mask, std::int64_t batch, std::int64_t length) : batch(batch), length(length) {
     const at::Tensor flags = mask.defined() ? mask.ne(0).contiguous() : at::Tensor();
@@ -44,7 +44,7 @@ struct KeptRows {
       std::memcpy(rows.data() + i * bytes, from + size(places[i]) * bytes, bytes);
   }
 
-  // [B, T, C] with zeros at the positions that are not kept.
+  // [B, T, C] with zeros at masked positions.
   at::Tensor scatter(const Memory& rows, std::int64_t width) const {
     at::Tensor states = at::zeros({batch, length, width}, at::kFloat);
     const std::size_t bytes = size(width) * sizeof(float);
@@ -115,7 +115,7 @@ class PackedEngine : public StackEngine {
                 "packed weights count positions themselves");
   }
 
-  // A gap changes the distances between tokens: only learned positions, or none, allow one, and no window.
+  // A gap changes the distances between tokens: only learned positions, or none, without a window allow it.
   void check_distances(const KeptRows& kept) const {
     const PositionKind position = stack_.config().position;
     const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
@@ -150,7 +150,7 @@ std::vector<std::shared_ptr<TransformerStackImpl>> stacks_of(const Model& model)
   return stacks;
 }
 
-// Gives the modules around the stacks, which compute as they are, their weights.
+// Loads the weights of the modules around the stacks, which are not packed.
 void load_around_stacks(const Model& model, const StoredWeights& stored) {
   std::set<const c10::TensorImpl*> packed;
   for (const auto& stack : stacks_of(model))

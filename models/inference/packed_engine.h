@@ -14,13 +14,14 @@
 
 namespace zoo {
 
-/// What keeps the packed kernels from running the model, in words for a message; empty if they run it.
+/// Why the packed kernels cannot run the model, in words for a message; empty if they can.
 std::string lacking_kernels(const Model& model);
 
-/// Lets the model's stacks compute from packed weights, without the positions that attention_mask hides,
-/// where they give zeros. Embeddings and head stay modules. The model then refuses gradients, a cache, hidden
-/// states, attentions and interventions. With options.release its weights are gone; those that it lacks
-/// (options.stored) and that stay in modules are loaded. Throws c10::Error with lacking_kernels(model).
+/// Lets the model's stacks compute from packed weights. They skip the positions that attention_mask hides,
+/// and return zeros there. Embeddings and head stay modules. The model then refuses gradients, a cache,
+/// hidden states, attentions and interventions. options.release removes the original weights of the stacks;
+/// with options.stored, the weights of the remaining modules are loaded. Throws c10::Error with
+/// lacking_kernels(model).
 void pack_stacks(Model& model, const inference::PackOptions& options);
 
 }  // namespace zoo

@@ -7,8 +7,8 @@
 
 #include "models/inference/packed_stack.h"
 
-// Mixtures of experts of a PackedStack: the tokens' choices are sorted by expert, so that each expert
-// multiplies all of its tokens at once.
+// Mixtures of experts of a PackedStack. Idea: sort the tokens' choices by expert, so that each expert
+// multiplies all of its tokens in one product.
 
 namespace zoo::inference {
 

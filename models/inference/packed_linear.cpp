@@ -16,7 +16,7 @@
 namespace zoo::inference {
 namespace {
 
-// Rows of a weight that are packed before their pages are given back.
+// Rows of a weight that are packed before their pages are freed.
 constexpr std::int64_t kOutputsAtOnce = 1024;
 constexpr auto kPanel = static_cast<std::int64_t>(kernels::kPanelOutputs);
 
@@ -125,7 +125,7 @@ void PackedLinear::make(PackedPart part, const WeightRows& rows, std::int64_t fi
     } else {
       pack(rows, first, last, errors);
     }
-    if (last == rows.size(0)) rows.give_back(0, last);  // and pages that two parts share
+    if (last == rows.size(0)) rows.give_back(0, last);  // also pages that two parts share
   }
   if (quantized) weight_.scales = scales_.data();
   if (options.made == nullptr) return;

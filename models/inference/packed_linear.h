@@ -21,10 +21,10 @@ namespace zoo::inference {
 
 using kernels::WeightType;
 
-/// A packed weight, and what it is made of: a module's parameter, or an expert's rows of it.
+/// A packed weight and its source: a module's parameter, or an expert's rows of it.
 struct PackedPart {
   at::Tensor parameter;
-  std::string ending;  // of its name in a file: ".packed", ".packed.EXPERT"
+  std::string ending;  // end of its name in a file: ".packed", ".packed.EXPERT"
   kernels::PackedWeight weight;
 };
 
@@ -35,35 +35,35 @@ struct ErrorFeedback {
 };
 
 struct PackOptions {
-  WeightType weights = WeightType::kFloat32;  // kBlocks: float32 where a file has no blocks
+  WeightType weights = WeightType::kFloat32;  // kBlocks: float32 if a file has no blocks
   WeightType cache = WeightType::kFloat32;    // of keys and values: kFloat32, kBfloat16 or kInt8
   bool release = false;  // remove packed weights from the modules, which makes them unusable
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
-  std::vector<PackedPart>* made = nullptr;  // if not null, takes all that are packed; they live in the model
+  std::vector<PackedPart>* made = nullptr;  // receives all packed weights, which live in the model
   /// Gives the feedback for a parameter that becomes int4; null: each number is rounded to the nearest.
   std::function<ErrorFeedback(const at::Tensor& parameter)> feedback = nullptr;
-  /// Sees the rows that a stack multiplies with a weight; called by one thread of a pass.
+  /// Called by one thread of a pass with the rows that a stack multiplies with a weight.
   std::function<void(const kernels::PackedWeight&, const kernels::PreparedRows&, std::size_t count)> observe =
       nullptr;
 
-  /// A module's parameter, wherever its numbers are.
+  /// A module's parameter, from the module or from the file.
   WeightRows rows_of(const at::Tensor& parameter) const {
     return stored ? stored->rows_of(parameter) : WeightRows(parameter);
   }
-  /// The same for sequences that are read whole, whose keys and values int8 would not make cheaper.
+  /// The same for complete sequences, which int8 keys and values would not make faster.
   PackOptions for_whole_sequences() const;
-  /// Throws Error if the file of packed weights has some that were not asked for.
+  /// Throws Error if the file of packed weights has unused ones.
   void require_all_taken() const;
 };
 
-/// Type and shape in which a file holds the panels of a packed weight: [panels, words, kPanelOutputs,
-/// elements of a word], of int4 [panels, groups, bytes].
+/// Type and shape of a packed weight's panels in a file: [panels, words, kPanelOutputs, elements of a word],
+/// for int4 [panels, groups, bytes].
 std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels::PackedWeight& weight);
 
-/// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h). Keeps nothing of the
-/// original. Threads read a panel's rows at a time; if these are in a mapped file, packing gives its pages
-/// back, so that memory never holds two whole copies. A weight that a file holds packed stays there.
+/// A weight [out, in] and its bias [out], packed (kernels/packed/packed_weight.h), without the original.
+/// Threads load one panel's rows at a time; if these are in a mapped file, packing frees its pages, so that
+/// memory never holds two complete copies. A weight that is packed in a file stays there.
 class PackedLinear {
  public:
   PackedLinear() = default;
@@ -80,14 +80,13 @@ class PackedLinear {
   std::size_t bytes() const;
 
  private:
-  // Rows [first, last): packs them, or finds them packed.
+  // Packs rows [first, last), or uses the file's packed ones.
   void make(PackedPart part, const WeightRows& rows, std::int64_t first, std::int64_t last,
             const PackOptions& options);
   void pack(const WeightRows& rows, std::int64_t first, std::int64_t last,
             const std::optional<ErrorFeedback>& errors);
   void pack_blocks(const WeightRows& rows, std::int64_t first, std::int64_t last);
-  // Calls pack_panel() for each panel and its rows [begin, end), on all threads, and gives back the rows'
-  // pages.
+  // Calls pack_panel() for each panel and its rows [begin, end), on all threads, and frees the rows' pages.
   using PackPanel = c10::function_ref<void(std::size_t panel, std::int64_t begin, std::int64_t end)>;
   void pack_panels(const WeightRows& rows, std::int64_t first, std::int64_t last, PackPanel pack_panel) const;
   void map(const PackedPart& part, const PackedParts& parts);
@@ -99,14 +98,14 @@ class PackedLinear {
   kernels::PackedWeight weight_;
 };
 
-/// Rows of a module's weight with its low-rank term, if it has one, wherever its numbers are.
+/// Rows of a module's weight plus its LoRA term, if it has one, from the module or from the file.
 WeightRows rows_of(const LinearImpl& linear, const PackOptions& options);
 
-/// Outputs that a thread of the team computes: whole panels if there are enough of them.
+/// Outputs that a thread of the team computes: complete panels if there are enough of them.
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);
 
-/// Bytes of a weight that this thread reads next, for prefetching in Team::wait(). Only few rows wait for
-/// memory: returns nothing for more rows or without a weight.
+/// Bytes of a weight that this thread loads next, for prefetching in Team::wait(). Empty without a weight,
+/// and for many rows, which do not wait for memory.
 std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, std::size_t rows);
 
 /// Elements of a tensor as float32; empty for an undefined one.

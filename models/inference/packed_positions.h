@@ -23,16 +23,16 @@ class PackedPositions {
   /// Adds a table [buckets, H] of position biases (T5): one for all layers, or one for each.
   void add_bias_table(const at::Tensor& table) { bias_tables_.push_back(table); }
 
-  /// Makes the tables at least this long; twice as long, if at all, so that a growing sequence does not need
-  /// new ones at each step.
+  /// Makes the tables at least this long. Doubles them, so that a growing sequence does not need new ones at
+  /// each step.
   void grow_to(std::size_t positions);
 
-  /// Angles of a sequence of `length` positions, in layers with or without a window. A sequence keeps the
-  /// angles that it began with: its keys in the cache are rotated by them.
+  /// Angles of a sequence of `length` positions, in layers with or without a window. They stay the same for a
+  /// sequence, because its cached keys are rotated by them.
   const Angles& angles(std::size_t length, bool window) const;
 
-  /// Scores that a query at `position` adds for the keys from position 0 on; null: none. The biases of the
-  /// next query begin one number before, those of the next head bias_row() numbers after them.
+  /// Biases that a query at `position` adds to the scores of the keys from position 0 on; null: none. Those
+  /// of the next query begin one number earlier, those of the next head bias_row() numbers later.
   const float* biases(std::size_t layer, std::size_t head, std::size_t position) const;
   std::size_t bias_row() const { return 2 * positions_ - 1; }
 

@@ -10,7 +10,7 @@
 namespace zoo::inference {
 namespace {
 
-// Maximum rows of a pass: a long prompt is read in parts, which keeps the buffers small.
+// Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
 constexpr std::size_t kRowsAtOnce = 512;
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace zoo::inference {
 
-/// Sequences that a PackedDecoder is reading. Each row has a slot of the cache; rows that diverge (beams,
-/// candidates) get a copy of what they share, preferably in a free slot that already holds most of it.
+/// The sequences of a PackedDecoder. Each row has a slot of the cache. Rows that diverge (beams, candidates)
+/// get a copy of their common positions, preferably in a free slot that already holds most of them.
 class PackedSession : public DecodingSession {
  public:
   PackedSession(PackedDecoder& model, std::size_t rows, std::size_t capacity)
@@ -22,7 +22,7 @@ class PackedSession : public DecodingSession {
     written_.resize(rows);
   }
 
-  /// The encoder reads one source per row.
+  /// Encodes one source per row.
   void read_sources(const std::vector<TokenIds>& sources);
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
@@ -44,7 +44,7 @@ class PackedSession : public DecodingSession {
   struct Row {
     std::size_t slot = 0, source = 0, length = 0;
   };
-  // Tokens of one row that a pass reads.
+  // Tokens of one row in a pass.
   struct Piece {
     std::size_t row, first, count;
   };

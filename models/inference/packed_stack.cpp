@@ -29,7 +29,7 @@ std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   std::vector<std::string> features = missing_features(config, kFeatures);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
-  // Each step would rotate by other angles than those before it.
+  // Each step would use other angles than the cached keys.
   if (config.rope_scaling.kind == RopeScalingKind::kDynamic) features.emplace_back("rope_scaling = dynamic");
   return features;
 }
@@ -239,7 +239,7 @@ void PackedStack::add_branch(const Run& run, const PackedNorm& norm) const {
   run.team.wait();
 }
 
-// Rows of this width, normalised unless the norm is empty.
+// Rows of this width, normalised if there is a norm.
 kernels::Preparation PackedStack::normalized(const float* x, const PackedNorm& norm,
                                              std::size_t width) const {
   kernels::Preparation what{.input = x, .input_row = width, .width = width};

@@ -22,8 +22,8 @@ struct SequenceRows {
   std::size_t past = 0;    // positions before them in the cache
   std::size_t slot = 0;    // of the cache
   std::size_t source = 0;  // slot of the memory, for a decoder with cross-attention
-  /// Positions that the sequence has when all of its present tokens are read, which may take several passes;
-  /// 0: those after this pass.
+  /// Positions of the sequence after all of its present tokens, which may need several passes; 0: after this
+  /// pass.
   std::size_t length = 0;
 
   std::size_t end() const { return past + count; }
@@ -36,7 +36,7 @@ struct Pass {
   float* x;
   std::size_t rows;
   std::vector<SequenceRows> sequences;
-  PackedCache* cache = nullptr;  // null: each sequence is whole, and nothing is kept
+  PackedCache* cache = nullptr;  // null: sequences are complete and need no cache
   const PackedCache* memory = nullptr;
   const std::vector<std::size_t>* memory_lengths = nullptr;  // positions of each slot of the memory
 };
@@ -45,14 +45,15 @@ struct Pass {
 struct Workspace {
   Memory prepared, scales, sums, projected, attended, inner, branch;
   // For experts: normalised rows, the router's probabilities, each token's choices, the choices sorted by
-  // expert (rows and results), where each expert's begin, and the output of an expert that all tokens read.
+  // expert (rows and results), the start of each expert's, and the output of the shared expert.
   Memory normed, probabilities, choices, gathered, expert_outputs, shared_output;
   std::vector<std::size_t> expert_begins;
   std::vector<Memory> scratch, head_caches, pair_scores;  // for each thread
 };
 
 /// A TransformerStack for inference with packed weights: the same mathematics in our own kernels, on all
-/// threads of torch::set_num_threads.
+/// threads of torch::set_num_threads. Idea: one team of threads runs the complete pass, with a barrier after
+/// each step; while a thread waits, it prefetches the next weight.
 class PackedStack {
  public:
   /// Throws c10::Error unless supports(stack).
@@ -102,7 +103,7 @@ class PackedStack {
     PackedNorm query_norm, key_norm;
     std::vector<PackedLinear> distance_queries, distance_keys;  // [2 k, D] of each head; only kDisentangled
   };
-  // State shared by the threads of one pass, and this thread's place among them.
+  // State shared by the threads of one pass, and this thread's part of it.
   struct Run {
     const Team& team;
     const Pass& pass;
@@ -110,13 +111,13 @@ class PackedStack {
     const kernels::InferenceKernels& kernels;
   };
 
-  // A feed-forward network and what it reads.
+  // A feed-forward network and its input.
   struct Network {
     const PackedLinear &up, &down;
     const float* input;
     const PackedNorm& norm;
   };
-  // One of a token's experts: its place among the choices sorted by expert, and the weight of its output.
+  // One of a token's experts: its index among the choices sorted by expert, and the weight of its output.
   struct Choice {
     std::uint32_t expert;
     float weight;
@@ -127,11 +128,11 @@ class PackedStack {
   SublayerNorms sublayer_norms(const Norm& norm, const Norm& end_norm) const;
   void reserve(const Pass& pass, Workspace& workspace) const;
   void layer(const Run& run, std::size_t index) const;
-  // The first numbers of each of a pass's rows, in place; `row` elements lie between rows.
+  // Normalises the first numbers of each row in place; rows are `row` elements apart.
   void normalize(const Run& run, float* rows, std::size_t row, const PackedNorm& norm) const;
   void normalize_rows(const kernels::InferenceKernels& kernels, float* rows, std::size_t row,
                       std::size_t first, std::size_t last, const PackedNorm& norm) const;
-  // These leave a sublayer's result in `result`: in x, to which they add it, or in the workspace's branch.
+  // These write a sublayer's result to `result`: x, to which they add it, or the workspace's branch.
   void attention(const Run& run, std::size_t index, float* result) const;
   void cross_attention(const Run& run, std::size_t index) const;
   void feed_forward(const Run& run, const Network& network, float* result, const PackedLinear* next) const;
@@ -145,7 +146,7 @@ class PackedStack {
   // Adds a branch to x after its norm, and applies the norm of the sum.
   void finish(const Run& run, const SublayerNorms& norms, float* result) const;
   void add_branch(const Run& run, const PackedNorm& norm) const;
-  // `next` is the weight that the threads multiply with afterwards, or null; it is prefetched.
+  // `next`, the weight of the following product or null, is prefetched.
   void project(const Run& run, const float* input, const PackedNorm& norm, const PackedLinear& linear,
                float* result, bool adds, const PackedLinear* next = nullptr) const;
   void attend(const Run& run, std::size_t layer) const;

@@ -30,7 +30,8 @@ void add_packed(const PackedPart& part, const std::string& name, NamedTensors& t
                        view_of(part.weight.scales, {panels * outputs}, at::kFloat));
 }
 
-// The packed weights, whose sizes 64 divides, so that each begins at a multiple of 64 bytes, then the others.
+// First the packed weights, whose sizes are multiples of 64 bytes, so that each begins at one, then the
+// others.
 NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
                         const std::vector<PackedPart>& made) {
   const auto weights = weights_in(*loaded.model, table);
@@ -43,7 +44,7 @@ NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
     add_packed(part, names.at(weight), tensors);
     beside.erase(weight);
   }
-  // A table of tokens may be the output projection, too.
+  // The token embedding may also be the output projection.
   const ModelParts parts = loaded.model->parts();
   for (const auto& embeddings : {parts.embeddings, parts.decoder_embeddings}) {
     if (!embeddings) continue;

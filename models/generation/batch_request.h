@@ -24,32 +24,32 @@ namespace zoo {
 struct ScoredToken {
   TokenId id = 0;
   double log_probability = 0;
-  std::vector<std::pair<TokenId, double>> likeliest;  // the most probable ids, best first; as asked for
+  std::vector<std::pair<TokenId, double>> likeliest;  // the most probable ids, best first
 };
 
 /// Reason why a row has ended: an end token, a complete constraint or `row_ends`; max_new_tokens; the
 /// request.
 enum class RowEnd { kStop, kLength, kCancelled };
 
-/// Prompts that a ContinuousBatch continues with the same options, and the callbacks for what comes of it,
-/// which run on the thread of step(). Row p * samples + s is sample s of prompt p, as if generate() were
-/// given each prompt `samples` times.
+/// Prompts that a ContinuousBatch continues with the same options, and callbacks for the results, which run
+/// on the thread of step(). Row p * samples + s is sample s of prompt p, as if generate() were given each
+/// prompt `samples` times.
 struct BatchRequest {
   std::vector<TokenIds> prompts;
-  /// Rows of a prompt, at most the number of slots. It is read once if they are free, else again for those
-  /// that enter later.
+  /// Rows per prompt, at most the number of slots. The prompt is read once if enough slots are free, else
+  /// again for rows that enter later.
   std::int64_t samples = 1;
   GenerationOptions options;
-  bool only_prompt = false;               // write no token, whatever max_new_tokens says
-  std::optional<std::int64_t> likeliest;  // log-probabilities are wanted, and so many of the most probable
-  bool scores_prompt = false;             // of the prompt's tokens, too
-  std::atomic<bool> cancelled = false;    // set by any thread: the rows leave before the next step
+  bool only_prompt = false;               // generate no token, whatever max_new_tokens is
+  std::optional<std::int64_t> likeliest;  // log-probabilities, and this many of the most probable ids
+  bool scores_prompt = false;             // also for the prompt's tokens
+  std::atomic<bool> cancelled = false;    // any thread may set it: the rows leave before the next step
 
   /// Scores of a prompt's tokens after its first one; only with scores_prompt.
   std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
   std::function<void(std::size_t row, const ScoredToken& token)> on_token;
   std::function<void(std::size_t row, RowEnd end)> on_end;
-  std::function<void(const std::string& message)> on_failure;  // instead of the ends that are missing
+  std::function<void(const std::string& message)> on_failure;  // instead of on_end for the remaining rows
 };
 
 }  // namespace zoo

@@ -13,7 +13,7 @@ ScoredToken scored(const at::Tensor& log_probabilities, TokenId id, std::int64_t
   return token;
 }
 
-// Appends a chosen token and ends the row where it ends.
+// Appends a chosen token and ends the row if it is finished.
 void append(BatchRow& row, const ScoredToken& token) {
   BatchWork& work = *row.work;
   const BatchRequest& request = *work.request;

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// A request in a ContinuousBatch, and what its rows share.
+/// A request in a ContinuousBatch, and the state that its rows share.
 struct BatchWork {
   /// Throws Error for options out of range.
   BatchWork(std::shared_ptr<BatchRequest> given, std::int64_t vocab_size);
@@ -23,7 +23,7 @@ struct BatchWork {
   bool failed = false;
 };
 
-/// A row of the session. While it reads its prompt it stands for some samples of it.
+/// A row of the session. While it reads its prompt, it represents several samples.
 struct BatchRow {
   std::shared_ptr<BatchWork> work;
   std::size_t number = 0;  // in the request, of the first sample
@@ -37,11 +37,11 @@ struct BatchRow {
   bool reads() const { return !was_read; }
   std::int64_t unread() const { return static_cast<std::int64_t>(tokens.size() - read); }
 
-  /// Adds the scores of what follows each of the tokens just read, by their logits [T, V]; tells all with the
-  /// prompt's last one.
+  /// Adds the scores of the tokens that follow those just read, whose logits are [T, V]. After the prompt's
+  /// last token, calls on_prompt.
   void score_prompt(const at::Tensor& logits);
 
-  /// Tells that the row, or all samples that it stands for, has ended; once.
+  /// Reports once that the row, or all samples that it represents, has ended.
   void end(RowEnd reason);
 };
 

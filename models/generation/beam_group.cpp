@@ -23,7 +23,7 @@ void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::
   });
   candidates.resize(static_cast<std::size_t>(beams_), candidates.back());
   for (Beam& beam : candidates) {
-    // Too few candidates go on.
+    // Too few candidates continue.
     if (beam.ends) beam.found.score = kHopeless;
     beam.ends = false;
   }

@@ -10,21 +10,21 @@ namespace zoo {
 struct FoundBeam {
   TokenIds ids;
   std::vector<double> log_probabilities;  // of each token, if asked for
-  double score = 0;                       // sum of the filtered ones, divided as length_penalty says
+  double score = 0;                       // sum of the filtered ones, divided according to length_penalty
 };
 
 /// A hypothesis that may become a result.
 struct Beam {
-  FoundBeam found;         // its score is the plain sum while it runs
+  FoundBeam found;         // while it runs, its score is the sum
   std::int64_t row = 0;    // prompt row whose tokens it continues
   std::int64_t state = 0;  // state of the constraint
   bool ends = false;
 };
 
 /// Beams of one prompt, or of one of its groups, as in Hugging Face's `generate`: there are more candidates
-/// than beams; those that end compete with the finished ones, and the best of the others go on. Groups follow
-/// the last release of Hugging Face that had them, 4.49: a beam that ends still counts among those that could
-/// improve, and at the last step those that go on compete unless their group is done.
+/// than beams; those that end compete with the finished ones, and the best of the others continue. Groups
+/// follow the last release of Hugging Face that had them, 4.49: a beam that ends still counts among those
+/// that could improve, and at the last step the running beams compete unless their group is done.
 class BeamGroup {
  public:
   BeamGroup(std::int64_t beams, const BeamOptions& options) : beams_(beams), options_(options) {
@@ -35,11 +35,11 @@ class BeamGroup {
 
   const std::vector<Beam>& running() const { return running_; }
 
-  /// Continues the running beams with `candidates`, best or drawn first; each has `length` of `max_length`
-  /// new tokens.
+  /// Continues the running beams with `candidates`, in order of choice; each has `length` of `max_length` new
+  /// tokens.
   void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
 
-  /// Keeps a finished group in the rows from `first` on, while other groups go on.
+  /// Keeps a finished group in the rows from `first` on, while other groups continue.
   void stay(std::int64_t first);
 
   bool done() const { return done_; }

@@ -33,7 +33,7 @@ void check(const BeamOptions& options, double temperature) {
     throw Error("beams that sample need a positive temperature, got ", temperature);
 }
 
-// A beam whose every continuation is forbidden stays so.
+// A beam without an allowed continuation keeps its -inf.
 at::Tensor renormalized(const at::Tensor& scores) {
   return at::log_softmax(scores, -1).masked_fill_(scores.isneginf(), -INFINITY);
 }
@@ -83,7 +83,7 @@ class BeamSearch : public TokenLoop {
 
   std::int64_t group_size() const { return options_.beams.num_beams / options_.beams.num_beam_groups; }
 
-  // Leaves as many candidates that go on as beams, even if each beam could end.
+  // So many that at least `num_beams` candidates continue, even if each beam could end.
   std::int64_t candidates_per_beam() const {
     return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
   }
@@ -188,7 +188,7 @@ bool BeamSearch::step() {
   return true;
 }
 
-// Selects the rows of the beams that go on.
+// Selects the rows of the beams that continue.
 void BeamSearch::keep(const std::vector<Search>& going) {
   if (going.empty()) return;
   std::vector<std::int64_t> rows, states;
@@ -224,7 +224,7 @@ void BeamSearch::take(const Search& search) {
   std::stable_sort(best.begin(), best.end(),
                    [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
   const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
-  // Fewer are found where forced tokens or a constraint allow no other.
+  // Forced tokens or a constraint may allow fewer.
   if (!best.empty()) best.resize(wanted, best.back());
 }
 

@@ -14,10 +14,10 @@
 namespace zoo {
 namespace {
 
-// Tokens of prompts that a step reads while no row writes, or many prompts wait.
+// Tokens of prompts that a step reads while no row generates, or many prompts wait.
 constexpr std::int64_t kPieceAlone = 512;
 constexpr std::int64_t kRequestsOfPiece = 4;
-// A step that scores prompts computes logits for every token; so many numbers at most, for each row.
+// Maximum number of logits per row in a step that scores prompts, which computes logits for every token.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
 
 std::int64_t count_of(const TokenIds& ids) {
@@ -59,7 +59,7 @@ void ContinuousBatch::check(const BatchRequest& request) const {
     if (count_of(prompt) > options_.context - writes)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes, " new ones exceed the context of ",
                   options_.context, " tokens");
-    // Prompts are read in pieces, which would rotate by the length of each.
+    // Prompts are read in pieces, and each piece would be rotated by its own length.
     const RopeScaling& scaling = model_.config().rope_scaling;
     if (scaling.depends_on_length() && count_of(prompt) + writes > scaling.original_max_positions)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes,
@@ -123,8 +123,8 @@ bool ContinuousBatch::writes() const {
   return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
 }
 
-// The prompts of many requests that wait are read faster, in larger passes; the rows that write wait for
-// these a little more.
+// If many requests wait, their prompts are read faster, in larger passes; generating rows wait a little
+// longer.
 std::int64_t ContinuousBatch::prompt_tokens_at_once() const {
   if (!writes()) return std::max(options_.piece, kPieceAlone);
   const std::int64_t enter = std::min(static_cast<std::int64_t>(waiting()), free_slots());
@@ -136,7 +136,7 @@ std::int64_t ContinuousBatch::most_scored() const {
   return std::max<std::int64_t>(1, kScoredLogits / model_.config().vocab_size);
 }
 
-// Slots that neither a row nor a sample to come has.
+// Slots without a row and not reserved for a sample.
 std::int64_t ContinuousBatch::free_slots() const {
   std::int64_t taken = 0;
   for (const BatchRow& row : rows_) taken += row.reads() ? row.samples : 1;
@@ -150,8 +150,8 @@ std::shared_ptr<BatchWork> ContinuousBatch::next_work() const {
   return queue_.front();
 }
 
-// As many samples of a prompt as there are slots read it together; the others read it again when slots are
-// free, so that many samples neither wait for all slots nor keep others from the free ones.
+// A prompt is read once for as many samples as there are free slots, and again for the others later, so that
+// many samples neither wait for all slots nor block the free ones.
 void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   const std::int64_t free = free_slots();
   if (!rows_.empty()) session_->add_row();
@@ -222,7 +222,7 @@ void ContinuousBatch::read() {
   keep_running_rows();
 }
 
-// Gives each sample of a prompt that has been read a row; returns the logits of the rows.
+// Gives each sample of a prompt that has been read its own row; returns the logits of the rows.
 at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
   std::vector<std::int64_t> from;
   std::vector<BatchRow> rows;
@@ -247,7 +247,7 @@ at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
   return repeated;
 }
 
-// Chooses a token for each row that has read all of its own; requests choose by their own rules.
+// Chooses a token for each row whose tokens have all been read; each request has its own rules.
 void ContinuousBatch::write(const at::Tensor& logits) {
   std::vector<std::shared_ptr<BatchWork>> works;
   for (const BatchRow& row : rows_) {
@@ -271,7 +271,7 @@ void ContinuousBatch::write(const at::Tensor& logits) {
       written_ += static_cast<std::int64_t>(rows.size());
     } catch (const c10::Error& error) {
       fail(*work, error.what_without_backtrace());
-    } catch (const std::exception& error) {  // the rules leave no token, or memory has run out
+    } catch (const std::exception& error) {  // no token is allowed, or out of memory
       fail(*work, error.what());
     }
   }
@@ -287,11 +287,11 @@ void ContinuousBatch::fail(BatchWork& work, const std::string& message) {
   if (work.request->on_failure) work.request->on_failure(message);
 }
 
-// After an error of the model itself nothing is known of the session: the next step begins another one.
+// After an error of the model, the session's state is unknown: the next step begins a new one.
 void ContinuousBatch::fail_all(const std::string& message) {
   std::vector<std::shared_ptr<BatchWork>> works;
   for (const BatchRow& row : rows_) works.push_back(row.work);
-  if (works.empty()) works.push_back(next_work());  // for which no session could begin
+  if (works.empty()) works.push_back(next_work());  // the one for which no session could begin
   for (const auto& work : works) fail(*work, message);
   rows_.clear();
   session_.reset();

@@ -27,17 +27,16 @@ struct BatchWork;
 
 /// Continuous batching (Yu et al., 2022, "Orca", section 3.1): rows of different requests share each step of
 /// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
-/// so that rows that write do not wait for a long one; a row that has ended leaves. In float32 a request's
-/// ids are those of generate() alone, whatever else is in the batch.
-///
-/// submit() may be called by any thread, the rest by one. For decoders: an encoder-decoder is refused.
+/// so that generating rows do not wait for a long one; a row that has ended leaves. In float32, a request's
+/// ids equal those of generate(), whatever else is in the batch.
+/// Any thread may call submit(); one thread calls the rest. Decoders only.
 class ContinuousBatch {
  public:
   struct Options {
     std::int64_t slots = 8;       // rows at once
     std::int64_t context = 1024;  // tokens of a row, prompt included; the KV cache holds slots * context
-    /// Tokens of prompts that a step reads while other rows write; as many again for every four requests
-    /// that wait for a slot that is free, up to 512.
+    /// Tokens of prompts that a step reads while other rows generate; as many again for every four requests
+    /// that a free slot awaits, up to 512.
     std::int64_t piece = 64;
     std::size_t queue = 64;  // requests that wait
   };
@@ -82,7 +81,7 @@ class ContinuousBatch {
   DecodingModel& model_;
   Options options_;
   std::unique_ptr<DecodingSession> session_;
-  std::vector<BatchRow> rows_;  // in the order of the session's, which has an empty one without any
+  std::vector<BatchRow> rows_;  // in the session's order; without rows, the session has an empty one
 
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<BatchWork>>

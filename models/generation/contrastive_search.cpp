@@ -122,7 +122,7 @@ class ContrastiveLoop : public TokenLoop {
       std::vector<at::Tensor> states;
       for (; last < all && candidates.parents[last] == candidates.parents[first]; ++last)
         states.push_back(rows_.new_states(last)[-1]);
-      // After the context has slid, the remaining tokens have been read again.
+      // After the context has slid, this has the states of all remaining tokens.
       const at::Tensor read = rows_.new_states(first);
       if (read.size(0) == static_cast<std::int64_t>(rows_.seen(first))) {
         seen.forget();

@@ -12,8 +12,9 @@ namespace zoo {
 at::Tensor contrastive_scores(const at::Tensor& probabilities, const at::Tensor& candidates,
                               const at::Tensor& before, double alpha);
 
-/// generate() with options.contrastive: reads the candidates of all rows at once, as rows of one session.
-/// Throws Error as generate() does.
+/// generate() with options.contrastive. Idea: a likely token whose hidden state resembles earlier ones starts
+/// a repetition, so each step runs the model on the top_k candidates and weighs likelihood against that
+/// similarity. The candidates of all rows are rows of one session. Throws Error as generate() does.
 std::unique_ptr<TokenLoop> contrastive_loop(GenerationTask& task);
 
 }  // namespace zoo

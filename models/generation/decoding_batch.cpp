@@ -14,12 +14,12 @@
 namespace zoo {
 namespace {
 
-// An encoder without a table of positions reads any source, in a time that grows with its length squared.
+// An encoder without a position table accepts any source, but its time grows with the length squared.
 constexpr std::int64_t kLongestSource = 8192;
 
 void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
                    std::int64_t context) {
-  // An encoder reads its source whole.
+  // An encoder cannot slide over its source.
   const std::int64_t limit = config.shape == Shape::kEncoderDecoder
                                  ? std::min(context_limit(config), kLongestSource)
                                  : context_limit(config, context);
@@ -79,7 +79,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
   std::size_t longest = 0;
   for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
   const auto begin = static_cast<std::int64_t>(longest);
-  // The last token is only read if its hidden state is needed.
+  // The last token is read only if its hidden state is needed.
   const std::int64_t read = options.max_new_tokens - (hidden_states_ ? 0 : 1);
   const std::int64_t capacity = begin + std::min(read, limit_ - begin);
 
@@ -179,7 +179,7 @@ at::Tensor DecodingBatch::next_logits() {
       starts_[row] = tokens.size() - static_cast<std::size_t>(std::max<std::int64_t>(1, limit_ / 2));
       session_->rewind(number, 0);
     }
-    // From here on longrope rotates otherwise, so what is cached is of no use.
+    // From this length on, longrope uses other angles, so the cache is useless.
     const auto seen_tokens = static_cast<std::int64_t>(tokens.size() - starts_[row]);
     if (seen_tokens > longrope_limit_ && session_->length(number) <= longrope_limit_)
       session_->rewind(number, 0);

@@ -24,7 +24,7 @@ class DecodingBatch {
     std::int64_t max_new_tokens = 0;
     std::int64_t context = 0;                  // as in GenerationOptions
     std::int64_t decoder_start_token_id = -1;  // -1: as in the model's configuration
-    bool hidden_states = false;                // enables new_states(), for the last new token too
+    bool hidden_states = false;                // enables new_states(), also for the last new token
   };
 
   /// Makes a row per prompt: the prompt itself or, for an encoder-decoder, the start token of the answer.

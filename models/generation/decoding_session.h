@@ -47,20 +47,20 @@ class DecodingSession {
   /// rows); an empty list is refused.
   virtual void select(const std::vector<std::int64_t>& rows) = 0;
 
-  /// Adds an empty row after the others, with the same capacity. Throws Error if the session cannot, as an
-  /// encoder-decoder's, whose rows need a source.
+  /// Adds an empty row after the others, with the same capacity. Throws Error if the session cannot, for
+  /// example an encoder-decoder's, whose rows need a source.
   virtual void add_row() { throw Error("this session takes no further rows"); }
 
-  /// Forgets all but the first `length` tokens of a row, or all of them where the session no longer has what
-  /// a window shows the next token: length() tells how many are left, and those after them are to be read
-  /// again. An encoder-decoder keeps its source.
+  /// Drops all but the first `length` tokens of a row, or all of them if the session no longer has what a
+  /// window shows the next token: length() tells how many are left; read the following ones again. An
+  /// encoder-decoder keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t length(std::int64_t row) const = 0;  // tokens that it has read
 };
 
-/// A decoder, or an encoder-decoder with its language model head, as decoding needs it: built from modules,
+/// Decoding's interface to a decoder, or an encoder-decoder with its language model head: built from modules,
 /// or from weights packed for inference.
 class DecodingModel {
  public:
@@ -68,7 +68,7 @@ class DecodingModel {
 
   virtual const TransformerConfig& config() const = 0;
 
-  /// Tokens that a row begins with memory for; longer rows double it.
+  /// Initial capacity of a row in tokens; longer rows double it.
   static constexpr std::int64_t kFirstCapacity = 4096;
 
   /// Starts empty rows with room for `capacity` tokens each.

@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// One row, as read by one of the two models.
+// One row in one of the two models.
 class RowSession {
  public:
   RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens, std::int64_t context)
@@ -35,7 +35,7 @@ class RowSession {
     return all.slice(0, -static_cast<std::int64_t>(count));
   }
 
-  // Forgets tokens read after the first `count`.
+  // Drops tokens read after the first `count`.
   void keep(std::size_t count) {
     const bool slid = count <= start_;  // past rejected drafts
     if (slid) start_ = count - 1;
@@ -108,7 +108,7 @@ class DraftedRow {
 
 std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
   const std::size_t begin = tokens_.size(), written = begin - given_;
-  // One token is always the model's own.
+  // One token always comes from the model itself.
   const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
   const std::size_t count =
       std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
@@ -168,7 +168,7 @@ class DraftingLoop : public TokenLoop {
                              task.options.context)),
         rules_(task.options, task.model.config().vocab_size),
         sampler_(task.options.sampling, task.prompts.size()) {
-    // The draft model must read them, too.
+    // The draft model reads them, too.
     first_tokens(task.options.draft->config(), task.prompts, firsts_.empty() ? 0 : firsts_[0][0]);
     task.result.ids.resize(task.prompts.size());
     if (task.options.log_probabilities) task.result.log_probabilities.resize(task.prompts.size());
@@ -202,7 +202,7 @@ class DraftingLoop : public TokenLoop {
   std::vector<TokenIds> firsts_;
   LogitsRules rules_;
   TokenSampler sampler_;
-  std::size_t row_ = 0;  // that is written
+  std::size_t row_ = 0;  // now generating
   std::optional<DraftedRow> drafted_;
 };
 

@@ -13,7 +13,7 @@
 namespace zoo {
 namespace {
 
-// Rows that each take one token per step, greedy or sampled.
+// Greedy or sampled rows, with one token each per step.
 class RowLoop : public TokenLoop {
  public:
   explicit RowLoop(GenerationTask& task)

@@ -36,17 +36,17 @@ struct BeamOptions {
   EarlyStopping early_stopping = EarlyStopping::kLikely;
   std::int64_t num_return_sequences = 1;  // best beams, at most num_beams
   /// Diverse beam search (Vijayakumar et al., 2016): the groups of beams search in turn, and a token loses
-  /// diversity_penalty for each beam of earlier groups that has just taken it.
+  /// diversity_penalty for each beam of earlier groups that has just chosen it.
   std::int64_t num_beam_groups = 1;
   double diversity_penalty = 0.0;
-  /// Of a group that is done: the token that each of its beams takes in a step (Hugging Face: pad_token_id).
-  /// -1: the first of eos_token_ids.
+  /// Token that a finished group's beams are assumed to choose in a step (Hugging Face: pad_token_id). -1:
+  /// the first of eos_token_ids.
   std::int64_t filler_id = -1;
   /// Beams that sample (Hugging Face: do_sample): the candidates of a step are drawn, none twice, in
   /// proportion to the exponential of their scores, after the filters of SamplingOptions. Not with groups.
   bool sample = false;
   /// Makes the scores of a step log-probabilities again after the filters (Hugging Face's name). Greedy
-  /// choice and sampling alone do not depend on it.
+  /// choice and sampling do not depend on it.
   bool renormalize_logits = false;
 };
 
@@ -61,18 +61,18 @@ struct ContrastiveOptions {
 
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;         // for each row, at least 1
-  std::int64_t context = 0;                  // tokens that a decoder sees; 0: all that its positions allow
-  SamplingOptions sampling;                  // contrastive search draws none, beams if asked
+  std::int64_t context = 0;                  // tokens that a decoder sees; 0: as many as its positions allow
+  SamplingOptions sampling;                  // contrastive search does not sample; beams only with `sample`
   TokenIds eos_token_ids;                    // any of them ends a row
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder; -1: as in its config
   HistoryOptions history;
   BeamOptions beams;
   ContrastiveOptions contrastive;                     // not with beams
   std::shared_ptr<const TokenConstraint> constraint;  // constraint on every row; null: none
-  bool log_probabilities = false;                     // whether the result and the callback have them
+  bool log_probabilities = false;                     // include them in the result and the callback
   /// Speculative sampling (Leviathan et al., 2023): a smaller model with the same vocabulary drafts
   /// draft_tokens tokens, which this model reads at once; the distribution and greedy ids stay the same. Rows
-  /// are generated in turn. Null: none; not with beams or contrastive search. It must outlive the call.
+  /// are generated one by one. Null: none; not with beams or contrastive search. It must outlive the call.
   DecodingModel* draft = nullptr;
   std::int64_t draft_tokens = 4;
   /// Called with a row's new tokens after each of them; true ends the row there.
@@ -108,25 +108,23 @@ struct NewToken {
 /// end, when the beams are known.
 using TokenCallback = std::function<bool(const NewToken& token)>;
 
-/// Continues each prompt with a decoder, in whatever format its weights are stored. Rows of different lengths
-/// are continued as each would be alone, and an ended row leaves the batch. Equal prompts, and longer
-/// prefixes that prompts of a decoder share, are read once. An encoder-decoder reads the prompts with its
-/// encoder, and its decoder starts with decoder_start_token_id.
-///
-/// A model with learned or sinusoidal positions sees at most max_positions tokens, and none more than
-/// `context`. When a row grows beyond that, the last half as many are kept and read again: the context slides
-/// in jumps. nanoGPT slides by one token and reads the whole context for each; Hugging Face fails.
+/// Continues each prompt with a decoder, in whatever format its weights are stored. A row's result does not
+/// depend on the lengths of the others, and an ended row leaves the batch. Equal prompts, and longer prefixes
+/// that prompts of a decoder share, are read once. An encoder-decoder reads the prompts with its encoder, and
+/// its decoder starts with decoder_start_token_id.
+/// A model with learned or sinusoidal positions sees at most max_positions tokens, and no model more than
+/// `context`. When a row grows beyond that, the last half is kept and read again: the context slides in
+/// jumps. nanoGPT slides by one token and reads the whole context for each; Hugging Face fails.
 ///
 /// Greedy ids and those of beam search equal Hugging Face's. generate() does not read generation_config.json:
 /// callers read its EOS ids (generation_config.h) and set all other options themselves.
-///
-/// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than
-/// the context (naming both lengths), options out of range, a missing start token, and if the filters and
-/// the constraint leave a row no token.
+/// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than the
+/// context (naming both lengths), options out of range, a missing start token, and if the filters and the
+/// constraint allow a row no token.
 GenerationResult generate(DecodingModel& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 
-/// generate() in steps, for a caller that does other work between them:
+/// generate() in steps, for a caller with other work between them:
 ///
 ///     zoo::GenerationRun run(decoder, {ids}, options);
 ///     while (run.step()) other_work();
@@ -153,7 +151,7 @@ class GenerationRun {
   std::unique_ptr<State> state_;
 };
 
-/// The same for a model of modules, which is in evaluation mode meanwhile.
+/// The same for a model of modules, in evaluation mode during the call.
 GenerationResult generate(Model& model, const std::vector<TokenIds>& prompts,
                           const GenerationOptions& options, const TokenCallback& on_token = {});
 

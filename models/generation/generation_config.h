@@ -26,7 +26,7 @@ struct GenerationDefaults {
   std::optional<TokenId> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
-/// The directory's generation_config.json or, if it is missing, its config.json; like Hugging Face, only one
+/// The directory's generation_config.json or, if it is missing, its config.json; as in Hugging Face, only one
 /// file.
 struct GenerationConfig {
   std::filesystem::path path;

@@ -69,7 +69,7 @@ RowRule presence_and_frequency(double presence, double frequency) {
   };
 }
 
-// True if the tokens before `end` end with `words` less its last one.
+// True if the tokens before `end` end with `words` without its last token.
 bool ends_with_beginning(const TokenIds& tokens, std::size_t end, const TokenIds& words) {
   const std::size_t length = words.size() - 1;
   return length <= end && std::equal(words.begin(), words.end() - 1,

@@ -26,7 +26,7 @@ class LogitsRules {
     return options_.constraint ? options_.constraint->next(state, id) : 0;
   }
 
-  /// True if the row ends with its last new token, whatever max_new_tokens says; `state` is the constraint's
+  /// True if the row ends with its last new token, whatever max_new_tokens is; `state` is the constraint's
   /// state after that token.
   bool ends(const TokenIds& new_ids, std::int64_t state) const;
 

@@ -15,7 +15,7 @@
 namespace zoo {
 namespace {
 
-// Id of places without a token; a mask hides them.
+// Id at cache positions without a token; a mask hides them.
 constexpr std::int64_t kPadding = 0;
 
 enum class Side { kLeft, kRight };
@@ -99,14 +99,14 @@ class ModuleSession : public DecodingSession {
   at::Tensor forward(const at::Tensor& ids, bool last_only);
 
   Model& model_;
-  at::TensorOptions weight_options_;  // stored: asking for it walks over all modules
+  at::TensorOptions weight_options_;  // stored, because a query walks over all modules
   std::int64_t capacity_;
-  // Row b has the places [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all rows
-  // end at the end of the cache.
+  // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all rows end at
+  // the end of the cache.
   std::vector<std::int64_t> begins_, lengths_;
   KeyValueCache cache_;
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
-  at::Tensor mask_;          // [B, places], 0 before a row begins; grows on demand
+  at::Tensor mask_;          // [B, length of the cache], 0 before a row begins; grows on demand
   Source source_;            // of an encoder-decoder
   bool keeps_hidden_ = false;
   at::Tensor hidden_;  // [B, T, C] of the last read()
@@ -125,7 +125,7 @@ void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
   }
 }
 
-// Makes all rows end at the end of the cache, with as few hidden places as possible.
+// Makes all rows end at the end of the cache, with as little padding as possible.
 void ModuleSession::align() {
   if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
   const std::int64_t end = begins_[0] + lengths_[0];
@@ -160,7 +160,7 @@ void ModuleSession::begin_rows(const std::vector<TokenIds>& tokens, Side side) {
   }
 }
 
-// Hides the places before the rows, if any, also for places that are read next.
+// Masks the padding before the rows, if any, up to `end` and some positions beyond.
 void ModuleSession::hide_places(std::int64_t end) {
   constexpr std::int64_t kToCome = 64;
   if (mask_.defined() && mask_.size(1) >= end) return;
@@ -173,7 +173,7 @@ at::Tensor ModuleSession::places(std::int64_t begin, std::int64_t end) const {
   return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
 }
 
-// [B, T, V], or [B, 1, V] for the last place.
+// [B, T, V], or [B, 1, V] for the last position.
 at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   const std::int64_t past = cache_.length(), end = past + ids.size(1);
   ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
@@ -200,8 +200,8 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
   return output.logits;
 }
 
-// Gathers `count` places of each row of [B, T, N], starting at firsts[b]; indices past the end give the last
-// place.
+// Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
+// last one.
 at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
   const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
   const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
@@ -212,8 +212,8 @@ at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const c10::InferenceMode inference;
   check(tokens);
   align();
-  // Left padding puts each row's last token in the last place; with a past, it would lie between the past and
-  // the new tokens.
+  // Left padding puts each row's last token at the last position; with a past, it would be between the past
+  // and the new tokens.
   const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
   const std::int64_t width = longest_of(tokens);
   const bool ragged =
@@ -252,7 +252,7 @@ void ModuleSession::select(const std::vector<std::int64_t>& rows) {
   bool new_sources = false;
   if (source_.ids.defined()) {
     std::vector<std::int64_t> sources = chosen(source_.rows);
-    new_sources = sources != source_.rows;  // beams of one text swap places
+    new_sources = sources != source_.rows;  // beams of one text may only swap rows
     source_.rows = std::move(sources);
   }
   cache_.select(index, new_sources);

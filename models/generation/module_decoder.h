@@ -11,11 +11,10 @@
 
 namespace zoo {
 
-/// A decoder or encoder-decoder of modules, as decoding needs it. Keeps the model in evaluation mode while it
+/// A DecodingModel for a decoder or encoder-decoder of modules. Keeps the model in evaluation mode while it
 /// lives and then restores its mode. Logits are on the model's device.
-///
-/// One KeyValueCache holds the keys and values of all rows. Each row is contiguous and ends where the others
-/// end: a mask hides the places before a shorter row, and positions count the row's own tokens.
+/// One KeyValueCache holds the keys and values of all rows. Each row is contiguous, and all end at the same
+/// index: a mask hides the padding before a shorter row, and positions count the row's own tokens.
 class ModuleDecoder : public DecodingModel {
  public:
   explicit ModuleDecoder(Model& model);

@@ -71,7 +71,7 @@ at::Tensor TypicalFilter::apply(const at::Tensor& logits, const RowHistories&) c
   const at::Tensor entropy = (information * at::exp(-information)).nansum(-1, /*keepdim=*/true);
   const auto [distances, order] = at::sort((information - entropy).abs(), /*dim=*/-1, /*descending=*/false);
   const at::Tensor reached = at::softmax(logits.gather(-1, order), -1).cumsum(-1);
-  // Keeps the first token that makes them reach the mass, and any that is as near.
+  // Keeps the token whose probability reaches the mass, and any with equal distance.
   const at::Tensor last = reached.lt(mass_).sum(-1, /*keepdim=*/true).clamp_max_(logits.size(-1) - 1);
   at::Tensor removed = distances.gt(distances.gather(-1, last));
   removed.slice(-1, 0, least_).fill_(false);

@@ -21,7 +21,7 @@ class TemperatureFilter : public LogitsFilter {
   double temperature_;
 };
 
-// `least` tokens are kept whatever the probabilities are: beams that sample need more than one.
+// At least `least` tokens remain, whatever the probabilities: beams that sample need more than one.
 
 /// Keeps the k largest (Fan et al., 2018) and, like Hugging Face, every token that ties with the k-th.
 /// Throws Error unless k is positive.
@@ -78,7 +78,7 @@ struct FilterOptions {
   double top_p = 1.0;        // 1: all
   double min_p = 0.0;        // 0: all
   double typical_p = 1.0;    // 1: all
-  std::int64_t least = 1;    // tokens that the others keep
+  std::int64_t least = 1;    // tokens that every filter keeps
 };
 
 /// Makes the filters that the options ask for, in Hugging Face's order: temperature, top-k, top-p, min-p,

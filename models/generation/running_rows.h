@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// Rows that have not ended, in a generation that adds one token per step to each, and the record of their
+/// The rows that have not ended, in a generation with one token per row and step, and the record of their
 /// tokens. The options, the rules and the result must outlive this.
 class RunningRows {
  public:

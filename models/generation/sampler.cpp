@@ -13,7 +13,8 @@
 namespace zoo {
 namespace {
 
-// A double in [0, 1) from the generator's upper 53 bits: std's distributions differ between libraries.
+// A double in [0, 1) from the generator's upper 53 bits, because std's distributions differ between
+// libraries.
 double next_uniform(std::mt19937_64& generator) {
   return static_cast<double>(generator() >> 11) * 0x1.0p-53;
 }

@@ -39,16 +39,16 @@ class TokenSampler {
   /// The logits [B, V] after the filters.
   at::Tensor filtered(const at::Tensor& logits) const { return apply_filters(filters_, logits); }
 
-  /// Places of `count` of the scores [N], drawn for row number `row` one after another, none twice, in
-  /// proportion to the exponentials of the scores: the highest after adding Gumbel noise to each (Kool et
-  /// al., 2019). In CPU memory.
+  /// Indices of `count` of the scores [N], drawn for row number `row` without replacement, in proportion to
+  /// the exponentials of the scores: the highest after adding Gumbel noise to each (Kool et al., 2019). In
+  /// CPU memory.
   at::Tensor draw_places(const at::Tensor& scores, std::int64_t count, std::size_t row);
 
   /// Sampling distribution: the softmax [B, V] of the filtered logits in CPU memory; for greedy, 1 at the
   /// chosen token. Throws Error as sample() does.
   at::Tensor distribution(const at::Tensor& logits) const;
 
-  /// Draws an id for row number `row` from weights [V] of any sum, e.g. of distribution().
+  /// Draws an id for row number `row` from weights [V] with any sum, for example distribution().
   TokenId draw(const at::Tensor& weights, std::size_t row);
 
   /// Next random number in [0, 1) of row number `row`.

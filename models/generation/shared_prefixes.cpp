@@ -6,7 +6,7 @@
 namespace zoo {
 namespace {
 
-// A pass over the weights for one row takes as long as about this many more rows in a pass.
+// A pass costs about as much as this many more rows in another pass.
 constexpr std::size_t kWorthwhile = 16;
 
 class Division {
@@ -16,13 +16,13 @@ class Division {
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
   }
 
-  // Adds the groups of the rows [first, last), in their order; returns the number of tokens saved.
+  // Adds the groups of the sorted rows [first, last); returns the number of tokens saved.
   std::size_t divide(std::size_t first, std::size_t last, std::vector<SharedPrefix>& groups) const {
     if (last - first == 1) {
       groups.push_back({{order_[first]}, 0});
       return 0;
     }
-    // All rows share what the least and the greatest share; only the least may end there.
+    // The common prefix of the first and the last row is common to all; only the first may end there.
     const TokenIds &least = row(first), &greatest = row(last - 1);
     const auto parting = std::mismatch(least.begin(), least.end(), greatest.begin(), greatest.end()).first;
     const auto alike = static_cast<std::size_t>(parting - least.begin());

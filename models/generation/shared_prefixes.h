@@ -13,8 +13,9 @@ struct SharedPrefix {
 };
 
 /// Groups rows, which must be distinct and non-empty, so that reading each group's prefix once saves the most
-/// tokens. Ignores savings that hardly exceed the cost of another pass over the weights. Every row has a
-/// token after its prefix.
+/// tokens. Idea: in sorted order, rows with a common prefix are neighbours; a recursion divides them where
+/// that saves more. Ignores savings that hardly exceed the cost of another pass. Every row has a token after
+/// its prefix.
 std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows);
 
 }  // namespace zoo

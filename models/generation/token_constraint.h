@@ -12,12 +12,11 @@ class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
 
-  /// State of a row without new tokens that may get `tokens` of them. Throws Error if they are too few.
+  /// State of a row without new tokens that may get `tokens` of them. Throws Error if these are too few.
   virtual std::int64_t begin(std::int64_t tokens) const = 0;
 
-  /// [V] float32 in CPU memory: 0 for tokens that may follow, -inf for the others. `tokens` more may be
-  /// written, the next one included, and the text must be complete by then. End tokens may follow where it is
-  /// complete.
+  /// [V] float32 in CPU memory: 0 for tokens that may follow, -inf for the others. The text must be complete
+  /// after at most `tokens` more, the next one included. End tokens may follow a complete text.
   virtual at::Tensor mask(std::int64_t state, std::int64_t tokens) const = 0;
 
   /// State after the token. A forbidden token leads to a state that allows nothing.

@@ -4,7 +4,7 @@
 
 namespace zoo {
 
-/// What one call of generate() is given, and its result so far.
+/// Input of one call of generate(), and its result so far.
 struct GenerationTask {
   DecodingModel& model;
   std::vector<TokenIds> prompts;
@@ -19,7 +19,7 @@ class TokenLoop {
   virtual ~TokenLoop() = default;
   /// False once all rows have ended.
   virtual bool going() const = 0;
-  /// Adds to the rows. False if the callback asked to stop.
+  /// Adds tokens to the rows. False if the callback asked to stop.
   virtual bool step() = 0;
   /// Called once after the last step: completes the result.
   virtual void finish() {}

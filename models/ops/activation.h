@@ -34,7 +34,7 @@ enum class Activation {
   kLaplace
 };
 
-/// "relu", "gelu", "gelu_tanh", …: the names that flags and tables use.
+/// "relu", "gelu", "gelu_tanh", …: the names in flags and tables.
 std::string_view name_of(Activation activation);
 
 /// True for the gated linear units, whose up projection is twice as wide.

@@ -47,8 +47,9 @@ AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, con
   return result;
 }
 
-// The projection [B, T, 3 H D] whose thirds q, k and v [B, H, T, D] are views of, for a kernel that writes
-// the gradient of all three at once. Undefined if they are not, or if the graph does not reach them by it.
+// The projection [B, T, 3 H D] of whose thirds q, k and v [B, H, T, D] are views, for a kernel that writes
+// the gradient of all three at once. Undefined if they are no such views, or if their gradients do not flow
+// through it.
 at::Tensor joint_projection(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   if (!q.is_view() || !k.is_view() || !v.is_view() || q.sizes() != k.sizes()) return {};
   const at::Tensor joint(q._base());

@@ -13,7 +13,7 @@ namespace zoo {
 
 /// Attention mask of one forward pass, shared by its layers.
 struct AttentionMask {
-  /// Query t sees only keys 0 … t and `bias` adds nothing: the kernel's causal path runs without a tensor.
+  /// Query t sees only keys 0 … t and there is no `bias`: the kernel's causal path needs no mask tensor.
   bool causal = false;
   /// [B or 1, H or 1, T, S], ADDED to the scores: 0 keeps, -inf hides. Undefined: nothing to add.
   at::Tensor bias;
@@ -43,8 +43,8 @@ namespace ops {
 
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
 /// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
-/// kernel runs unless weights are asked for, keys are relative, scores have a softcap or dropout runs on a
-/// CPU.
+/// kernel runs unless the call asks for weights, keys are relative, scores have a softcap or dropout runs on
+/// a CPU.
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
 

@@ -11,7 +11,7 @@
 namespace zoo::ops {
 namespace {
 
-// Options of the RMSNorm that gets 1 + weight as its weight.
+// Options of a plain RMSNorm, to which the caller passes 1 + weight.
 NormOptions plain(const NormOptions& options) {
   return {.kind = NormKind::kRmsNorm, .eps = options.eps};
 }

@@ -19,8 +19,8 @@ struct NormOptions {
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options);
 
-/// The same for an x that a residual connection reads too. Replaces `x` by an equal tensor, through which
-/// the norm's backward pass adds both gradients of x in one pass.
+/// The same for an x that a residual connection also uses. Replaces `x` by an equal tensor, so that the
+/// norm's backward pass adds both gradients of x in one pass.
 at::Tensor norm_beside_residual(at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                 const NormOptions& options);
 

@@ -45,13 +45,13 @@ def forward(self, x: Tensor, bias: Optional[Tensor], hidden_rows: Optional[Tenso
     return self.attend(q, k, v, bias, hidden_rows, causal)
 )";
 
-// `positions` has the cosines and sines of rotary positions, or nothing.
+// `positions` holds the cosines and sines of rotary positions, or nothing.
 constexpr std::string_view kRotated =
     R"(if len(positions) > 0:
         q = self.rotate(q, positions)
         k = self.rotate(k, positions))";
 
-// `positions` has the vectors of distances, their rows and, with a mask, the queries that are padding.
+// `positions` holds the distance vectors, their rows and, with a mask, the queries that are padding.
 constexpr std::string_view kDisentangled =
     R"(if len(positions) > 2:
         q = torch.masked_fill(q, positions[2], 0.0)
@@ -110,7 +110,7 @@ std::string attention_source(const TransformerConfig& config) {
                           {"bool", kBoolCode},
                           {"float", kFloatCode}});
   }
-  // enable_gqa is omitted if not needed: older releases of PyTorch do not know it.
+  // enable_gqa only if needed, because older releases of PyTorch lack it.
   return fill(kFused, {{"scale", scale}, {"gqa", group == 1 ? "" : ", enable_gqa=True"}});
 }
 

@@ -61,7 +61,7 @@ class Compiler {
     module.register_attribute(name, list ? c10::ListType::ofInts() : held.type(), held);
   }
 
-  // A tensor's whole storage is written, so it must hold nothing else: a weight may be a view of a whole
+  // The writer saves a tensor's complete storage, so it must hold nothing else: a weight may be a view of a
   // file.
   at::Tensor stored(const at::Tensor& tensor) const {
     const bool real = tensor.is_floating_point();

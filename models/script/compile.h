@@ -7,8 +7,8 @@
 namespace zoo::script {
 
 /// Compiles the module that `part` describes, in evaluation mode; converts its tensors to `dtype` on the CPU.
-/// They share no memory with the model's storage beyond their own bytes. Throws c10::Error for text that does
-/// not compile and for parts of one class that differ.
+/// They share no storage with other tensors of the model. Throws c10::Error for text that does not compile
+/// and for parts of one class that differ.
 torch::jit::Module compile(const ScriptPart& part, at::ScalarType dtype);
 
 }  // namespace zoo::script

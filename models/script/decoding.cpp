@@ -93,12 +93,12 @@ constexpr std::string_view kLimitCapacity =
     assert prompt <= $limit, too_long
     capacity = min(capacity, $limit))";
 
-// A full cache: the last half of the context is read again.
+// When the cache is full, reads the last half of the context again.
 constexpr std::string_view kSlide = R"(if past == $limit:
             step = torch.slice(ids, 1, end - $kept, end)
             past = 0)";
 
-// The end of longrope's original context: from here on all tokens rotate otherwise.
+// At the end of longrope's original context, the angles of all tokens change.
 constexpr std::string_view kReadAgain = R"(if past == $original:
             step = torch.slice(ids, 1, 0, end)
             past = 0)";

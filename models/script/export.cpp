@@ -15,14 +15,14 @@
 namespace zoo {
 namespace {
 
-// Changes when a method or attribute changes its meaning for readers.
+// Increased when the meaning of a method or attribute changes.
 constexpr std::int64_t kFormatVersion = 1;
 
 void save(const torch::jit::Module& module, const std::filesystem::path& path) {
   AtomicFile file(path);
   std::exception_ptr failure;
-  // An exception must not leave Torch's writer: its destructor would write again and throw another. So the
-  // writer is told that all is well, and the error is thrown afterwards.
+  // An exception must not leave Torch's writer: its destructor would write again and throw another. So report
+  // success to the writer, and throw the error afterwards.
   torch::jit::ExportModule(module, [&](const void* bytes, std::size_t size) {
     if (failure) return size;
     try {
@@ -36,7 +36,7 @@ void save(const torch::jit::Module& module, const std::filesystem::path& path) {
   file.commit();
 }
 
-// The id is read again with the rows that it fills, so the model must know it.
+// The model reads the id in the rows that it fills, so the vocabulary must contain it.
 std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   TokenIds candidates = options.eos_ids;
   if (options.pad_id) candidates.insert(candidates.begin(), *options.pad_id);

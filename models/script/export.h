@@ -19,13 +19,12 @@ namespace zoo {
 struct ScriptOptions {
   /// Type of weights, computation and logits: float32, bfloat16 or float16.
   at::ScalarType dtype = at::kFloat;
-  TokenIds eos_ids;  // any of them ends a row of generate(); empty: none
-  std::optional<TokenId>
-      pad_id;  // fills a row that has ended; none, or none of the vocabulary: the first of eos_ids
+  TokenIds eos_ids;               // any of them ends a row of generate(); empty: none
+  std::optional<TokenId> pad_id;  // fills ended rows; none, or outside the vocabulary: the first of eos_ids
 };
 
-/// Writes the model as one TorchScript file, atomically. It loads with torch.jit.load or torch::jit::load
-/// alone:
+/// Writes the model as one TorchScript file, atomically. torch.jit.load or torch::jit::load suffices to load
+/// it:
 ///
 ///   m(input_ids, attention_mask=None) -> logits, for attention_mask [B, T], 1 keeps, 0 hides; a pair of
 ///       start and end logits from a head that answers questions, last_hidden_state from a bare model.
@@ -34,11 +33,10 @@ struct ScriptOptions {
 ///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a head that
 ///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the
 ///       configuration's pad_token_id is hidden.
-///
 /// with the conventions of Model::forward and generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
 /// `config` (JSON), `format_version`, `eos_ids` and `pad_id` describe it. It always computes in evaluation
-/// mode, whatever its `training`.
+/// mode and ignores its `training` attribute.
 ///
 /// Throws Error for a family that cannot be exported yet, a head that it lacks, and a file that cannot be
 /// written.

@@ -128,7 +128,7 @@ def forward(self, x: Tensor) -> Tensor:
 
 namespace {
 
-// Mirrors ExpertsImpl::forward(), with one expert after another.
+// Mirrors ExpertsImpl::forward(), in a loop over the experts.
 constexpr std::string_view kExperts = R"(
 def forward(self, x: Tensor) -> Tensor:
     rows = x.reshape([-1, x.size(-1)])

@@ -5,8 +5,8 @@
 
 namespace zoo::script {
 
-// The layers of models/layers as TorchScript: each part holds the module's own weights under the same names,
-// and its text computes what the module's forward computes in evaluation mode.
+// The layers of models/layers as TorchScript: each part holds the module's weights under the same names, and
+// its text computes the same as the module's forward in evaluation mode.
 
 /// The expression of activate() for the variable `x`.
 std::string activation_source(Activation activation, const std::string& x);

@@ -29,7 +29,7 @@ constexpr std::string_view kRotary =
     angles = torch.cat([angles, angles], -1)
     table = [torch.cos(angles)$factor, torch.sin(angles)$factor])";
 
-// The share of each frequency that is kept is a number for each pair.
+// The unscaled share of each frequency is a number for each pair.
 constexpr std::string_view kYarnScaling =
     R"(kept = torch.tensor([$kept], dtype=$float, device=x.device)
     frequencies = frequencies / $factor * (1.0 - kept) + frequencies * kept)";
@@ -39,7 +39,7 @@ constexpr std::string_view kDynamicFrequencies =
     R"(stretched = $factor * max(past + length, $original) / $original - $rest
     frequencies = torch.reciprocal(torch.pow($theta * stretched ** $power, exponents)))";
 
-// Keys in a cache are rotated by the angles that their sequence began with.
+// Cached keys keep the angles of the length at which their sequence began.
 constexpr std::string_view kLongRopeFrequencies =
     R"(crosses = "a sequence of {} tokens in the cache cannot grow to {}: longrope rotates longer ones than $original otherwise".format(past, past + length)
     assert past == 0 or past > $original or past + length <= $original, crosses

@@ -6,7 +6,7 @@
 
 namespace zoo::script {
 
-// Methods of a stack that compute what depends on positions alone.
+// Methods of a stack for values that depend only on positions.
 
 /// rotary_table[_in_window](length, past, x) -> [] or [cos, sin]; `kind` is the end of its name.
 std::string rotary_table_method(const TransformerConfig& config, bool window, const std::string& kind);

@@ -18,9 +18,8 @@ struct ScriptChild;
 /// Describes a module of a TorchScript file: its contents and the source of its methods. Parts with the same
 /// class_name become objects of one class, so that twelve layers share one source; only their tensors may
 /// differ.
-///
-/// `source` may use only `torch` besides Python's keywords; `torch.X` is the operator aten::X; dtypes are
-/// numbers (kFloatCode …). A child is called as `self.name.forward(x)`.
+/// `source` may use Python's keywords and `torch`; `torch.X` is the operator aten::X; dtypes are numbers
+/// (kFloatCode …). A child is called as `self.name.forward(x)`.
 struct ScriptPart {
   std::string class_name;
   std::vector<std::pair<std::string, at::Tensor>> parameters;
@@ -35,7 +34,7 @@ struct ScriptChild {
   ScriptPart part;
 };
 
-/// Replaces each "$name" in `text`. Throws c10::Error for a "$" without a known name, so that none is missed.
+/// Replaces each "$name" in `text`. Throws c10::Error for a "$" without a known name.
 std::string fill(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& values);
 
 // Number of a dtype in a program: at::kFloat, at::kLong, at::kBool.

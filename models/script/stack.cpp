@@ -73,10 +73,10 @@ constexpr std::string_view kMask = R"(
     positions$kind = self.rotary_table$kind(length, past, x)
 )";
 
-// For the tables that all layers share; a layer's own is added where the layer is called.
+// For tables that all layers share; the call of a layer adds its own.
 constexpr std::string_view kPositionBias = "bias$kind = self.with_positions(bias$kind, $scores)";
 
-// Nothing is hidden from padding, whose own scores are all zero.
+// Padding sees every key, with scores of zero.
 constexpr std::string_view kDistances = R"(
     positions = self.distance_table(attention_mask, length, x)
     if len(positions) > 2 and bias is not None:
@@ -106,7 +106,7 @@ std::string block_name(std::int64_t i, const TransformerConfig& config) {
   return std::to_string(config.sharing == Sharing::kAllLayers ? 0 : i);
 }
 
-// Methods that only some stacks have.
+// Methods of some stacks only.
 std::string more_methods(const TransformerConfig& config) {
   std::string source = position_methods(config);
   if (!config.cross_attention) return source;
@@ -118,7 +118,7 @@ std::string more_methods(const TransformerConfig& config) {
   return source + "    return read\n";
 }
 
-// Names of a kind of layer's inputs end in it.
+// Ending of the names of a kind of layer's inputs.
 std::string kind_of(bool window) {
   return window ? "_in_window" : "";
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kGreedyTokens = 16;
 
-// How many times the model's distance from float64 the file may be from it.
+// The file may differ from float64 by this many times the model's own difference.
 constexpr double kRoundings = 6;
 
 torch::jit::Module load(const std::filesystem::path& file, const at::Device& device) {
@@ -46,7 +46,7 @@ double largest(const at::Tensor& x) {
 
 double relative_error(const at::Tensor& found, const at::Tensor& expected, double scale) {
   const double difference = largest(found.to(at::kDouble) - expected.to(at::kDouble));
-  // A NaN difference must not pass as small.
+  // A NaN difference must not count as small.
   return difference == 0 ? 0 : scale > 0 && difference == difference ? difference / scale : 1e9;
 }
 
@@ -113,7 +113,7 @@ Outputs outputs_of(Model& model, std::span<const ModelInputs> inputs) {
 void compare_logits(torch::jit::Module& script, Model& model, const at::Device& device,
                     VerifyReport& report) {
   const TransformerConfig& config = model.config();
-  // A decoder that classifies needs pad_token_id to find the ends of several rows.
+  // A decoder with a classification head needs pad_token_id to find the ends of several rows.
   const bool one_row =
       config.shape == Shape::kDecoder && config.pad_token_id < 0 && !script.find_method("generate");
   report.logits = comparisons(config, one_row);
@@ -123,7 +123,7 @@ void compare_logits(torch::jit::Module& script, Model& model, const at::Device& 
   for (std::size_t i = 0; i < found.size(); ++i)
     report.logits[i].error = largest_error(found[i], expected[i]);
   if (!report.exact_tokens || report.largest_error() <= report.tolerance) return;
-  // Some weights make rounding large: the model's own float32 says by its distance from float64 how large.
+  // Some weights amplify rounding; the model's own difference between float32 and float64 measures how much.
   model.to(at::kDouble);
   const Outputs exact = outputs_of(model, inputs);
   model.to(at::kFloat);
@@ -138,7 +138,7 @@ void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& 
   const auto& config = model.config();
   at::Tensor prompt =
       make_ids(2, std::clamp<std::int64_t>(config.max_positions / 2, 1, 8), config.vocab_size);
-  // The file would take pad_token_id for padding; generate() is told what is padding.
+  // The file would treat pad_token_id as padding; generate() gets a mask.
   if (config.shape == Shape::kEncoderDecoder && config.vocab_size > 1)
     prompt =
         prompt.masked_fill(prompt.eq(config.pad_token_id), (config.pad_token_id + 1) % config.vocab_size);
@@ -180,7 +180,7 @@ bool VerifyReport::good() const {
 }
 
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model) {
-  const at::NoGradGuard no_grad;  // inference tensors could not replace the model's in another type
+  const at::NoGradGuard no_grad;  // inference tensors could not replace the model's
   const at::Tensor weight = model.parameters().front();
   torch::jit::Module script = load(file, weight.device());
   VerifyReport report;

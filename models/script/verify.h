@@ -35,7 +35,7 @@ struct VerifyReport {
   bool good() const;
 };
 
-/// Loads the file as a program without the zoo does. Compares its outputs at three shapes, one of them
+/// Loads the file as a program without the zoo would. Compares its outputs at three shapes, one of them
 /// padded, and its generate(), if any, with the greedy tokens of models/generation. Uses the model's type and
 /// device. Throws Error if the file cannot be loaded.
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);

@@ -7,7 +7,7 @@
 namespace zoo::analysis {
 namespace {
 
-// Mask of the positions of a stack's sequence that count, [B, T]; undefined: all.
+// Mask of the unpadded positions of a stack's sequence, [B, T]; undefined: all.
 at::Tensor mask_of(const ModelInputs& inputs, const Model& model, Shape stack) {
   const bool second = model.config().shape == Shape::kEncoderDecoder && stack == Shape::kDecoder;
   return second ? inputs.decoder_attention_mask : inputs.attention_mask;
@@ -26,7 +26,7 @@ void check_mean(const Site& site, Ablation ablation) {
               "a whole layer is ablated by leaving it out: it has no mean");
 }
 
-// `clean` is read for means alone.
+// `clean` is used only for means.
 Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* clean, const Site& site) {
   if (clean == nullptr) return {.site = site};
   const at::Tensor values = activation_at(model, *clean, site);

@@ -15,17 +15,17 @@
 
 namespace zoo::analysis {
 
-/// The value that replaces the output of an ablated site. kZero: zeros; of a whole layer
-/// (LayerPart::kResidual) its input. kMean: the site's mean over the sequence's positions in the pass without
-/// ablations, which removes what differs between positions and keeps the rest.
+/// The value that replaces the output of an ablated site. kZero: zeros; for a layer (LayerPart::kResidual),
+/// its input. kMean: the site's mean over the sequence's positions in the pass without ablations, which
+/// removes only the differences between positions.
 enum class Ablation { kZero, kMean };
 
 /// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error
-/// for a whole layer.
+/// for a layer.
 std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
                                   Ablation ablation);
 
-/// measure() of a sweep's target with each part of each layer, or each head of it, ablated by itself.
+/// measure() of a sweep's target with each part of each layer, or each of its heads, ablated separately.
 struct AblationEffects {
   double whole = 0;    // without ablations
   at::Tensor ablated;  // [L, 1] or [L, H], float64

@@ -16,10 +16,10 @@ at::Tensor wide(const at::Tensor& x) {
   return x.to(at::kDouble);
 }
 
-// A norm as the linear map that it is for one state x [C]: its mean and scale are those of x.
+// A norm as a linear map: its mean and scale are fixed to those of one state x [C].
 class FixedNorm {
  public:
-  // norm: none multiplies by one.
+  // Without a norm, multiplies by one.
   FixedNorm(const Norm& norm, const at::Tensor& x, const TransformerConfig& config)
       : centres_(norm && config.norm == NormKind::kLayerNorm) {
     factor_ = at::ones_like(x);
@@ -30,7 +30,7 @@ class FixedNorm {
     if (norm->bias.defined()) bias_ = wide(norm->bias);
   }
 
-  // The map of a part [*, C] of x, without the bias.
+  // Applies the map to a part [*, C] of x, without the bias.
   at::Tensor operator()(const at::Tensor& part) const {
     return (centres_ ? part - part.mean(-1, /*keepdim=*/true) : part) * factor_;
   }
@@ -42,7 +42,7 @@ class FixedNorm {
   at::Tensor factor_, bias_;
 };
 
-// Row or entry of the token, less that of the other one.
+// Row or entry of the token, minus that of the other one.
 at::Tensor row_of(const at::Tensor& rows, const LogitTarget& target) {
   const at::Tensor row = wide(rows[target.token]);
   return target.other ? row - wide(rows[*target.other]) : row;
@@ -69,7 +69,8 @@ struct Readout {
   at::Tensor operator()(const at::Tensor& part) const { return norm(part).matmul(direction); }
 };
 
-// [H]: what the heads' outputs [H, D] at the position add to the logit through projection and end norm.
+// [H]: contributions of the heads' outputs [H, D] at the position to the logit, through projection and end
+// norm.
 at::Tensor head_shares(const at::Tensor& outputs, const LinearImpl& out, const Norm& end_norm,
                        const TransformerConfig& config, const Readout& readout) {
   const std::int64_t heads = outputs.size(0);

@@ -15,9 +15,9 @@ namespace zoo::analysis {
 /// Shares of a logit, or of a difference of two logits: they sum to `logit`, up to rounding.
 struct LogitAttribution {
   double logit = 0;            // before the head's softcap
-  double embeddings = 0;       // of what enters the first layer
+  double embeddings = 0;       // of the first layer's input
   double biases = 0;           // of the final norm and of the head
-  at::Tensor attention;        // [L], float64; those of its heads and of its biases
+  at::Tensor attention;        // [L], float64; includes its heads and biases
   at::Tensor cross_attention;  // [L]; undefined without cross-attention
   at::Tensor feed_forward;     // [L]
   at::Tensor heads;            // [L, H]
@@ -25,10 +25,10 @@ struct LogitAttribution {
 };
 
 /// Direct logit attribution (Elhage et al., 2021, "A Mathematical Framework for Transformer Circuits"): the
-/// residual stream is a sum of what the sublayers add, and the logit is linear in it once the norms' means
-/// and scales are fixed to those of this pass. Reads the first row. Throws c10::Error where that sum does not
-/// exist: in post-LN, which normalises it after each sublayer, and for a head with a layer of its own before
-/// the projection.
+/// residual stream is the sum of the sublayers' outputs, and the logit is linear in it if the norms' means
+/// and scales are fixed to those of this pass. Uses the first row. Throws c10::Error if there is no such sum:
+/// in post-LN, which normalises it after each sublayer, and for a head with its own layer before the
+/// projection.
 LogitAttribution attribute_logit(const Model& model, const Run& run, const LogitTarget& target);
 
 }  // namespace zoo::analysis

@@ -75,7 +75,7 @@ LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& opti
   const auto log_probabilities = [&](const at::Tensor& some) {  // [l, P, C] -> [l, P, V]
     return at::log_softmax(lens_logits(model, some).to(at::kFloat), -1);
   };
-  // Several layers share a product, which reads the head's weights once, as long as the logits stay small.
+  // Several layers share a product, which loads the head's weights once, as long as the logits stay small.
   const std::int64_t together = std::max<std::int64_t>(1, kRowsTogether / positions.size(0));
   const std::vector<at::Tensor> groups = at::stack(states).split(together);
   const at::Tensor of_last_group = log_probabilities(groups.back());

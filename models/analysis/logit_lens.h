@@ -18,7 +18,7 @@ namespace zoo::analysis {
 struct LensOptions {
   std::int64_t top_k = 5;               // capped at V
   std::vector<std::int64_t> positions;  // in [0, T); empty: all
-  std::optional<std::int64_t> token;    // whose probability and rank are wanted too
+  std::optional<std::int64_t> token;    // also return its probability and rank
 };
 
 /// Answers of the head after 0, 1, … L layers at P positions.
@@ -36,13 +36,13 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q);
 /// True for a head that gives logits at every position.
 bool has_lens(const Model& model);
 
-/// Logits [B, T, V] that the model's head gives for the states [B, T, C] after a layer: the final norm, if
-/// the model has one, and the head with its dense layer, norm, scale and softcap. Throws c10::Error for a
-/// head that does not give logits at every position.
+/// Logits [B, T, V] of the model's head for the states [B, T, C] after a layer: the final norm, if the model
+/// has one, and the head with its dense layer, norm, scale and softcap. Throws c10::Error for a head that
+/// does not give logits at every position.
 at::Tensor lens_logits(const Model& model, const at::Tensor& states);
 
-/// The logit lens (nostalgebraist, 2020): what the head says of the residual stream after each layer. The
-/// last layer's answer is the model's own. Reads the first row.
+/// The logit lens (nostalgebraist, 2020): the head's answer for the residual stream after each layer. The
+/// last layer's answer is the model's. Uses the first row.
 LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& options);
 
 }  // namespace zoo::analysis

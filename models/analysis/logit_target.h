@@ -17,13 +17,13 @@ namespace zoo::analysis {
 /// The answer whose change an analysis measures.
 struct LogitTarget {
   std::int64_t token = 0;             // id in the vocabulary, or number of a classifier's label
-  std::optional<std::int64_t> other;  // measured against this one: the difference of both logits
+  std::optional<std::int64_t> other;  // measure the difference of both logits instead
   std::int64_t position = -1;         // in [0, T); -1: the last. A classifier of sequences has none
 };
 
 /// Logits [V] of the model's output, first row, at the position, float32. Throws c10::Error for a model whose
-/// logits are no distribution over tokens or labels (spans, flags, regression, several labels at once), a
-/// position outside its sequence, and a token outside [0, V).
+/// logits are not a distribution over tokens or labels (spans, replaced-token flags, regression, several
+/// labels at once), a position outside its sequence, and a token outside [0, V).
 at::Tensor target_logits(const Model& model, const ModelOutput& output, const LogitTarget& target);
 
 /// The token's probability; with `other` logit(token) - logit(other).

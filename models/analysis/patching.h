@@ -20,9 +20,9 @@ struct PatchEffects {
 };
 
 /// Activation patching, as in causal tracing (Meng et al., 2022, section 2.1): the corrupted input runs once
-/// for each site, with this site's output taken from the clean run. A patch that brings the clean answer back
-/// shows where the model holds what the inputs differ in. Both inputs are one sequence, of the same length in
-/// the stack. Throws c10::Error for other inputs and a part that the stack lacks.
+/// for each site, with this site's output copied from the clean run. A patch that restores the clean answer
+/// shows where the model holds the difference between the inputs. Each input is one sequence, both of the
+/// same length in the stack. Throws c10::Error for other inputs and a part that the stack lacks.
 PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
                          const SweepOptions& options);
 

@@ -12,22 +12,22 @@
 
 namespace zoo::analysis {
 
-/// The stack whose states a model's head reads: an encoder-decoder's decoder. Throws c10::Error for a model
-/// without one (packed weights, the tutorials' models).
+/// The stack before a model's head; in an encoder-decoder, the decoder. Throws c10::Error for a model without
+/// one (packed weights, the tutorials' models).
 TransformerStackImpl& head_stack(const Model& model);
 
-/// One forward pass with everything that the analyses read.
+/// One forward pass with all states that the analyses need.
 struct Run {
   ModelOutput output;
-  /// num_layers + 1 of [B, T, C] in head_stack(): the embeddings, then the stream after each layer, the last
-  /// one too before the final norm.
+  /// num_layers + 1 of [B, T, C] in head_stack(): the embeddings, then the stream after each layer, always
+  /// before the final norm.
   std::vector<at::Tensor> stream;
 };
 
 /// Runs the model, with inputs.interventions. The model must be in evaluation mode.
 Run run(Model& model, ModelInputs inputs);
 
-/// Output of a site in the run: [B, T, C], of a head [B, T, D]. Throws c10::Error for a site that the model
+/// Output of a site in the run: [B, T, C], for a head [B, T, D]. Throws c10::Error for a site that the model
 /// lacks.
 at::Tensor activation_at(const Model& model, const Run& run, const Site& site);
 

@@ -14,7 +14,7 @@ at::Tensor attention_rollout(const std::vector<at::Tensor>& attentions) {
         "the rollout needs attention of positions to themselves, [B, H, T, T], got ", weights.sizes());
     const at::Tensor mean = weights.to(at::kFloat).mean(1);  // [B, T, T]
     const at::Tensor mixed = 0.5 * mean + 0.5 * at::eye(mean.size(-1), mean.options());
-    // A row whose keys are all hidden has no weights: the residual connection is all it reads.
+    // A row whose keys are all hidden has no weights, only the residual connection.
     const at::Tensor layer = mixed / mixed.sum(-1, /*keepdim=*/true);
     rollouts.push_back(rollouts.empty() ? layer : layer.matmul(rollouts.back()));
   }

@@ -13,9 +13,9 @@
 namespace zoo::analysis {
 
 /// Attention rollout (Abnar and Zuidema, 2020, section 3): how much of each input position is in a position
-/// after 1, … L layers, if attention alone moves it. Each layer counts as half the mean of its heads and half
-/// the residual connection, each row divided by its sum. `attentions`: [B, H, T, T] of each layer of a
-/// self-attention. Returns [L, B, T, T], whose rows sum to 1. Throws c10::Error for other shapes.
+/// after 1, … L layers, if only attention moves information. Each layer counts as half the mean of its heads
+/// and half the residual connection, each row divided by its sum. `attentions`: [B, H, T, T] of each
+/// self-attention layer. Returns [L, B, T, T], whose rows sum to 1. Throws c10::Error for other shapes.
 at::Tensor attention_rollout(const std::vector<at::Tensor>& attentions);
 
 }  // namespace zoo::analysis

@@ -38,7 +38,7 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
   const auto& name = found->front().get_ref<const std::string&>();
   std::vector<std::string> known;
   for (const auto& entry : family.heads) {
-    if (same_letters(entry.architecture, name)) return entry.head;  // MPTForCausalLM was written before Mpt…
+    if (same_letters(entry.architecture, name)) return entry.head;  // MPTForCausalLM in older files
     known.push_back(entry.architecture);
   }
   if (otherwise) return *otherwise;
@@ -87,7 +87,7 @@ void keep_own_projection(CheckpointConfig& checkpoint) {
   checkpoint.json = std::move(json);
 }
 
-// Files of a masked language model, for example, have no pooler; last_hidden_state needs none.
+// Files of a masked language model, for example, have no pooler, and last_hidden_state needs none.
 void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
   if (checkpoint.head != Head::kBase) return;
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
@@ -99,7 +99,7 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
   if (!found) model.remove_pooler();
 }
 
-// Says what else the directory holds.
+// Names what the directory holds instead.
 [[noreturn]] void refuse_without_config(const fs::path& directory) {
   const fs::path adapter = directory / "adapter_config.json";
   if (fs::exists(adapter))
@@ -145,7 +145,7 @@ WeightTable weight_table_of(const Family& family, const TransformerConfig& confi
   return table;
 }
 
-// The path, and what config.json says.
+// The path and the content of config.json.
 CheckpointConfig open_checkpoint(const fs::path& path) {
   CheckpointConfig checkpoint;
   checkpoint.directory = path;
@@ -247,7 +247,7 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
                 const SaveOptions& options) {
   nlohmann::json config = family.write_config(model.config());
   config["model_type"] = family.model_type;
-  // Set here unless the family sets it itself (the head alone does not decide it).
+  // Set here unless the family sets it (it may depend on more than the head).
   if (!config.contains("architectures")) config["architectures"] = {architecture_of(family, head)};
   config["dtype"] = dtype_name(options.dtype);
   // Without it, transformers would use GPT-2's own 50256, whatever the vocabulary.

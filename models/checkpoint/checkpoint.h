@@ -22,16 +22,16 @@
 
 namespace zoo {
 
-/// A checkpoint: a directory, whose config.json is read once and whose weight files are opened once, when
-/// they are first needed, or a GGUF file.
+/// A checkpoint: a GGUF file, or a directory, whose config.json is read once and whose weight files are
+/// opened at the first use.
 struct CheckpointConfig {
   std::filesystem::path directory;             // or the GGUF file
   std::filesystem::path config_file;           // config.json or the GGUF file
-  std::shared_ptr<const nlohmann::json> json;  // config.json, or what it would say
+  std::shared_ptr<const nlohmann::json> json;  // config.json, or its equivalent for a GGUF file
   const Family* family = nullptr;
   TransformerConfig config;
   Head head = Head::kBase;
-  Head own_head = Head::kBase;  // of its "architectures", whatever head was asked for
+  Head own_head = Head::kBase;  // of its "architectures", whatever head the caller named
 
   /// Throws Error as WeightFiles does, and if the directory holds packed weights.
   const WeightFiles& files() const { return *shared_files(); }
@@ -45,9 +45,9 @@ struct CheckpointConfig {
   mutable std::shared_ptr<const WeightFiles> files_;
 };
 
-/// Reads config.json or a GGUF file. The head comes from its "architectures" unless one is named.
-/// Throws Error naming the file, and the key that is missing, wrong or one of other architectures; warns of
-/// keys that nothing reads (TORCH_WARN).
+/// Reads config.json or a GGUF file. The head comes from its "architectures" unless the caller names one.
+/// Throws Error naming the file, and the key that is missing, wrong or of another architecture; warns about
+/// ignored keys (TORCH_WARN).
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
                                         std::optional<Head> head = std::nullopt);
 
@@ -65,7 +65,7 @@ struct LoadOptions {
   /// Matrices stay in the files until they are packed or StoredWeights::load_all() reads them. Not for
   /// training, a fresh head or another device than the CPU.
   bool stored = false;
-  /// Labels of a classification head that replace those of config.json; empty: keep those.
+  /// Labels of a classification head, instead of those in config.json; empty: those.
   std::vector<std::string> label_names;
   /// Seed for newly initialised head weights that the directory lacks (fine-tuning). None: Error.
   std::optional<std::uint64_t> fresh_head_seed;
@@ -84,7 +84,7 @@ struct LoadedModel {
 /// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
 LoadedModel load_model(const std::filesystem::path& directory, const LoadOptions& options = {});
 
-/// The same for one whose configuration is read already.
+/// The same for a checkpoint whose configuration has been read.
 LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options = {});
 
 /// Compares the directory's tensors with the model that its config.json describes.
@@ -93,7 +93,7 @@ LoadReport inspect_weights(const CheckpointConfig& checkpoint);
 struct SaveOptions {
   std::optional<std::int64_t> eos_token_id;  // written to config.json and generation_config.json
   at::ScalarType dtype = at::kFloat;
-  /// Weights to write in place of the model's own, by the model's parameter names.
+  /// Weights to write instead of the model's, by the model's parameter names.
   std::map<std::string, at::Tensor> replaced = {};
 };
 

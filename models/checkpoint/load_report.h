@@ -14,7 +14,7 @@ namespace zoo {
 /// Comparison of a checkpoint's tensors with a model. The first three lists prevent loading.
 struct LoadReport {
   std::vector<std::string> missing;     // Hugging Face's names of weights that the model needs
-  std::vector<std::string> unexpected;  // tensors without a place in the model
+  std::vector<std::string> unexpected;  // tensors that the model does not have
   std::vector<std::string> mismatched;  // "NAME: expected [2, 3], found [3, 2]"
   std::vector<std::string> tied;        // equal copies of another weight
   std::vector<std::string> ignored;     // buffers of old checkpoints

@@ -85,7 +85,7 @@ LoadReport PackedParts::load(Model& model, const CheckpointConfig& checkpoint, S
     report.loaded.push_back(name);
   }
   for (const std::string& name : files_->names()) {
-    // Packed parts outside of stacks are another head's projection.
+    // Packed parts outside of stacks are the projection of another head.
     const bool in_stack = name.starts_with("stack.") && name.find(".packed") != std::string::npos;
     if (other_head && !in_stack && beside_.insert(name).second) report.unused.push_back(name);
   }

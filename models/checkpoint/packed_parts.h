@@ -27,11 +27,10 @@ struct CheckpointConfig;
 /// The tensors of a model that a family's table names, by our names.
 std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table);
 
-/// The file of a directory that `tzoo export --format packed` wrote: weights in the order in which the
-/// kernels of inference read them, so that they are used where the file is mapped, and beside them, in their
-/// own type, the weights that are not packed. Both have the names of the model's parameters; a packed one has
-/// an ending. Its header says "format", "layout", "weights" (their type) and "source" (what they were made
-/// from).
+/// The file of a directory that `tzoo export --format packed` wrote: weights in the layout of the inference
+/// kernels, which use them from the mapped file, and the weights that are not packed, in their own type. Both
+/// have the names of the model's parameters; a packed one has an ending. Its header has "format", "layout",
+/// "weights" (their type) and "source" (the original checkpoint).
 class PackedParts {
  public:
   static constexpr const char *kFile = "packed.safetensors", *kFormat = "tzoo-packed", *kLayout = "2";
@@ -44,13 +43,13 @@ class PackedParts {
   /// Type of the packed weights: "float32", "bfloat16", "int8" or "int4".
   const std::string& weights() const { return weights_; }
 
-  /// The checkpoint that they were packed from, as it was named then.
+  /// The name of the checkpoint that they were packed from.
   const std::string& source() const { return source_; }
 
   const WeightFiles& files() const { return *files_; }
 
   /// Sets the weights of `checkpoint`'s model that are not packed and adds matrices among them to `stored`,
-  /// converted to `dtype`. Throws Error naming all that do not fit.
+  /// converted to `dtype`. Throws Error naming all mismatches.
   LoadReport load(Model& model, const CheckpointConfig& checkpoint, StoredWeights& stored,
                   at::ScalarType dtype);
 
@@ -59,7 +58,7 @@ class PackedParts {
   at::Tensor take(const at::Tensor& parameter, const std::string& ending, at::ScalarType dtype,
                   at::IntArrayRef shape) const;
 
-  /// Throws Error naming the packed parts that nobody took.
+  /// Throws Error naming the unused packed parts.
   void require_all_taken() const;
 
   /// Throws Error: the directory has no weights for modules.

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// The gate of T5 1.1 makes two architectures of one family.
+// T5 1.1's gate: one family, two architectures.
 const GgufArchitecture& architecture_of(const Family& family, const NamedTensors& tensors) {
   std::vector<std::string> known;
   for (const GgufArchitecture& architecture : gguf_architectures()) {
@@ -82,7 +82,7 @@ std::string bytes_of(const at::Tensor& tensor, const GgufType& type) {
   return {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()};
 }
 
-// Tables that are added to float32 and routers stay float32, as llama.cpp's converter has them.
+// Routers and tables that are added to float32 stay float32, as in llama.cpp's converter.
 const GgufType& type_of(const std::string& name, const at::Tensor& tensor, const std::string& wanted) {
   const bool exact = name.starts_with("position_embd") || name.starts_with("token_types") ||
                      name.find("attn_rel_b") != name.npos || name.find("ffn_gate_inp") != name.npos;
@@ -91,7 +91,7 @@ const GgufType& type_of(const std::string& name, const at::Tensor& tensor, const
   return tensor.size(-1) % static_cast<std::int64_t>(type.block) == 0 ? type : gguf_type("F16");
 }
 
-// A tensor of the file, made from one matrix of ours, or from those of all experts in their order.
+// A tensor of the file, made from one of our matrices, or from those of all experts in order.
 struct Parts {
   GgufName name;
   std::vector<std::pair<std::string, at::Tensor>> matrices;  // each with its name
@@ -146,7 +146,7 @@ GgufOutput rope_factors(const TransformerConfig& config) {
           }};
 }
 
-// Training's choices, which GGUF does not have and which change no output of the model.
+// Settings of training, which GGUF lacks and which do not change the model's output.
 bool is_of_training(std::string_view field) {
   constexpr std::array kOthers{"initializer_range", "initial_weights", "trains_padding",
                                "num_labels",        "label_names",     "problem_type",

@@ -23,7 +23,7 @@ at::Tensor StoredWeight::read() const {
 
 WeightRows::WeightRows(StoredWeight stored, at::IntArrayRef shape)
     : shape_(shape.vec()), stored_(std::move(stored)) {
-  // Each layout but the transposed one puts whole rows in another order: that of these numbers.
+  // Every layout except the transposed one permutes complete rows; these are their numbers.
   const WeightName& name = stored_.name;
   std::vector<at::Tensor> places =
       at::arange(size(0)).unsqueeze(1).split_with_sizes(rows_of_names(name, size(0)));
@@ -96,7 +96,7 @@ void WeightRows::give_back(std::int64_t begin, std::int64_t end) const {
       MappedFile::give_back(rows.const_data_ptr(), static_cast<std::size_t>(rows.nbytes()));
   } else if (all) {
     for (const std::string& theirs : stored_.name.theirs) stored_.files->give_back(theirs);
-  } else if (!transposed()) {  // a column lies on pages of all others
+  } else if (!transposed()) {  // a column shares its pages with all others
     each_run(begin, end, [&](const Run& run) { stored_.files->give_back(run.name, run.begin, run.end); });
   }
 }

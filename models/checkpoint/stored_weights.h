@@ -25,18 +25,18 @@ namespace zoo {
 
 class PackedParts;
 
-/// A line of a weight table whose names are those of the files.
+/// A line of a weight table with the names in the files.
 struct StoredWeight {
   WeightName name;
   std::shared_ptr<const WeightFiles> files;
   at::ScalarType dtype = at::kFloat;
 
-  /// The whole weight in our layout, of `dtype`: a view of the mapped file if that holds it so. The file's
-  /// pages are given back.
+  /// The weight in our layout, of `dtype`: a view of the mapped file if that has the same layout and type.
+  /// Frees the file's pages.
   at::Tensor read() const;
 };
 
-/// Rows of a matrix [rows, columns]: of a tensor, or of files, where they stay until they are read.
+/// Rows of a matrix [rows, columns]: of a tensor, or of files, from which they are loaded on demand.
 class WeightRows {
  public:
   explicit WeightRows(at::Tensor tensor) : shape_(tensor.sizes().vec()), tensor_(tensor.detach()) {}
@@ -59,7 +59,7 @@ class WeightRows {
   void give_back(std::int64_t begin, std::int64_t end) const;
 
  private:
-  // Rows of one of the files' tensors that lie one after another there.
+  // Consecutive rows of one of the files' tensors.
   struct Run {
     const std::string& name;
     std::int64_t begin, end;
@@ -70,17 +70,17 @@ class WeightRows {
   std::vector<std::int64_t> shape_;
   at::Tensor tensor_;                 // or
   StoredWeight stored_;               // whose names hold the rows
-  std::vector<std::int64_t> begins_;  // number of the first row of each name, if all are counted
-  std::vector<std::int64_t> order_;   // that number of each row here; empty if the files' are columns
+  std::vector<std::int64_t> begins_;  // index of the first row of each name among all rows
+  std::vector<std::int64_t> order_;   // that index of each row here; empty if the files have columns
 };
 
-/// The matrices that a model's modules lack because they are to be packed: no copy of them is in memory. The
-/// modules have their shapes alone (ParameterInit::kDeferred).
+/// The matrices that a model's modules lack because they will be packed: no copy of them is in memory. The
+/// modules have only their shapes (ParameterInit::kDeferred).
 class StoredWeights {
  public:
   explicit StoredWeights(std::shared_ptr<const PackedParts> packed = nullptr) : packed_(std::move(packed)) {}
 
-  /// The weights that the directory holds packed; null if it is one of modules.
+  /// The directory's packed weights; null if it has weights of modules.
   const std::shared_ptr<const PackedParts>& packed() const { return packed_; }
 
   void add(const at::Tensor& parameter, StoredWeight stored);
@@ -90,10 +90,10 @@ class StoredWeights {
   /// True if a matrix is quantized in its file.
   bool has_blocks() const;
 
-  /// A module's parameter, wherever its numbers are.
+  /// A module's parameter, from the module or from the file.
   WeightRows rows_of(const at::Tensor& parameter) const;
 
-  /// Gives the parameter its numbers, if they are in the files, so that its module can compute.
+  /// Loads the parameter, if it is in the files, so that its module can compute.
   void load(at::Tensor parameter) const;
   /// The same for all of them. Throws Error if the others are packed.
   void load_all() const;

@@ -18,7 +18,7 @@ TransformerConfig with_own_projection(const Family& family, TransformerConfig co
     const auto is_copy = [&](const WeightName& name) { return name.theirs.front() == pair.first; };
     if (std::ranges::none_of(own.names, is_copy)) continue;
     const std::string copy = names.stored(pair.first), original = names.stored(pair.second);
-    // Where a copy alone stands for the original, transformers ties by rules of its own.
+    // If the files have only a copy, other rules of transformers decide the tie.
     const bool both = files.contains(copy) && files.contains(original) && original.ends_with(pair.second);
     const bool differs = both && !files.equal(copy, original);
     if (pair.first.ends_with(".bias")) {

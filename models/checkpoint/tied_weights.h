@@ -5,8 +5,8 @@
 
 namespace zoo {
 
-/// The configuration with the output projection that the files hold: as in transformers, one with other
-/// numbers than the embedding that it is tied to stays a projection of its own, and so does its bias.
+/// The configuration with the output projection of the files: as in transformers, a projection whose numbers
+/// differ from the tied embedding's becomes untied, and so does its bias.
 TransformerConfig with_own_projection(const Family& family, TransformerConfig config,
                                       const WeightFiles& files);
 

@@ -5,14 +5,14 @@
 namespace zoo {
 namespace {
 
-// Rows [queries; keys; values], each of all heads, to rows of one head after the other.
+// Rows [queries; keys; values] of all heads to rows ordered by head.
 at::Tensor by_head(const at::Tensor& tensor, const WeightName& name) {
   std::vector<at::Tensor> parts = tensor.split_with_sizes(name.rows, 0);
   for (at::Tensor& part : parts) part = part.unflatten(0, {name.groups, -1});
   return at::cat(parts, 1).flatten(0, 1);
 }
 
-// Rows of each head, those of a pair side by side, to rows of first and second halves.
+// Rows of each head, from interleaved pairs to first and second halves.
 at::Tensor halves_of_pairs(const at::Tensor& tensor, const WeightName& name) {
   const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
   const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {name.pairs, 2}).transpose(1, 2);

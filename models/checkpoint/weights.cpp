@@ -41,7 +41,7 @@ auto* find(Weights& weights, const std::string& name) {
   return found == weights.end() ? nullptr : &found->second;
 }
 
-// {ending, older ending} of LayerNorm's weights in files that were made from TensorFlow's.
+// {ending, older ending} of LayerNorm's weights in files that were converted from TensorFlow.
 constexpr std::pair<const char*, const char*> kOlderEndings[] = {{".LayerNorm.weight", ".LayerNorm.gamma"},
                                                                  {".LayerNorm.bias", ".LayerNorm.beta"}};
 
@@ -170,7 +170,7 @@ class Matcher {
     return false;
   }
 
-  // A name of the table that ends with a dot is of all that begin with it.
+  // A name of the table that ends with a dot is a prefix.
   bool is_ignored(const std::string& name) const {
     for (const std::string& pattern : table_.ignored) {
       if (pattern.ends_with('.') && name.starts_with(pattern)) return true;
@@ -246,14 +246,14 @@ LoadReport load_weights(Model& model, const WeightTable& table,
   Matcher matcher(model, table, *files, options);
   LoadReport report = matcher.match();
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
-  // A training reads all of the files; inference maps them, which is too quick for that.
+  // Training reads all of the files anyway; for inference, which only maps them, a check would be slow.
   if (options.trainable) files->verify();
   std::map<std::string, at::Tensor> weights = weights_of(model);
   const auto parameters = model.named_parameters();
   const at::NoGradGuard no_grad;
   for (WeightName& name : expand_layers(table.names, model.config().num_layers)) {
     at::Tensor* weight = find(weights, name.ours);
-    // If the files lack part of a head, that whole part is newly initialised.
+    // If the files lack a tensor of a head's part, the complete part is newly initialised.
     if (weight == nullptr) continue;
     const bool joined = matcher.names().joins(name);
     StoredWeight stored{matcher.names().stored(std::move(name)), files, options.dtype};

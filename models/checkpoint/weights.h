@@ -26,7 +26,7 @@ struct WeightOptions {
   bool trainable = false;
   /// Head weights that the files lack keep their values in the model, for fine-tuning.
   bool may_lack_head = false;
-  /// If not null, matrices stay in the files, and this says where. Not for training.
+  /// If not null, matrices stay in the files, and this records where. Not for training.
   StoredWeights* stored = nullptr;
 };
 
@@ -65,8 +65,8 @@ LoadReport match_weights(const Model& model, const WeightTable& table, const Wei
 LoadReport load_weights(Model& model, const WeightTable& table,
                         const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options);
 
-/// Returns the model's weights under Hugging Face's names and in its layout, tied ones once. `replaced`, by
-/// our names, stand in place of the model's own.
+/// Returns the model's weights under Hugging Face's names and in its layout, tied ones once. Those in
+/// `replaced`, by our names, replace the model's.
 NamedTensors export_weights(const Model& model, const WeightTable& table,
                             std::map<std::string, at::Tensor> replaced = {});
 

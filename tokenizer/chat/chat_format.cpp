@@ -42,7 +42,7 @@ std::string template_text(const nlohmann::json& value, const fs::path& file) {
   return value.get<std::string>();
 }
 
-constexpr std::size_t kMostKeys = 1000;  // of a message, which are compared with one another
+constexpr std::size_t kMostKeys = 1000;  // of a message, which are compared pairwise
 
 void require_objects(const ordered_json& list, const char* key) {
   if (!list.is_array()) throw Error(key, " is ", list.type_name(), ": expected a list of objects");
@@ -53,7 +53,7 @@ void require_objects(const ordered_json& list, const char* key) {
   }
 }
 
-// Reasoning under each of the names that templates read it by.
+// Reasoning under each of the names that templates use for it.
 ordered_json with_reasoning(const ordered_json& message) {
   for (const char* key : {"reasoning_content", "thinking", "reasoning"}) {
     if (!message.contains(key)) continue;
@@ -66,7 +66,7 @@ ordered_json with_reasoning(const ordered_json& message) {
   return message;
 }
 
-// Templates write a null as "None", so keys without a value are left out.
+// Drops keys without a value, because templates write null as "None".
 ordered_json cleaned_messages(const ordered_json& messages) {
   require_objects(messages, "messages");
   if (messages.empty()) throw Error("messages is empty: expected at least one");

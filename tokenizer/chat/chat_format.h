@@ -22,29 +22,29 @@
 
 namespace zoo {
 
-/// How a checkpoint writes conversations: its chat templates by name ("default", "tool_use") and its special
-/// tokens by role ("bos_token"), as transformers passes them to a template.
+/// The chat templates of a checkpoint by name ("default", "tool_use") and its special tokens by role
+/// ("bos_token"), as transformers passes them to a template.
 class ChatFormat {
  public:
-  /// Reads a directory or a GGUF file. Of a directory chat_template.jinja and additional_chat_templates/
-  /// replace `chat_template` in tokenizer_config.json; chat_template.json, a processor's file, is read if
-  /// both are missing. Throws Error naming the file and the key.
+  /// Reads a directory or a GGUF file. In a directory, chat_template.jinja and additional_chat_templates/
+  /// replace `chat_template` in tokenizer_config.json; without either, a processor's chat_template.json is
+  /// used. Throws Error naming the file and the key.
   static ChatFormat read(const std::filesystem::path& model);
 
   bool has_template() const { return !templates_.empty(); }
-  /// The templates as entries of a GGUF file, named as by the Python package gguf: in the name of a template
-  /// only ASCII letters and digits stay, the rest becomes '_'.
+  /// The templates as entries of a GGUF file, named like the Python package gguf does: in a template's name,
+  /// all except ASCII letters and digits becomes '_'.
   GgufMetadata gguf_metadata() const;
   /// The templates as files of a directory: chat_template.jinja, and others in additional_chat_templates/.
   std::map<std::string, std::string> files() const;
   /// Makes the text of a file the only template.
   void use_template(const std::filesystem::path& file);
 
-  /// The template for conversations with or without tools. Throws Error if there is none for them, and as
-  /// ChatTemplate does.
+  /// The template for conversations with or without tools. Throws Error if there is none, and as ChatTemplate
+  /// does.
   ChatTemplate choose(bool with_tools) const;
 
-  /// The prompt, as apply_chat_template makes it. `request` is an object with `messages`, and optionally
+  /// The same prompt as apply_chat_template's. `request` is an object with `messages`, and optionally
   /// `tools`, `documents`, `add_generation_prompt` and further variables. Throws Error naming the key.
   std::string prompt(const nlohmann::ordered_json& request) const;
 

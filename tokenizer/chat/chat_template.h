@@ -17,8 +17,8 @@
 
 namespace zoo {
 
-/// A chat template: the subset of Jinja that chat templates use, rendered as transformers renders it (jinja2
-/// with trim_blocks, lstrip_blocks, break, continue and the tag `generation`). Safe to share between threads.
+/// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (jinja2 with
+/// trim_blocks, lstrip_blocks, break, continue and the tag `generation`). Safe to share between threads.
 class ChatTemplate {
  public:
   /// Throws Error "NAME, line N: …" for a tag, filter, test, method or function outside of the subset, and

@@ -19,7 +19,7 @@ Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
       return expression.value;
     case Kind::name: {
       Value value = variable(expression.name, frame);
-      // A macro that is stored elsewhere could outlive the variables that it uses.
+      // A stored macro could outlive the variables that it uses.
       if (as<const Macro*>(value)) throw Fault("macro '" + expression.name + "' is used without a call");
       return value;
     }

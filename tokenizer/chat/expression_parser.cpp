@@ -9,7 +9,7 @@
 namespace zoo::chat {
 namespace {
 
-// Deeper expressions would overflow the stack where they are read, evaluated or destroyed.
+// Deeper expressions would overflow the stack when they are parsed, evaluated or destroyed.
 constexpr int kDeepest = 200;
 
 std::vector<ExpressionPtr> list_of(ExpressionPtr a, ExpressionPtr b = nullptr) {

@@ -24,13 +24,13 @@ bool flag(const Value* argument, bool if_absent = false) {
   return argument == nullptr ? if_absent : is_true(*argument);
 }
 
-// Case does not matter to sort, unique, min and max unless they are told so.
+// sort, unique, min and max ignore case by default.
 Value folded(const Value& value, bool case_sensitive, Heap& heap) {
   const std::string* text = text_in(value);
   return text == nullptr || case_sensitive ? value : heap.text(to_lower(*text));
 }
 
-// The part of an item that "a.b.0" names; the item itself without a path.
+// The part of an item at the path "a.b.0"; without a path, the item.
 Value part_of(Value value, const Value* path, Heap& heap) {
   if (path == nullptr || as<None>(*path)) return value;
   if (as<std::int64_t>(*path)) return item(value, *path, heap);
@@ -251,7 +251,7 @@ Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
   return best;
 }
 
-// jinja2 looks at the arguments of map, select and their like only where there is something to go through.
+// jinja2 checks the arguments of map, select and similar filters only if there are items.
 Value nothing(Heap& heap) {
   return heap.list({}, ListKind::generator);
 }
@@ -300,7 +300,7 @@ Value selected(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.list(std::move(kept), ListKind::generator);
 }
 
-// The number that Python's int() or float() reads; false if it reads none.
+// Parses a number as Python's int() or float() does; false if it is none.
 template <class Number>
 bool read_number(std::string text, Number& number) {
   text = stripped(text, Side::both);
@@ -317,7 +317,7 @@ bool read_number(std::string text, Number& number) {
 }
 
 bool is_readable_float(const std::string& text) {
-  return text.find('(') == std::string::npos;  // C++ reads "nan(1)"
+  return text.find('(') == std::string::npos;  // C++ accepts "nan(1)"
 }
 
 Value to_float(const Value& value, const Arguments& arguments, Heap&) {

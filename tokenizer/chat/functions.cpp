@@ -27,7 +27,7 @@ Value range(const Arguments& arguments, Heap& heap) {
   return heap.list(std::move(numbers), ListKind::range);
 }
 
-// dict(mapping, name=value, …), whose arguments namespace() has, too.
+// dict(mapping, name=value, …); namespace() has the same arguments.
 std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments, Heap& heap) {
   if (arguments.positional.size() > 1) throw Fault("takes at most one argument without a name");
   std::vector<std::pair<std::string, Value>> entries;

@@ -58,7 +58,7 @@ class Lexer {
     }
   }
 
-  // Reads the text up to the next tag, output or comment, and that.
+  // Reads the text up to the next tag, output or comment, and this one.
   void read_text() {
     const bool at_line_start = at_ == 0 || starts_line_;
     std::size_t open = at_;
@@ -77,7 +77,7 @@ class Lexer {
     if (sign == '-') {
       text = stripped(text, Side::right);
     } else if (sign != '+' && kind != '{') {
-      // lstrip_blocks: a tag takes the white space between it and the beginning of its line.
+      // lstrip_blocks: a tag removes the white space before it in its line.
       const std::size_t line = text.rfind('\n') + 1;
       if ((line > 0 || at_line_start) && stripped(text.substr(line), Side::both).empty()) text.resize(line);
     }
@@ -97,7 +97,7 @@ class Lexer {
     skip_after(trims, keeps);
   }
 
-  // trim_blocks: the line end after a tag goes; "-" takes all white space, "+" nothing.
+  // trim_blocks removes the line end after a tag; "-" removes all white space, "+" nothing.
   void skip_after(bool trims, bool keeps) {
     if (trims) return skip_space();
     if (!keeps && sees("\n")) skip(1);
@@ -193,7 +193,7 @@ class Lexer {
     skip(end + 1 - at_);
   }
 
-  // Python's escapes; an unknown one stays with its backslash.
+  // Python's escapes; an unknown one keeps its backslash.
   std::string unescaped(std::string_view text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv", kMeanings = "\\'\"\a\b\f\n\r\t\v";
     std::string result;

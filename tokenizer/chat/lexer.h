@@ -20,7 +20,7 @@ enum class TokenKind {
   end
 };
 
-/// A piece of a template. `text` is the text itself, the name, the string's value, the number or the symbol.
+/// A piece of a template. `text` is the text, the name, the string's value, the number or the symbol.
 struct Token {
   TokenKind kind;
   std::string text;
@@ -34,7 +34,7 @@ struct SyntaxFault {
 };
 
 /// Divides a template as jinja2 does with trim_blocks and lstrip_blocks: without comments, and without the
-/// white space that tags take away. The last token is `end`. Throws SyntaxFault.
+/// white space that tags remove. The last token is `end`. Throws SyntaxFault.
 std::vector<Token> tokenize(std::string_view source);
 
 }  // namespace zoo::chat

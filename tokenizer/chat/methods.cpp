@@ -43,7 +43,7 @@ Value splitlines(const Value& object, const Arguments& arguments, Heap& heap) {
   return heap.list(std::move(lines));
 }
 
-// startswith and endswith, which take a text or a tuple of them.
+// startswith and endswith, with a text or a tuple of texts.
 template <bool kAtEnd>
 Value has_affix(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"affix"}, 1);
@@ -110,7 +110,7 @@ Value join(const Value& object, const Arguments& arguments, Heap& heap) {
 }
 
 Value title(const Value& object, const Arguments& arguments, Heap& heap) {
-  for (std::size_t i = 0; i < self(object).size(); ++i) heap.step();  // letters change one by one
+  for (std::size_t i = 0; i < self(object).size(); ++i) heap.step();  // letters are changed one by one
   return changed<title_cased>(object, arguments, heap);
 }
 
@@ -182,7 +182,7 @@ const Methods* methods_of(const Value& object) {
   return dict_in(object) ? &kDictMethods : nullptr;
 }
 
-// Those that Python has and the zoo lacks: without this list they would count as absent.
+// Methods that Python has and the zoo lacks; without this list, they would be undefined.
 constexpr std::array kTextLacks = {"casefold",   "center",      "encode",    "expandtabs", "format",
                                    "format_map", "index",       "isascii",   "isdecimal",  "islower",
                                    "isnumeric",  "isprintable", "istitle",   "isupper",    "isidentifier",

@@ -85,7 +85,7 @@ Value added(const Value& a, const Value& b, Heap& heap) {
   return heap.list(std::move(items), list_in(a)->kind);
 }
 
-// The item at a Python index, which counts from the end if it is negative.
+// The item at a Python index; negative ones count from the end.
 template <class Items>
 const auto* at(const Items& items, std::int64_t index) {
   const auto size = static_cast<std::int64_t>(items.size());
@@ -127,7 +127,7 @@ Value loop_attribute(const Loop& loop, const std::string& name) {
   if (name == "length") return size;
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == size;
-  // Only recursive loops, which the parser refuses, are deeper.
+  // Only recursive loops, which the parser refuses, are nested deeper.
   if (name == "depth") return std::int64_t{1};
   if (name == "depth0") return std::int64_t{0};
   if (name == "previtem") return index == 0 ? Value(Undefined{"loop.previtem"}) : items[loop.index - 1];
@@ -136,7 +136,7 @@ Value loop_attribute(const Loop& loop, const std::string& name) {
   throw Fault("loop." + name + " is not supported");
 }
 
-// The value that the object itself has under a name, without its methods.
+// The object's value under a name; methods excluded.
 Value own_attribute(const Value& object, const std::string& name, Heap& heap) {
   if (const Dict* dict = dict_in(object)) {
     if (const Value* found = dict->find(name, heap)) return *found;
@@ -157,7 +157,7 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
     }
     return undefined_attribute(object, name);
   }
-  // Python's objects have many of these, which jinja2's sandbox refuses.
+  // jinja2's sandbox refuses Python's internal attributes.
   if (name.starts_with("__")) throw Fault("the attribute '" + name + "' is not allowed");
   if (const auto method = method_of(object, name)) {
     heap.step();

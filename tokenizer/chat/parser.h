@@ -26,10 +26,10 @@ class ExpressionParser {
   ExpressionPtr expression();
   /// Without "a if b else c", as after the `in` of a loop.
   ExpressionPtr disjunction();
-  /// Expressions with commas between them are a tuple.
+  /// Expressions separated by commas: a tuple.
   ExpressionPtr tuple(bool with_conditional = true);
 
-  /// The names that are called without being a function of the environment, with a line of each.
+  /// Called names that are not functions of the environment, with a line for each.
 
   /// Counts nested statements and expressions while it lives.
   class Nesting {
@@ -74,7 +74,7 @@ class ExpressionParser {
   int nesting_ = 0;
 };
 
-/// Reads a template. Throws SyntaxFault for what is outside of the subset.
+/// Parses a template. Throws SyntaxFault for anything outside the subset.
 Statements parse(std::string_view source);
 
 }  // namespace zoo::chat

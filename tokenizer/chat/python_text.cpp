@@ -103,7 +103,7 @@ std::string title_cased(std::string_view text) {
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
   if (from > text.size()) return std::string_view::npos;
   if (part.empty()) return from;
-  // std::string_view::find() takes a time that grows with the product of the sizes.
+  // std::string_view::find() takes time proportional to the product of the sizes.
   const void* found = ::memmem(text.data() + from, text.size() - from, part.data(), part.size());
   if (found == nullptr) return std::string_view::npos;
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
@@ -168,7 +168,7 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
     const std::size_t found = find_text(text, old, at);
     if (found == std::string_view::npos) break;
     heap.spend(by.size() + 1);
-    // An empty `old` stands before each character and at the end.
+    // An empty `old` matches before each character and at the end.
     std::size_t next = found + old.size();
     result += text.substr(at, found - at);
     result += by;

@@ -8,7 +8,7 @@
 
 namespace zoo::chat {
 
-/// Texts as Python's str has them: methods, str() and repr().
+/// Python's text functions: methods of str, str() and repr().
 
 std::u32string characters_of(std::string_view text);
 std::string utf8_of(std::u32string_view characters);
@@ -19,8 +19,7 @@ std::string capitalized(std::string_view text);
 /// str.title(): letters after other characters become upper case, the others lower case.
 std::string title_cased(std::string_view text);
 
-/// The first place of `part` in the text at `from` or after it, and the last one, in a time that grows with
-/// the two sizes; npos: none.
+/// The first occurrence of `part` from `from` on, and the last one, in linear time; npos: none.
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);
 std::size_t find_last_text(std::string_view text, std::string_view part);
 
@@ -36,7 +35,7 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
                      Heap& heap);
 bool is_python_space(char32_t c);
 
-/// str() and repr(). Throws Fault for values whose text is of no use, such as a macro.
+/// str() and repr(). Throws Fault for values without a useful text, such as a macro.
 std::string str(const Value& value, Heap& heap);
 std::string repr(const Value& value, Heap& heap);
 /// A float as Python writes it: the fewest digits that give the same number.

@@ -14,7 +14,7 @@ class StatementParser {
   Statements run() { return statements({}); }
 
  private:
-  // Up to the tag that has one of the names, which is then the current token; to the end without names.
+  // Parses up to a tag with one of the names, which is then the current token; without names, to the end.
   Statements statements(std::initializer_list<const char*> ends) {
     const ExpressionParser::Nesting nesting(parser_);
     Statements body;
@@ -45,7 +45,7 @@ class StatementParser {
     parser_.next();
   }
 
-  // The body after a tag, up to `end`, whose name is taken.
+  // The body after a tag, up to `end`; consumes the name of `end`.
   Statements body_until(const char* end) {
     expect_end(TokenKind::tag_end);
     Statements body = statements({end});
@@ -141,7 +141,7 @@ class StatementParser {
     return {.kind = Kind::macro, .line = line, .macro = std::move(found)};
   }
 
-  // break and continue do not leave a macro or a block.
+  // break and continue do not apply across a macro or a block.
   template <class Read>
   Statements outside_of_loops(Read read) {
     const int loops = std::exchange(loops_, 0);

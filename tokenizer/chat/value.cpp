@@ -10,7 +10,7 @@
 namespace zoo::chat {
 namespace {
 
-// Deep values would overflow the stack where they are printed or destroyed. A namespace in a list could hold
+// Deep values would overflow the stack when they are printed or destroyed. A namespace in a list could hold
 // that list.
 int depth_of(const Value& value) {
   constexpr int kDeepest = 600;
@@ -22,7 +22,7 @@ int depth_of(const Value& value) {
   return depth;
 }
 
-constexpr std::size_t kComparison = 16;  // units beside the letters of texts
+constexpr std::size_t kComparison = 16;  // units, in addition to the letters of texts
 
 int order(double a, double b) {
   return a < b ? -1 : a > b ? 1 : 0;

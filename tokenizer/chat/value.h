@@ -13,7 +13,7 @@
 
 namespace zoo::chat {
 
-/// A mistake while a template is rendered. ChatTemplate adds the line and throws Error.
+/// An error during rendering. ChatTemplate adds the line and throws Error.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -37,14 +37,13 @@ struct Function {
 };
 
 using Text = std::shared_ptr<const std::string>;
-/// The result of the filter `safe`: it can be printed and joined by ~. jinja2 would escape what is added to
+/// The result of the filter `safe`: it can be printed and joined by ~. jinja2 would escape anything added to
 /// it.
 struct SafeText {
   Text text;
 };
 
-/// A Python value as far as templates have them. Texts, lists and mappings do not change, so copies share
-/// them.
+/// A Python value in a template. Texts, lists and mappings are immutable, so copies share them.
 using Value =
     std::variant<Undefined, None, bool, std::int64_t, double, Text, std::shared_ptr<const List>,
                  std::shared_ptr<const Dict>, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>,
@@ -58,7 +57,7 @@ struct List {
   std::vector<Value> items;
   ListKind kind = ListKind::list;
   int depth = 1;
-  mutable bool is_used = false;  // a generator whose items were visited: it has no more
+  mutable bool is_used = false;  // an exhausted generator
 };
 
 /// In the order of insertion.
@@ -86,13 +85,13 @@ struct Method {
 };
 
 /// Makes values and counts the cost of every operation, so that no template uses much memory or time: a unit
-/// is a byte that is read or written, a step what the evaluation of an expression costs beside.
+/// is a byte that is read or written, a step the remaining cost of evaluating an expression.
 class Heap {
  public:
   /// Throws Fault if the template has used up its budget.
   void spend(std::size_t units);
   void step() { spend(kStep); }
-  /// An operation goes through the value if it is a text. What goes through a list counts its items.
+  /// Counts an operation that reads the value, if it is a text. Callers count the items of a list.
   void read(const Value& value);
 
   Value text(std::string text);
@@ -102,7 +101,7 @@ class Heap {
 
  private:
   static constexpr std::size_t kStep = 64, kBudget = std::size_t{1} << 28;
-  // Bytes of a text beside its letters: its allocation and its place.
+  // Bytes of a text besides its letters: the object and its allocation.
   static constexpr std::size_t kText = 96;
   std::size_t spent_ = 0;
 };
@@ -139,7 +138,7 @@ bool equal(const Value& a, const Value& b, Heap& heap);
 int compare(const Value& a, const Value& b, Heap& heap);
 /// The integer in a number or boolean. Throws Fault "WHAT is …".
 std::int64_t integer_of(const Value& value, std::string_view what);
-/// Throws Fault "WHAT is …" for other than a text.
+/// Throws Fault "WHAT is …" for anything but a text.
 const std::string& text_of(const Value& value, std::string_view what);
 
 /// len(). Throws Fault for a value without a length.
@@ -151,7 +150,7 @@ bool contains(const Value& container, const Value& value, Heap& heap);
 /// `object.name`, and `object[key]`; Undefined if it has none. Throws Fault for an attribute of Undefined.
 Value attribute(const Value& object, const std::string& name, Heap& heap);
 Value item(const Value& object, const Value& key, Heap& heap);
-/// `object[from:to:step]`; None for a bound that is not written.
+/// `object[from:to:step]`; None for an omitted bound.
 Value slice(const Value& object, const Value& from, const Value& to, const Value& step, Heap& heap);
 /// The operators + - * / // % **.
 Value arithmetic(std::string_view operation, const Value& a, const Value& b, Heap& heap);

@@ -12,7 +12,7 @@ namespace zoo {
 namespace {
 
 constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
-constexpr std::size_t kMostParts = 10 * kMostNodes;  // of the construction: parts that are added and joined
+constexpr std::size_t kMostParts = 10 * kMostNodes;  // of the construction: parts added and joined
 constexpr std::size_t kMostVisits = 100'000'000;     // of nodes, in all closures: half a second
 constexpr std::size_t kMostMembers = 10'000'000;     // of the sets of all states
 
@@ -103,7 +103,7 @@ class Builder {
     return to;
   }
 
-  // The product of two automata: a node for each pair of nodes that one text leads to.
+  // The product of two automata: a node for each pair of nodes that one text reaches.
   std::int32_t add_both(const Pattern& pattern, std::int32_t from) {
     Builder a, b;
     const std::int32_t begin_a = a.add_node(), end_a = a.add(*pattern.parts[0], begin_a);
@@ -136,7 +136,8 @@ class Builder {
     return node_of(end_a, end_b);
   }
 
-  // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is a range of its own.
+  // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is an independent
+  // range.
   void add_range(char32_t first, char32_t last, std::int32_t from, std::int32_t to) {
     for (const char32_t end : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
       if (first > end || last <= end) continue;
@@ -197,13 +198,13 @@ using NodeSet = std::vector<std::int32_t>;  // sorted, without repeats
 
 struct NodeSetHash {
   std::size_t operator()(const NodeSet& set) const {
-    std::uint64_t hash = 14695981039346656037U;  // FNV-1a, of whole numbers
+    std::uint64_t hash = 14695981039346656037U;  // FNV-1a, over integers
     for (const std::int32_t node : set) hash = (hash ^ static_cast<std::uint32_t>(node)) * 1099511628211U;
     return hash;
   }
 };
 
-// Epsilon closure. Leaves out nodes that only join others and nodes that cannot reach the end.
+// Epsilon closure, without nodes that only join others and nodes that cannot reach the end.
 class Closure {
  public:
   Closure(const std::vector<Node>& nodes, std::int32_t end)
@@ -242,7 +243,7 @@ class Closure {
   std::size_t visits_ = 0;
 };
 
-// Bytes that no edge tells apart are a class.
+// Classes of bytes that no edge distinguishes.
 struct ByteClasses {
   std::array<std::size_t, 256> of{};
   std::size_t count = 1;

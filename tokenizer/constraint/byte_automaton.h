@@ -15,8 +15,7 @@
 
 namespace zoo {
 
-/// A pattern as a deterministic automaton over UTF-8 bytes. The end can be reached from every state but
-/// kDead.
+/// A pattern as a deterministic automaton over UTF-8 bytes. Every state except kDead can reach the end.
 class ByteAutomaton {
  public:
   using State = std::int32_t;

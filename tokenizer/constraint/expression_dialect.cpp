@@ -9,7 +9,7 @@ namespace {
 
 using Ranges = Pattern::Ranges;
 
-// The characters of some general categories, and `more`; those of every Python from 3.9 on, or of any.
+// The characters of some general categories, and `more`: in every Python from 3.9 on, or in any of them.
 Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent extent) {
   UErrorCode status = U_ZERO_ERROR;
   static const icu::UnicodeSet known(u"[:age=13.0:]", status);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = SchemaJson;
 
-constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // exact as a double too
+constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also exact as a double
 
 class SchemaReader {
  public:
@@ -76,7 +76,7 @@ PatternPtr integer(const Json& branch) {
       std::min(bound("maximum", kLargestInteger), bound("exclusiveMaximum", kLargestInteger + 1) - 1));
 }
 
-// Whichever of two limits is the stricter; an open one is at least as strict at the same number.
+// Uses the stricter of two limits; at the same number, that is the open one.
 PatternPtr number(const Json& branch) {
   NumberRange range{.least = branch.value("minimum", -kLargestInteger),
                     .most = branch.value("maximum", kLargestInteger)};
@@ -113,7 +113,7 @@ PatternPtr SchemaReader::object(const Json& branch, const std::string& place) {
     if (!properties.contains(name.get<std::string>()))
       refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
   }
-  // From the last property to the first: what may follow if a property was written before, and if none was.
+  // From the last property to the first: the continuation if a property was written before, and if none was.
   PatternPtr rest = literal(""), first = literal("");
   for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
     const std::string key = property.key();

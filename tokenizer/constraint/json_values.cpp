@@ -15,7 +15,7 @@ PatternPtr digits(std::size_t count) {
   return repeat(digit('0', '9'), static_cast<int>(count), static_cast<int>(count));
 }
 
-// Numbers from least to most, which have the same number of digits.
+// Numbers from least to most, both with the same number of digits.
 PatternPtr between(const std::string& least, const std::string& most) {
   if (least.empty()) return literal("");
   if (least.find_first_not_of('0') == std::string::npos && most.find_first_not_of('9') == std::string::npos)
@@ -79,7 +79,7 @@ PatternPtr fraction(int most, bool positive) {
 
 constexpr int kDigits = 15;
 
-// Few enough digits for a double to tell the number from an open bound of this size.
+// So few digits that a double can distinguish the number from an open bound of this size.
 int digits_beside(std::int64_t bound) {
   return kDigits - static_cast<int>(std::to_string(bound).size());
 }

@@ -7,13 +7,14 @@
 
 namespace zoo {
 
-/// The texts in which an unanchored JSON Schema `pattern` finds a match; `any` is a character outside of it.
+/// The texts in which an unanchored JSON Schema `pattern` finds a match; `any` is a character outside the
+/// match.
 PatternPtr searched_text(std::string_view expression, const PatternPtr& any);
 
 /// A JSON string whose unescaped characters fit the pattern.
 PatternPtr json_string_of(const PatternPtr& characters);
 
-/// The integers in [least, most] as JSON writes them.
+/// The integers in [least, most] in JSON.
 PatternPtr integers_between(std::int64_t least, std::int64_t most);
 
 struct NumberRange {
@@ -21,8 +22,8 @@ struct NumberRange {
   bool least_is_open = false, most_is_open = false;  // the bound itself is not in the range
 };
 
-/// Integers and decimal fractions in a range. No number has more than 15 digits before or 15 after the point;
-/// beside an open bound they are few enough for a double to tell the number from the bound.
+/// Integers and decimal fractions in a range. At most 15 digits before and 15 after the point; near an open
+/// bound, so few that a double can distinguish the number from the bound.
 PatternPtr numbers_between(const NumberRange& range);
 
 }  // namespace zoo

@@ -11,7 +11,7 @@ PatternPtr make(Pattern pattern) {
   return std::make_shared<const Pattern>(std::move(pattern));
 }
 
-// The empty text: sequence(), choice() and repeat() make no other pattern of it.
+// The empty text: sequence(), choice() and repeat() have no other form for it.
 bool is_empty(const PatternPtr& pattern) {
   return pattern->kind == Pattern::Kind::kSequence && pattern->parts.empty();
 }
@@ -50,10 +50,10 @@ PatternPtr choice(std::vector<PatternPtr> parts) {
 PatternPtr repeat(PatternPtr part, int least, int most) {
   if (most != Pattern::kEndless && most < least) return choice({});
   if (is_empty(part) || most == 0) return sequence({});
-  // One repetition says the same as two, of which the automaton would be twice as large.
+  // One repetition is equivalent to two, whose automaton would be twice as large.
   if (part->kind == Pattern::Kind::kRepeat && is_plain(least, most) && is_plain(part->least, part->most)) {
     least *= part->least;
-    most = std::min(most, part->most);  // kEndless is the lesser
+    most = std::min(most, part->most);  // kEndless is the smaller number
     part = part->parts[0];
   }
   return make({.kind = Pattern::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most});

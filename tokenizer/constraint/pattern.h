@@ -17,7 +17,7 @@ namespace zoo {
 struct Pattern;
 using PatternPtr = std::shared_ptr<const Pattern>;
 
-/// A set of texts as a regular expression describes it: an immutable tree.
+/// A set of texts that a regular expression describes: an immutable tree.
 struct Pattern {
   enum class Kind { kCharacters, kSequence, kChoice, kRepeat, kBoth };
   using Ranges = std::vector<std::pair<char32_t, char32_t>>;  // both ends inclusive

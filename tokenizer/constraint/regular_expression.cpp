@@ -118,7 +118,7 @@ class Parser {
     return one_of({{character, character}});
   }
 
-  // In an inverted set those characters are wanted that any release has in the class: none of them remains.
+  // An inverted set excludes the characters that any release has in the class.
   Ranges escape(bool inverted = false) {
     const Extent inside = inverted ? Extent::kAny : Extent::kEvery,
                  outside = inverted ? Extent::kEvery : Extent::kAny;
@@ -233,7 +233,7 @@ class Parser {
   Ranges set() {
     const bool inverted = take('^');
     Ranges ranges;
-    // A first ] is itself in Python, and the end of an empty set in ECMAScript.
+    // A first ] is a literal in Python, and the end of an empty set in ECMAScript.
     for (bool first = is_python(); first || !peek(']'); first = false) {
       if (at_ == text_.size()) refuse("a [ without its ]");
       const Ranges begin = set_member(inverted);

@@ -19,15 +19,14 @@ struct RegularExpression {
   bool begins = false, ends = false;  // it has the anchors ^ and $
 };
 
-/// Reads a regular expression of characters and
+/// Parses a regular expression of characters and
 ///
 ///     . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \0 \xHH \uHHHH
 ///     (…) (?:…) a|b * + ? {m} {m,} {m,n}, and the anchors ^ and $ at the ends
-///
-/// Python's also has \a, \UHHHHHHHH, {,n} and a first ] in a set as itself; ECMAScript's \cX, \u{H…}, pairs
-/// of surrogates, [^] and ] as the end of any set. A lazy ? after a repetition changes nothing. Signs of
-/// punctuation may stand behind a \, and { } ] alone where they cannot be meant otherwise, as both have it
-/// without their strictest rules. Throws Error with the position of anything else, such as backreferences,
+/// Python's also has \a, \UHHHHHHHH, {,n} and a literal ] at the beginning of a set; ECMAScript's also \cX,
+/// \u{H…}, pairs of surrogates, [^] and ] as the end of any set. A lazy ? after a repetition has no effect.
+/// Punctuation may be escaped by a \, and { } ] are literals where they are unambiguous, as in both languages
+/// outside their strictest modes. Throws Error with the position of anything else, such as backreferences,
 /// lookaround and repetitions of a repetition (possessive in Python).
 RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect);
 

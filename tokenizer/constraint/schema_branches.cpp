@@ -19,7 +19,7 @@ using Json = SchemaJson;
 constexpr std::size_t kMostBranches = 1000;
 constexpr int kMostSchemas = 100'000, kDeepest = 200;
 
-// Without regard to the order of properties; 1 equals 1.0.
+// Ignores the order of properties; 1 equals 1.0.
 bool equal(const Json& a, const Json& b) {
   return nlohmann::json(a) == nlohmann::json(b);
 }
@@ -37,7 +37,7 @@ bool is_of_type(const Json& value, const std::string& type) {
   return type == "array" ? value.is_array() : value.is_object();
 }
 
-// True if two keywords for a lower and an upper limit leave nothing between them.
+// True if no value satisfies both the lower and the upper limit of two keywords.
 bool crossed(const Json& branch, const char* least, const char* most, std::int64_t room = 0) {
   return branch.contains(least) && branch.contains(most) &&
          branch[most].get<std::int64_t>() - branch[least].get<std::int64_t>() < room;
@@ -68,7 +68,7 @@ bool number_fits(const Json& branch, const Json& number) {
          !(branch.contains("exclusiveMaximum") && number >= branch["exclusiveMaximum"]);
 }
 
-// True if a value of `enum` fits the keywords beside it.
+// True if a value of `enum` fits the other keywords.
 bool value_fits(const Json& branch, const Json& value, const std::string& place) {
   if (branch.contains("type")) {
     const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
@@ -104,14 +104,14 @@ bool type_is_empty(const Json& branch, const std::string& type) {
          crossed(branch, "exclusiveMinimum", "exclusiveMaximum", room);
 }
 
-// True for keywords of arrays or texts that no array or text fits, but a value of another type does.
+// True for keywords of arrays or texts that only values of another type fit.
 bool needs_other_type(const Json& branch) {
   const bool has_type = branch.contains("type") || branch.contains("enum") || branch.contains("properties") ||
                         branch.contains("required");
   return !has_type && (type_is_empty(branch, "array") || type_is_empty(branch, "string"));
 }
 
-// Drops what the keywords of a branch rule out; nothing if no value is left.
+// Drops values that the keywords of a branch rule out; nothing if none is left.
 std::optional<Json> satisfiable(Json branch, const std::string& place) {
   if (needs_other_type(branch)) branch["type"] = {"string", "number", "boolean", "null"};
   if (branch.contains("enum")) {
@@ -268,7 +268,7 @@ SchemaBranches::Branches SchemaBranches::one_of(const Json& schema, const Branch
 }
 
 bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place) {
-  // The supported expressions match a part of what a validator's match, so they prove nothing here.
+  // The supported expressions match a subset of a validator's, so they prove nothing here.
   a.erase("pattern");
   b.erase("pattern");
   const auto both = merged(a, b, place);
@@ -300,7 +300,7 @@ const Json& SchemaBranches::target(const std::string& reference, const std::stri
   return *found;
 }
 
-// True if a reference inside `value`, or inside a target of such a reference, leads to `goal`.
+// True if a reference inside `value`, or inside the target of such a reference, leads to `goal`.
 bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<const Json*>& seen) const {
   if (!value.is_structured()) return false;
   if (value.is_object() && value.contains("$ref") && value["$ref"].is_string()) {

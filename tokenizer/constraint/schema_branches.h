@@ -9,14 +9,14 @@
 namespace zoo {
 
 /// A schema as alternatives ("branches") of which a value must fit one. $ref, allOf, anyOf and oneOf are
-/// resolved and the keywords beside them are merged into every branch, so that a branch is one object of
-/// own_constraints(). A branch that no value fits is left out.
+/// resolved and their sibling keywords merged into every branch, so that a branch is one object of
+/// own_constraints(). Branches that no value fits are dropped.
 class SchemaBranches {
  public:
   explicit SchemaBranches(const SchemaJson& root) : root_(root) {}
 
-  /// Throws Error naming the keyword and its place for what is not supported: recursive references, and
-  /// oneOf whose alternatives cannot be shown to exclude each other.
+  /// Throws Error naming the unsupported keyword and its location: recursive references, and oneOf whose
+  /// alternatives do not provably exclude each other.
   std::vector<SchemaJson> of(const SchemaJson& schema, const std::string& place);
 
  private:

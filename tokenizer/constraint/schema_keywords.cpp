@@ -13,7 +13,7 @@ namespace {
 
 using Json = SchemaJson;
 
-constexpr std::size_t kMostNames = 4096;  // which are compared with one another
+constexpr std::size_t kMostNames = 4096;  // which are compared pairwise
 
 bool is_anything(const Json&) {
   return true;

@@ -13,7 +13,7 @@
 
 namespace zoo {
 
-/// Texts at which generation ends. The comparison is by bytes, so tokens may divide a character.
+/// Texts at which generation ends. Compares bytes, so tokens may divide a character.
 class StopStrings {
  public:
   /// Throws Error for an empty text.

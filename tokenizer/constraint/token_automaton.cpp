@@ -12,7 +12,7 @@ namespace zoo {
 namespace {
 
 constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
-// States times tokens. Up to here every token is tried in every state, which takes seconds.
+// States times tokens. Up to this product, every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
 
 // Breadth-first search from the ends. forward[s] are the successors of s.
@@ -95,7 +95,7 @@ void TokenAutomaton::visit_steps(State state, Visit visit) const {
 void TokenAutomaton::measure_by_tokens() {
   std::vector<std::vector<std::int32_t>> forward(bytes_.size());
   std::vector<bool> seen(bytes_.size(), false);
-  std::vector<State> last_from(bytes_.size(), kDead);  // many tokens lead to one state, which is noted once
+  std::vector<State> last_from(bytes_.size(), kDead);  // many tokens share a state, stored once
   std::vector<State> open{begin()};
   seen[0] = true;
   while (!open.empty()) {
@@ -146,7 +146,7 @@ TokenAutomaton::State TokenAutomaton::next(State state, TokenId id) const {
 
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   const auto count = static_cast<TokenId>(tokenizer.vocab_size());
-  // Decodes each token after another one, because some tokenizers drop a space at the beginning of a text.
+  // Decodes each token after another token, because some tokenizers drop a space at the beginning of a text.
   TokenId before = 0;
   for (TokenId id = 0; id < count; ++id) {
     const std::string text = tokenizer.decode(TokenIds{id});

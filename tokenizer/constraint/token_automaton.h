@@ -15,7 +15,9 @@
 
 namespace zoo {
 
-/// The sequences of tokens whose text fits a pattern.
+/// The token sequences whose text fits a pattern (Willard and Louf, 2023). Idea: a state of the byte
+/// automaton is also a state over tokens; a token is allowed if its bytes lead to a state from which tokens
+/// reach the end.
 class TokenAutomaton {
  public:
   using State = ByteAutomaton::State;
@@ -27,7 +29,7 @@ class TokenAutomaton {
   };
 
   /// `tokens`[id] are the bytes that a token adds to a text; a token without bytes is never allowed. Throws
-  /// Error if no text fits the pattern or these tokens cannot write one that does.
+  /// Error if no text fits the pattern or these tokens cannot form one.
   TokenAutomaton(const PatternPtr& pattern, std::vector<std::string> tokens);
 
   State begin() const { return bytes_.begin(); }
@@ -51,14 +53,13 @@ class TokenAutomaton {
 
   ByteAutomaton bytes_;
   std::vector<std::string> tokens_;
-  // A token with bytes: how many it shares with the one before it in the order of the bytes, and how many
-  // follow.
+  // A token with bytes: the number shared with the previous token in byte order, and the number of the rest.
   struct SortedToken {
     TokenId id;
     std::size_t shared, rest;
   };
   std::vector<SortedToken> sorted_;
-  std::string rests_;  // the bytes that follow, of all tokens in their order
+  std::string rests_;  // the remaining bytes of all tokens, in order
   std::size_t longest_ = 0;
   std::vector<std::int64_t> distances_;  // kUnreachable if no tokens lead to an end
 };

@@ -13,8 +13,8 @@ struct Registered {
   std::string_view model_types;  // between spaces
 };
 
-// TOKENIZER_MAPPING_NAMES of transformers 5.23: of its other types the class is one that the zoo does not
-// have, or none, which is the same here.
+// TOKENIZER_MAPPING_NAMES of transformers 5.23. Its other types have a class that the zoo lacks, or none,
+// which is equivalent here.
 constexpr Registered kRegistered[] = {
     {kBackend,
      "EvollaModel arctic aria beam bigbird_pegasus camembertv2-base canary chatlm cohere_asr ernie4_5 "

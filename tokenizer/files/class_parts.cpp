@@ -54,7 +54,7 @@ json charsmap_of(const json& tokenizer_json) {
   return {};
 }
 
-// What a class builds around a vocabulary, by key of tokenizer.json; of "model", its options.
+// What a class builds around a vocabulary, by key of tokenizer.json; for "model", its options.
 struct Parts {
   const char* kind;
   json normalizer, pre_tokenizer, decoder, model;
@@ -163,7 +163,7 @@ Parts pegasus_parts(const TokenizerSettings&, const json& charsmap) {
   const json first = charsmap.is_null() ? replace({{"Regex", "\n"}}, " ") : charsmap;
   Parts parts = unigram(0, sequence("normalizers", {first, one_space()}), metaspace("always", true),
                         metaspace("always", true));
-  parts.model = json::object();  // the file's unk_id is that of the class's token
+  parts.model = json::object();  // keeps the file's unk_id: the class's token
   return parts;
 }
 
@@ -230,10 +230,10 @@ bool rebuild_as_class(const TokenizerSettings& settings, const fs::path& file, j
   Parts parts = make(settings, charsmap_of(tokenizer_json));
   if (kind_of_model(JsonSection(file, "", tokenizer_json)) != parts.kind) return false;
   json& model = tokenizer_json["model"];
-  // A list of characters, as tzoo writes it: the byte-level classes would lose those that are not letters.
+  // A list of characters, as tzoo writes it. Byte-level classes would lose those that are not letters.
   if (parts.decoder.value("type", json()) == "ByteLevel" && model.value("merges", json()) == json::array())
     return false;
-  // The class makes a new model of the vocabulary and the merges.
+  // The class makes a new model from the vocabulary and the merges.
   for (const char* key : {"unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                           "byte_fallback", "ignore_merges", "dropout", "max_input_chars_per_word"})
     model.erase(key);

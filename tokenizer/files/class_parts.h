@@ -8,11 +8,11 @@
 
 namespace zoo {
 
-/// Replaces in the content of a tokenizer.json what the class settings.tokenizer_class of transformers builds
-/// itself around the file's vocabulary: normalizer, pre_tokenizer, decoder, the model's options and the added
-/// tokens. Of the file's normalizer some classes keep the Precompiled part. Returns false, and changes
-/// nothing, if there is no such class, or one whose model is of another type than the file's: BertTokenizer
-/// beside BPE. `file` is for messages.
+/// Replaces the parts of a tokenizer.json that transformers' class settings.tokenizer_class builds itself
+/// around the file's vocabulary: normalizer, pre_tokenizer, decoder, the model's options and the added
+/// tokens. Some classes keep the Precompiled part of the file's normalizer. Returns false, and changes
+/// nothing, if there is no such class, or if its model has another type than the file's: BertTokenizer with
+/// BPE. `file` is for messages.
 bool rebuild_as_class(const TokenizerSettings& settings, const std::filesystem::path& file,
                       nlohmann::json& tokenizer_json);
 

@@ -7,11 +7,11 @@
 
 namespace zoo {
 
-/// Tokenizers in the older files without tokenizer.json, built as transformers builds them for the class that
+/// Tokenizers in the older files without tokenizer.json, built as in transformers' class that
 /// tokenizer_config.json (else config.json) names. All functions throw Error naming the file and what was
 /// expected.
 
-/// vocab.txt, one token a line: BERT.
+/// vocab.txt, one token per line: BERT.
 std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// vocab.json with merges.txt: GPT-2 or RoBERTa.

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "tokenizer.ggml.";
 
-// Ids that a file without the key has, by model; -1: none.
+// Default ids of a file without the key, by model; -1: none.
 struct RoleId {
   const char *key, *role;  // after the prefix; in tokenizer_config.json
   std::int64_t llama, bert, t5;
@@ -165,7 +165,8 @@ class GgufVocabulary {
     return added;
   }
 
-  // The file does not say that special tokens of Phi-3 take the spaces after them; llama.cpp knows it too.
+  // Phi-3's special tokens include the spaces after them; the file does not record that. llama.cpp does the
+  // same.
   bool takes_spaces(std::size_t id) const {
     const std::string& token = tokens_[id];
     return section_.text("general.architecture", "") == "phi3" && model_ == "llama" &&
@@ -232,7 +233,7 @@ class GgufVocabulary {
     return root;
   }
 
-  // Every pair of pieces that makes a piece, the best score of the result first.
+  // Every pair of pieces that forms a piece, ordered by the score of the result, best first.
   json merges() const {
     const auto scores = list<double>("scores", true, &json::is_number);
     std::vector<std::size_t> order(tokens_.size());

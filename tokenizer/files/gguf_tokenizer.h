@@ -8,8 +8,8 @@
 namespace zoo {
 
 /// Reads the tokenizer inside a GGUF file: byte-level BPE, sentencepiece's BPE ("llama") and unigram ("t5")
-/// models, and WordPiece ("bert"). It runs as the tokenizer.json that says the same, which save() writes.
-/// Throws Error naming the file and the key that is missing, wrong or unknown.
+/// models, and WordPiece ("bert"). It runs as the equivalent tokenizer.json, which save() writes. Throws
+/// Error naming the file and the key that is missing, wrong or unknown.
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const std::filesystem::path& path);
 
 /// True if the file is a GGUF file that holds a tokenizer.

@@ -116,7 +116,7 @@ bool is_byte(const std::string& text) {
   return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
 }
 
-// The first merge that makes a piece gives its score.
+// A piece's score comes from the first merge that forms it.
 Tokens sentencepiece_bpe(const json& root) {
   Tokens tokens{.model = "llama"};
   add_vocabulary(root, tokens);
@@ -157,7 +157,7 @@ Tokens from_sentencepiece(const fs::path& path) {
   return tokens;
 }
 
-// vocab.json and merges.txt, as a tokenizer.json would say them.
+// vocab.json and merges.txt in tokenizer.json's format.
 json json_of_classic_files(const Tokenizer& tokenizer, const fs::path& directory) {
   const fs::path settings = directory / "tokenizer_config.json";
   const json options = fs::exists(settings) ? read_json(settings) : json::object();
@@ -211,7 +211,7 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
 const std::vector<GgufSplitting>& gguf_splittings() {
   const auto known = [](SplitPattern pattern) { return std::string(expression_of(pattern)); };
   static const std::string gpt2 = known(SplitPattern::gpt2), cl100k = known(SplitPattern::cl100k);
-  // Mistral's since NeMo: o200k's without contractions, and each digit for itself.
+  // Mistral's since NeMo: o200k's without contractions, and with single digits.
   static const std::string tekken =
       R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
       R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"

@@ -21,8 +21,8 @@ constexpr std::string_view kM2m100Languages[] = {
     "pa", "pl", "ps", "pt",  "ro", "ru",  "sd", "si", "sk", "sl", "so", "sq", "sr",  "ss", "su", "sv", "sw",
     "ta", "th", "tl", "tn",  "tr", "uk",  "ur", "uz", "vi", "wo", "xh", "yi", "yo",  "zh", "zu"};
 
-// Sets the roles, of which the class has defaults, and the special tokens: those of roles, and what files
-// name.
+// Sets the roles, from files or the class's defaults, and the special tokens: those of roles, and others in
+// files.
 void set_roles(const fs::path& directory, const TokenizerSettings& settings,
                const std::map<SpecialToken, std::string>& defaults, MappedVocabulary& vocabulary) {
   vocabulary.roles = defaults;

@@ -7,8 +7,8 @@
 
 namespace zoo {
 
-// Sentencepiece models with the ids of a vocab.json beside them. They throw Error naming the file and what
-// was expected.
+// Sentencepiece models with the ids of a separate vocab.json. They throw Error naming the file and what was
+// expected.
 
 /// source.spm, with target.spm and vocab.json: Marian.
 std::unique_ptr<Tokenizer> read_marian(const std::filesystem::path& path, TokenizerSettings settings);

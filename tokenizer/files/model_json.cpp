@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// Ids may have gaps. The table of texts by id is as long as the largest id.
+// Limits gaps between ids: the table of texts by id is as long as the largest id.
 constexpr std::uint64_t kMaxId = 4'000'000;
 
 std::vector<VocabularyEntry> read_vocabulary(const JsonSection& model) {
@@ -106,7 +106,7 @@ void read_unigram(const JsonSection& model, Pipeline& pipeline) {
   }
 }
 
-// The first versions of the library write no type.
+// The library's first versions wrote no type.
 std::string type_of(const JsonSection& model) {
   if (model.find("type") != nullptr) return model.text("type");
   if (model.find("merges") != nullptr) return "BPE";

@@ -92,7 +92,7 @@ class PreTokenizerReader {
     const bool invert = section.flag("invert", false);
     const JsonSection pattern = section.section("pattern");
     const auto known = split_pattern_of(pattern.text("Regex", ""));
-    // The known patterns match every part of a text: nothing lies between two matches.
+    // The known patterns match every part of a text: there is nothing between two matches.
     const bool keeps_matches = invert
                                    ? behavior == SplitBehavior::removed || behavior == SplitBehavior::isolated
                                    : behavior == SplitBehavior::isolated;

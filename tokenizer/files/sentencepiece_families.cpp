@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Piece = EncodingTemplate::Piece;
 
-// Control pieces and user-defined symbols are found in the text before the model runs.
+// The text is split at control pieces and user-defined symbols before the model runs.
 void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   for (const SentencePieceFile::Piece& piece : file.pieces) {
     const bool is_symbol =
@@ -98,7 +98,7 @@ Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, cons
   return pipeline;
 }
 
-// The merges of a BPE model: every pair of pieces that makes a piece, ordered by the id of the result, then
+// The merges of a BPE model: every pair of pieces that forms a piece, ordered by the id of the result, then
 // by the length of the left piece.
 MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   std::unordered_map<std::string_view, TokenId> ids;
@@ -117,7 +117,7 @@ MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   return merges;
 }
 
-// Llama's (Touvron et al., 2023) and Gemma's: byte fallback, spaces kept.
+// Llama's (Touvron et al., 2023) and Gemma's: byte fallback, spaces preserved.
 Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, const fs::path& path) {
   Pipeline pipeline;
   set_class_parts(settings, path, pipeline);
@@ -144,8 +144,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSet
   }
   const SentencePieceFile file = SentencePieceFile::parse(read_model_file(path), path.string());
   file.require_utf8_pieces(path.string());
-  // The class would not run other models as they were trained: those of another type and those with byte
-  // fallback.
+  // The class would give other models different ids: those of another type and those with byte fallback.
   const bool fits = is_bpe ? !file.is_unigram : file.is_unigram && !file.has_byte_fallback;
   if (!fits) return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
   add_symbols(file, settings);

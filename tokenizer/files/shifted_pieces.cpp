@@ -26,7 +26,7 @@ constexpr std::string_view kMoreLanguages[] = {"af_ZA", "az_AZ", "bn_IN", "fa_IR
                                                "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH",
                                                "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
 
-// A file's pieces with the tokens around them, as they become a tokenizer.
+// Builds a tokenizer from a file's pieces and the tokens around them.
 class ShiftedPieces {
  public:
   ShiftedPieces(const fs::path& path, TokenizerSettings& settings)
@@ -68,11 +68,11 @@ class ShiftedPieces {
     return pipeline;
   }
 
-  // Zhang et al., 2020: two masks, and <unk_2> and so on, which pretraining alone uses, up to the offset.
+  // Zhang et al., 2020: two masks, and <unk_2> and so on, used only in pretraining, up to the offset.
   Pipeline pegasus() {
     const auto named = std::find(settings_.named.begin(), settings_.named.end(), SpecialToken::mask);
     const std::string sentence_mask = text_of("mask_token_sent", "<mask_1>");
-    // The order of the masks where files do not name them.
+    // The order of the masks if files do not name them.
     const std::string first = named == settings_.named.end() ? "<mask_1>" : role_text(SpecialToken::mask);
     const std::string second = text_of("mask_token_sent", "<mask_2>");
     add(role_text(SpecialToken::pad), 0);
@@ -164,7 +164,7 @@ class ShiftedPieces {
     mark_special(std::string(text));
   }
 
-  // The first pieces are tokens that the class has in its own order.
+  // The class has its own order for the first pieces.
   void add_pieces_from(std::size_t first) {
     if (file_.pieces.size() <= first) throw Error(path_, ": has only ", file_.pieces.size(), " pieces");
     for (std::size_t i = first; i < file_.pieces.size(); ++i)
@@ -182,7 +182,7 @@ class ShiftedPieces {
     return pipeline;
   }
 
-  // The table of the file, then one space for several.
+  // The file's table, then collapses runs of spaces.
   void set_spaces(Pipeline& pipeline) const {
     std::vector<Normalizer> normalizers{file_.charsmap.empty()
                                             ? replace_normalizer(TextPattern::literal("\n"), " ")

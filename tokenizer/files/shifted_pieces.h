@@ -11,8 +11,8 @@ namespace zoo {
 
 /// Reads the sentencepiece model of mBART, mBART-50 (sentencepiece.bpe.model), PEGASUS (spiece.model) or
 /// DeBERTa (spm.model) as the class of transformers that settings.tokenizer_class names. The class puts
-/// tokens of its own before the pieces, whose ids so shift, or after them: mBART's languages, DeBERTa's mask.
-/// Throws Error naming the file and what is wrong.
+/// additional tokens before the pieces, which shifts their ids, or after them: mBART's languages, DeBERTa's
+/// mask. Throws Error naming the file and what is wrong.
 std::unique_ptr<Tokenizer> read_shifted_pieces(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// Languages of mBART or, if `has_50`, of mBART-50, in the order of their classes.

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 using Piece = EncodingTemplate::Piece;
 
-// The tokens around one text; around two, which stand side by side.
+// The tokens around one text, or around two texts without a separator.
 EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piece>& after) {
   EncodingTemplate result;
   result.single = before;
@@ -24,7 +24,7 @@ EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piec
   return result;
 }
 
-// The classes of languages take the spaces before a mask, unless a file has its rules.
+// In classes with language codes, a mask includes the spaces before it, unless a file has its rules.
 void set_mask_rules(TokenizerSettings& settings) {
   AddedToken& mask = settings.roles.at(SpecialToken::mask);
   const bool is_listed =
@@ -205,7 +205,7 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
   } else if (name == "GPTNeoXTokenizer") {
     pipeline.encoding_template = plain_template();
   } else {
-    return;  // the file's stays, and how it trims offsets
+    return;  // keeps the file's template and how it trims offsets
   }
   pipeline.offset_trimming.reset();
   if (name == "MPNetTokenizer" || (name == "RobertaTokenizer" && settings.trim_offsets.value_or(true)))

@@ -6,16 +6,13 @@
 
 namespace zoo {
 
-/// Adds to `settings` the special tokens that the class of a tokenizer.json has without a file that names
-/// them: T5's sentinels, mBART's languages.
+/// Adds the special tokens of a tokenizer.json's class that no file names: T5's sentinels, mBART's languages.
 void add_class_tokens(TokenizerSettings& settings);
 
-/// Takes from the special tokens the rules that files give them (lstrip, single_word, …), as Qwen2Tokenizer
-/// does.
+/// Removes the rules of special tokens that files set (lstrip, single_word, …), as Qwen2Tokenizer does.
 void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline);
 
-/// Replaces a tokenizer.json's template where the class has one of its own, after apply_settings(). `file` is
-/// for messages.
+/// Replaces a tokenizer.json's template if the class has one, after apply_settings(). `file` is for messages.
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline,
                         const std::filesystem::path& file);
 

@@ -95,8 +95,7 @@ bool is_byte(const JsonSection& root) {
   if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
   const JsonSection pre_tokenizer = root.section("pre_tokenizer");
   pre_tokenizer.flag("use_regex", true);
-  // A ByteLevel post-processor only moves offsets, and without merges it does not matter where use_regex
-  // cuts.
+  // A ByteLevel post-processor only moves offsets, and without merges the splits of use_regex have no effect.
   const std::string post_processor = root.type_of("post_processor");
   return (post_processor == "none" || post_processor == "ByteLevel") &&
          root.type_of("decoder") == "ByteLevel" && !pre_tokenizer.flag("add_prefix_space", true) &&
@@ -116,7 +115,7 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
     for (const JsonSection& token : root.sections("added_tokens"))
       settings.added_tokens_decoder[static_cast<TokenId>(token.count("id", 0))] = read_added_token(token);
   }
-  settings.add_bos_token = settings.add_eos_token = std::nullopt;  // the file's template counts
+  settings.add_bos_token = settings.add_eos_token = std::nullopt;  // the file's template decides
   const bool is_rebuilt = rebuild_as_class(settings, path, content);
   Pipeline pipeline = read_pipeline(root);
   if (is_rebuilt) add_class_tokens(settings);
@@ -157,7 +156,7 @@ void fail_unknown_type(const JsonSection& section, std::string_view what, std::s
 }
 
 TextPattern read_pattern(const JsonSection& section, const char* key) {
-  // Some older files have plain text here.
+  // A plain string in some older files.
   if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string()) {
     return TextPattern::literal(plain->get<std::string>());
   }

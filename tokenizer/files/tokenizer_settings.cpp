@@ -49,8 +49,8 @@ void read_roles(const JsonSection& section, TokenizerSettings& settings) {
   }
 }
 
-// transformers reads the older key of tokenizer_config.json if the other has no tokens, that of
-// special_tokens_map.json if no file has the other.
+// transformers uses the older key of tokenizer_config.json if the newer one has no tokens, and that of
+// special_tokens_map.json if no file has the newer one.
 void read_additional(const JsonSection& section, bool is_config, TokenizerSettings& settings) {
   const auto read = [&](const char* key) {
     const json* tokens = section.find(key);
@@ -117,7 +117,7 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
 }
 
-// The text of the file, if it exists.
+// The file's text, if it exists.
 template <class Read>
 std::optional<std::string> read_if_there(const fs::path& file, Read read) {
   std::error_code ignored;
@@ -132,7 +132,7 @@ std::optional<std::string> read_if_there(const fs::path& file, Read read) {
   return text;
 }
 
-// As transformers looks for it.
+// Same search as in transformers.
 bool has_byte_level(const fs::path& tokenizer_json) {
   std::error_code ignored;
   return fs::exists(tokenizer_json, ignored) &&
@@ -228,7 +228,7 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json*
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
   };
   read_and_keep("tokenizer_config.json", [&](const JsonSection& section) { settings = of(section); });
-  // transformers opens the two older files only where tokenizer_config.json lists no added tokens; then they
+  // transformers opens the two older files only if tokenizer_config.json lists no added tokens; then they
   // override it.
   const auto read_older = [&](const char* name, auto read) {
     read_and_keep(name, [&](const JsonSection& section) {
@@ -255,7 +255,7 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json*
   const bool is_byte_level =
       settings.named_class == "LlamaTokenizer" && has_byte_level(directory / "tokenizer.json");
   settings.use_class(chosen_class(type, settings.named_class, is_byte_level));
-  // Without tokenizer.json and a name, where transformers has no class.
+  // A case without tokenizer.json and a named class, for which transformers has no class.
   if (settings.named_class.empty() && type == "llama") settings.named_class = "LlamaTokenizer";
   return settings;
 }
@@ -265,7 +265,7 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   for (const auto& [id, token] : settings.added_tokens_decoder) {
     if (!token.content.empty()) registry.add(token);
   }
-  // Of two roles that name the same token, the later has its rules.
+  // If two roles name the same token, it has the rules of the later one.
   const std::vector<AddedToken> known = pipeline.added_tokens;
   for (const auto& [role, key] : kRoles) {
     const auto found = settings.roles.find(role);

@@ -17,19 +17,20 @@ class JsonSection;
 /// The content of tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the class,
 /// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
-  /// By canonical_class(), what tokenizer_config.json, else config.json, says; "" if neither names a class.
+  /// canonical_class() of the name in tokenizer_config.json, else in config.json; "" if neither names a
+  /// class.
   std::string named_class;
-  /// By chosen_class(), the one that opens the directory; "" if that is none in particular.
+  /// chosen_class() for the directory; "" if no class changes tokenizer.json.
   std::string tokenizer_class;
-  /// Tokens by role: from the files, else defaults of the class.
+  /// Tokens by role: from the files, else the class's defaults.
   std::map<SpecialToken, AddedToken> roles;
   /// The roles that a file names.
   std::vector<SpecialToken> named;
   /// Tokens that are added in the order of these ids: from tokenizer_config.json, else added_tokens.json.
   std::map<TokenId, AddedToken> added_tokens_decoder;
-  bool lists_added_tokens = false;  // tokenizer_config.json does
+  bool lists_added_tokens = false;  // tokenizer_config.json has added tokens
   std::vector<AddedToken> additional_special_tokens;
-  bool names_extra_tokens = false;  // a file has a list of them, even an empty one
+  bool names_extra_tokens = false;  // a file has a list of extra tokens, even an empty one
   bool mask_has_rules = false;      // a file gives mask_token as an object
   std::optional<bool> add_bos_token, add_eos_token, add_prefix_space, do_lower_case, strip_accents,
       tokenize_chinese_chars, keep_accents, legacy, legacy_behaviour, trim_offsets,
@@ -37,15 +38,15 @@ struct TokenizerSettings {
   bool split_by_punct = false;
   std::optional<std::int64_t> extra_ids;
   std::optional<std::string> src_lang;
-  PipelineTokenizer::Files files;  // their texts, which a saved tokenizer keeps
+  PipelineTokenizer::Files files;  // contents of the files, for a saved tokenizer
   TextLimits limits;               // "model_max_length", "truncation_side", "padding_side"
 
   /// `config` is the content of config.json; null: not read yet. Throws Error naming the file and the key
-  /// whose value has a wrong type, or one that transformers does not know.
+  /// whose value has a wrong type, or is unknown to transformers.
   static TokenizerSettings read(const std::filesystem::path& directory,
                                 const nlohmann::json* config = nullptr);
 
-  /// The content of a tokenizer_config.json alone.
+  /// Only the content of a tokenizer_config.json.
   static TokenizerSettings of(const JsonSection& tokenizer_config);
 
   /// Sets the class and fills in its default tokens.
@@ -55,7 +56,7 @@ struct TokenizerSettings {
   void add_sentinels();
 };
 
-/// The token that a text in a role or a list of special tokens stands for.
+/// The token for a text in a role or in a list of special tokens.
 AddedToken special_token(std::string content);
 
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.

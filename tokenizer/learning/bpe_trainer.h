@@ -28,7 +28,7 @@ struct BpeTrainerOptions {
   TrainingProgress on_progress;
 };
 
-/// Learns from the lines of a text, line ends included, as `tokenizers` learns from a file. The tokens are in
+/// Learns from the lines of a text, line ends included, as `tokenizers` does from a file. The tokens are in
 /// GPT-2's byte alphabet. Throws Error if the text is not UTF-8 or vocab_size is too small.
 LearntMerges train_bpe(std::string_view text, const BpeTrainerOptions& options);
 

@@ -188,8 +188,8 @@ void MergeLearner::queue_new_pairs() {
   new_pairs_ = FlatTable<std::uint32_t>();
 }
 
-// Only the counts of neighbouring pairs change. The pair's own count stays, as in `tokenizers`, where a pair
-// can come up again for words in which it formed later.
+// Changes only the counts of neighbouring pairs. As in `tokenizers`, the pair's own count stays, and the pair
+// can be merged again in words where it formed later.
 void MergeLearner::merge_in(std::uint32_t word, PairKey pair, TokenId merged) {
   TrainingWord& place = words_[word];
   TokenId* const symbols = symbols_.data() + place.begin;

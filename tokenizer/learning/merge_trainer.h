@@ -37,11 +37,11 @@ struct LearntMerges {
   std::vector<std::pair<TokenId, TokenId>> merges;
 };
 
-/// Learns byte pair encoding (Sennrich et al., 2016): merges the most frequent pair of neighbours into a
-/// token, again and again; of equally frequent pairs the one with the lowest ids. Words are UTF-8. The result
-/// equals that of `tokenizers`' BpeTrainer. Where that depends on a hash order, the order here is by code
-/// point: characters with a prefix, and equally frequent characters at the limit of the alphabet (the lower
-/// ones stay). Throws Error if vocab_size has no room for the special tokens and the characters.
+/// Learns byte pair encoding (Sennrich et al., 2016): repeatedly merges the most frequent pair of neighbours
+/// into a token; of equally frequent pairs, the one with the lowest ids. Words are UTF-8. The result equals
+/// that of `tokenizers`' BpeTrainer. If that depends on a hash order, the order here is by code point:
+/// characters with a prefix, and equally frequent characters at the limit of the alphabet (the lower ones
+/// stay). Throws Error if vocab_size has no room for the special tokens and the characters.
 LearntMerges learn_merges(const WordCounts& words, const MergeTrainerOptions& options);
 
 }  // namespace zoo

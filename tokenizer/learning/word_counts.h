@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// The number of times each word occurs in a training text. The trainers need nothing else of it.
+/// The number of times each word occurs in a training text, the only input of the trainers.
 class WordCounts {
  public:
   void add(std::string_view word, std::int64_t times = 1);
@@ -25,11 +25,11 @@ class WordCounts {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
 };
 
-/// Reports training progress: first "bytes" of the text that were read, then "tokens" that were learnt.
+/// Reports training progress: first "bytes" of the text read, then "tokens" learnt.
 using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;
 
-/// Calls `take` for each line of a text, line end included ('\n' only), as `tokenizers` feeds its trainers.
-/// Reports the bytes done.
+/// Calls `take` for each line of a text, line end included ('\n' only), as in `tokenizers`. Reports the bytes
+/// done.
 void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
                             const std::function<void(std::string_view line)>& take);
 

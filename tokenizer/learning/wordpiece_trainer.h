@@ -30,10 +30,10 @@ struct WordPieceTrainerOptions {
   TrainingProgress on_progress;
 };
 
-/// Learns a WordPiece vocabulary; tokens[id]. Google's method for BERT is unpublished; this is the one of
-/// `tokenizers`: byte pair encoding of characters, with "##" before those inside a word. The tokens and their
-/// order are the same except for the ties that learn_merges() describes. Throws Error if the text is not
-/// UTF-8, vocab_size is too small or a special token is missing.
+/// Learns a WordPiece vocabulary; tokens[id]. Google's method for BERT is unpublished; this is `tokenizers`'
+/// method: byte pair encoding of characters, with "##" before those inside a word. The tokens and their order
+/// are the same except for the ties that learn_merges() describes. Throws Error if the text is not UTF-8,
+/// vocab_size is too small or a special token is missing.
 std::vector<std::string> train_wordpiece(std::string_view text, const WordPieceTrainerOptions& options);
 
 /// Writes tokenizer.json, vocab.txt and tokenizer_config.json into an existing directory.

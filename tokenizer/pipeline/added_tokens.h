@@ -10,11 +10,11 @@
 
 namespace zoo {
 
-/// A token that is found in a text before the model runs. The names are tokenizer.json's.
+/// A token at which a text is split before the model runs. The names are tokenizer.json's.
 struct AddedToken {
   std::string content;
   TokenId id = -1;
-  bool single_word = false;  // matches whole words only
+  bool single_word = false;  // matches only complete words
   bool lstrip = false;       // includes the white space before it
   bool rstrip = false;       // includes the white space after it
   bool normalized = true;    // matches in the normalized text, else in the original

@@ -13,15 +13,15 @@
 
 namespace zoo {
 
-/// BERT's normalizer and pre-tokenizer in one pass, without alignment. Nearly every character is rewritten
-/// the same way wherever it occurs, so a table holds the result of each and the word boundaries.
+/// BERT's normalizer and pre-tokenizer in one pass, without alignment. Idea: nearly every character is
+/// rewritten the same way in every context, so a table holds the result of each and the word boundaries.
 class BertWords {
  public:
   explicit BertWords(const BertNormalizerOptions& options);
   ~BertWords();
 
   /// Calls emit(word) for the normalized words in order; a word is valid during the call. Returns false if
-  /// the text has marks that normalization may reorder; words emitted before are then to be discarded.
+  /// the text has marks that normalization may reorder; discard the words emitted before.
   template <class Emit>
   bool split(std::string_view text, Emit emit) const;
 

@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// A part of a word: its current token and the number of bytes that it covers of the word as written in the
-/// vocabulary.
+/// A part of a word: its current token and its number of bytes in the vocabulary's spelling of the word.
 struct BpeSymbol {
   TokenId id;
   std::uint32_t length;

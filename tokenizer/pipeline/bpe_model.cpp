@@ -18,7 +18,7 @@ std::size_t character_end(std::string_view word, std::size_t at, bool byte_level
   return at;
 }
 
-// Bytes of a text as the vocabulary writes it: GPT-2's alphabet has two for a space, one for a letter.
+// Bytes of a text in the vocabulary's spelling: GPT-2's alphabet has two for a space, one for a letter.
 std::uint32_t written_size(std::string_view text, bool byte_level) {
   auto size = static_cast<std::uint32_t>(text.size());
   for (const char byte : byte_level ? text : std::string_view())
@@ -26,8 +26,8 @@ std::uint32_t written_size(std::string_view text, bool byte_level) {
   return size;
 }
 
-// Turns ranges of a word written in GPT-2's alphabet into ranges of its bytes. After a dropped byte, a range
-// may begin or end inside a character, which it then covers.
+// Converts ranges of a word in GPT-2's alphabet to ranges of its bytes. After a dropped byte, a range may
+// begin or end inside a character, which it then covers.
 void read_as_bytes(std::string_view word, std::span<ByteRange> ranges) {
   std::vector<std::uint32_t> bytes;  // of the word, for each of that text
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -77,7 +77,7 @@ void BpeModel::read_merges(const MergePairs& merges) {
   }
 }
 
-// There are four places: affixes change the first and last character of a word.
+// One of four positions: affixes change the first and last character of a word.
 std::size_t BpeModel::place_in_word(bool is_first, bool is_last) const {
   return (is_first || options_.continuing_subword_prefix.empty() ? 0 : 1) +
          (is_last && !options_.end_of_word_suffix.empty() ? 2 : 0);
@@ -147,7 +147,7 @@ void BpeModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRang
 
 void BpeModel::append_ranges(std::string_view word, const std::vector<BpeSymbol>& symbols,
                              std::vector<ByteRange>& ranges) const {
-  // With byte fallback, the bytes of a prefix or suffix are symbols too, though they are not in the word.
+  // With byte fallback, the bytes of a prefix or suffix are also symbols, though they are not in the word.
   const std::uint32_t size = written_size(word, options_.byte_level);
   std::uint32_t begin = 0;
   const std::size_t before = ranges.size();
@@ -192,7 +192,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
       flush();
       symbols.push_back({id, size});
     } else if (append_fallback(letter, place, symbols)) {
-      continue;  // a preceding unknown character stays open, as in `tokenizers`
+      continue;  // a preceding unknown character remains pending, as in `tokenizers`
     } else if (unk_id_) {
       if (!options_.fuse_unk) flush();
       unknown = unknown.value_or(0) + size;
@@ -212,7 +212,7 @@ bool BpeModel::append_fallback(std::string_view character, std::size_t place,
   return true;
 }
 
-// A character as the vocabulary writes it at that place.
+// A character in the vocabulary's spelling at that position.
 std::string BpeModel::written(std::string_view character, std::size_t place) const {
   std::string text = place % 2 == 1 ? options_.continuing_subword_prefix : "";
   text += options_.byte_level ? to_byte_level(character) : std::string(character);

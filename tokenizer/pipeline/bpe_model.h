@@ -26,22 +26,21 @@ struct BpeOptions {
 };
 
 /// Byte pair encoding (Sennrich et al., 2016) of words into ids, equal to `tokenizers`' BPE without dropout.
-/// split_words cuts a text into words. Immutable; safe to share between threads, each of which caches its
-/// words.
+/// split_words splits a text into words. Immutable; safe to share between threads, each with its own cache.
 class BpeModel final : public TokenModel {
  public:
-  /// The rank of a merge is its position. Throws Error naming a token that a merge or unk_token needs and the
+  /// The rank of a merge is its position. Throws Error naming a token of a merge or unk_token that the
   /// vocabulary lacks.
   BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges, BpeOptions options);
 
   /// Appends the ids of a word: bytes if byte_level, else UTF-8.
   void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const override;
 
-  /// Sets the ids of a word and the number of bytes that each covers of the word as the vocabulary writes it.
-  /// No id covers a dropped character, as in `tokenizers`.
+  /// Sets the ids of a word and the number of bytes of each in the vocabulary's spelling of the word. As in
+  /// `tokenizers`, no id covers a dropped character.
   void encode(std::string_view word, std::vector<BpeSymbol>& symbols) const;
 
-  /// The id of a token as the vocabulary writes it.
+  /// The id of a token in the vocabulary's spelling.
   std::optional<TokenId> token_id(std::string_view token) const;
 
   const BpeOptions& options() const { return options_; }
@@ -52,7 +51,7 @@ class BpeModel final : public TokenModel {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
-  // The ids of single characters (of bytes if byte_level) at one kind of place in a word.
+  // The ids of single characters (of bytes if byte_level) at one kind of position in a word.
   struct Characters {
     std::array<TokenId, 256> low;  // kUnknown if there is none
     FlatTable<TokenId> high;       // code points from 256 on

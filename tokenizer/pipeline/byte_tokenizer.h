@@ -11,9 +11,8 @@
 
 namespace zoo {
 
-/// 256 ids, the values of UTF-8 bytes. It needs no training and expresses every text. It has no end-of-text
-/// id, so that ids are bytes. Saved as a tokenizer.json: a BPE model without merges over GPT-2's byte
-/// alphabet.
+/// 256 ids, the values of UTF-8 bytes. Needs no training and can encode every text. No end-of-text id, so
+/// that ids are bytes. Saved as a tokenizer.json: a BPE model without merges over GPT-2's byte alphabet.
 class ByteTokenizer final : public Tokenizer {
  public:
   std::string_view kind() const override { return "byte"; }

@@ -10,7 +10,7 @@ constexpr std::size_t kBytes = 256;
 }  // namespace
 
 ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
-  cells_[kRoot].parent = kRoot;  // occupied: no base reaches it, as every base is at least 1
+  cells_[kRoot].parent = kRoot;  // occupied; no base reaches it, because every base is at least 1
   cells_[kRoot].base = 1;
   std::vector<Entry> sorted;
   for (const Entry& entry : entries) {
@@ -19,7 +19,7 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Entry& a, const Entry& b) { return a.text < b.text; });
 
-  // Nodes whose children have no place yet, with the entries below them.
+  // Nodes whose children have no cells yet, with the entries below them.
   struct Pending {
     Node node;
     std::size_t begin, end, depth;
@@ -65,7 +65,7 @@ ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
     if (base + 2 * kBytes >= cells_.size()) cells_.resize(cells_.size() * 2 + kBytes);
     if (!is_free(at)) continue;
     if (std::all_of(bytes.begin(), bytes.end(), [&](unsigned char b) { return is_free(base + b); })) {
-      // In a nearly full array, searching from its first hole would take longer and longer. Giving up these
+      // In a nearly full array, a search from the first hole would take longer and longer. Skipping these
       // holes keeps the construction linear in the number of nodes.
       constexpr std::size_t kTooMany = 64;
       if (at - begin > kTooMany) first_free_ = at;

@@ -11,7 +11,7 @@
 
 namespace zoo {
 
-/// Texts and their ids as a trie over bytes: finding all entries that begin at a position takes one step a
+/// Texts and their ids as a trie over bytes: finding all entries that begin at a position takes one step per
 /// byte. A double array (Aoe, 1989): the child of a node by a byte is at the node's base + byte.
 class ByteTrie {
  public:
@@ -26,10 +26,10 @@ class ByteTrie {
   static constexpr TokenId kNoId = -1;
 
   ByteTrie() : ByteTrie(std::span<const Entry>()) {}
-  /// The last of entries with the same text counts. Empty texts are dropped.
+  /// Of entries with the same text, the last one is used. Empty texts are dropped.
   explicit ByteTrie(std::span<const Entry> entries);
 
-  /// The child of a node by a byte; kNoNode if no entry continues so.
+  /// The child of a node by a byte; kNoNode if there is none.
   Node child(Node node, unsigned char byte) const {
     const Node at = cells_[node].base + byte;
     return cells_[at].parent == node ? at : kNoNode;

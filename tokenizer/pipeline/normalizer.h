@@ -31,7 +31,7 @@ Normalizer strip_accents_normalizer();
 /// Removes white space at the ends.
 Normalizer strip_normalizer(bool left, bool right);
 Normalizer replace_normalizer(TextPattern pattern, std::string content);
-/// Leaves an empty text empty.
+/// Does not change an empty text.
 Normalizer prepend_normalizer(std::string text);
 /// Sentencepiece's rules for machine translation: removes control characters and turns unusual spaces into
 /// plain ones.
@@ -41,7 +41,7 @@ Normalizer byte_level_normalizer();
 /// The normalization table of a sentencepiece model. Throws Error if it is damaged.
 Normalizer precompiled_normalizer(std::string_view charsmap);
 Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
-/// The same one, by this name in messages.
+/// The same normalizer, with this name in messages.
 Normalizer named_normalizer(std::string name, Normalizer normalizer);
 
 }  // namespace zoo

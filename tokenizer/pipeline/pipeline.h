@@ -16,13 +16,13 @@
 
 namespace zoo {
 
-/// The parts of a tokenizer as in Hugging Face's `tokenizers`: added tokens are cut out of the text, the rest
-/// is normalized and split into words, the model turns each word into ids, the template adds special tokens.
-/// An empty part does nothing.
+/// The parts of a tokenizer as in Hugging Face's `tokenizers`: the text is split at added tokens, the rest is
+/// normalized and split into words, the model turns each word into ids, the template adds special tokens. An
+/// empty part does nothing.
 struct Pipeline {
   /// Excludes spaces from the offsets of a token: a ByteLevel or RoBERTa post-processor.
   struct OffsetTrimming {
-    bool add_prefix_space = true;  // the first token's only space was added and is not in the text
+    bool add_prefix_space = true;  // the first token's space, if single, was added and is not in the text
   };
   using Roles = std::map<SpecialToken, TokenId>;
 
@@ -40,7 +40,7 @@ struct Pipeline {
 
   /// The model's continuing_subword_prefix is not empty.
   bool marks_subwords = false;
-  /// The model takes the bytes of a word instead of their characters in GPT-2's alphabet.
+  /// The model reads the bytes of a word instead of their characters in GPT-2's alphabet.
   bool model_reads_bytes = false;
   /// `normalizer` is, or has as one of its steps, tokenizers' Lowercase.
   bool lowercases = false;
@@ -52,8 +52,8 @@ struct Pipeline {
   std::optional<SplitPattern> only_splits;
 };
 
-/// Ids by text, of the vocabulary and the added tokens. New tokens get ids as in `tokenizers`. The pipeline
-/// must outlive it.
+/// The ids of the vocabulary and the added tokens, by text. New tokens get ids as in `tokenizers`. The
+/// pipeline must outlive it.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);

@@ -31,7 +31,7 @@ std::string normalized(const Pipeline& pipeline, const std::string& content) {
   return text.text;
 }
 
-// These tokens match in the normalized text, so they are normalized too.
+// These tokens match in the normalized text, so they must be normalized.
 std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   std::vector<AddedToken> tokens;
   for (const AddedToken& token : pipeline.added_tokens) {
@@ -42,7 +42,7 @@ std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
   return tokens;
 }
 
-// Spaces at the ends of a token, which a byte-level alphabet writes as \u0120.
+// Spaces at the ends of a token; in a byte-level alphabet, \u0120.
 struct Spaces {
   std::size_t leading = 0, trailing = 0;
 };
@@ -90,7 +90,7 @@ void PipelineTokenizer::lowercase_texts() {
   if (pipeline_.normalizer) steps.push_back(pipeline_.normalizer);
   pipeline_.normalizer = normalizer_sequence(std::move(steps));
   pipeline_.lowercases = true;
-  // Both replace a normalizer that is no longer theirs.
+  // Both are shortcuts for the old normalizer.
   pipeline_.only_splits = std::nullopt;
   bert_words_.reset();
 }
@@ -153,9 +153,9 @@ bool PipelineTokenizer::streams() const {
   return (bert_words_ != nullptr || pipeline_.only_splits) && normalized_tokens_.empty();
 }
 
-// A text may be divided between a letter and a space that another letter follows: every known pattern begins
-// a word there, and all three are ASCII, so no combining mark changes them. An added token could begin or end
-// there, or hold the space.
+// A text may be divided between a letter and a space followed by another letter: every known pattern begins a
+// word there, and all three are ASCII, so no combining mark changes them. Not if an added token could begin
+// or end there, or contain the space.
 std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from) const {
   const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
   const auto reaches_across = [&](const AddedToken& token) {
@@ -193,7 +193,7 @@ bool PipelineTokenizer::encode_part(std::string_view part, TokenIds& ids) const 
 SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) const {
   TextWork work(text.size());
   SplitText result;
-  // Metaspace's first mark depends on the position of a word in the original text, even without offsets.
+  // Metaspace's first mark depends on a word's position in the original text, even without offsets.
   result.text = AlignedText(text, 0, with_offsets || pipeline_.needs_source);
   if (!text.empty()) result.words.push_back({0, static_cast<std::uint32_t>(text.size())});
   raw_tokens_.split(result);
@@ -246,7 +246,7 @@ void PipelineTokenizer::append_word(std::string_view original, const SplitText& 
 }
 
 // `tokenizers` counts the spaces in the token, which the normalizer may have changed, and moves the offsets
-// by as many characters of the text.
+// by this number of characters of the text.
 ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view token, ByteRange range,
                                      bool is_first) const {
   auto [leading, trailing] = spaces_of(token);
@@ -257,8 +257,8 @@ ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view tok
   return range;
 }
 
-// The text that `tokenizers` has for a token: of an added token and of a piece that Unigram does not know it
-// is the text that they cover.
+// The text of a token in `tokenizers`: for an added token, or a piece unknown to Unigram, the text that it
+// covers.
 std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& word, ByteRange range,
                                              TokenId id) const {
   const std::string_view known = texts_[static_cast<std::size_t>(id)];

@@ -9,7 +9,7 @@ namespace zoo {
 
 class BertWords;
 
-/// A tokenizer made of parts, as tokenizer.json or the older files describe them.
+/// A tokenizer made of the parts in tokenizer.json or the older files.
 class PipelineTokenizer final : public Tokenizer {
  public:
   /// File names and contents for save().

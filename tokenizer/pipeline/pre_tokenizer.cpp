@@ -18,7 +18,7 @@ std::uint32_t index(std::size_t value) {
   return static_cast<std::uint32_t>(value);
 }
 
-// Each character that fits is a match of its own.
+// Each matching character is a separate match.
 template <class Condition>
 void find_characters(std::string_view text, Parts& parts, Condition condition) {
   std::size_t done = 0;

@@ -45,7 +45,7 @@ struct MetaspaceOptions {
 struct ByteLevelOptions {
   bool add_prefix_space = true;
   bool use_regex = true;
-  /// Maps bytes to GPT-2's alphabet; false if the model does so.
+  /// Maps bytes to GPT-2's alphabet; false if the model does.
   bool maps_bytes = true;
 };
 

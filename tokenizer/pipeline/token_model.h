@@ -18,7 +18,7 @@ class TokenModel {
   virtual ~TokenModel() = default;
 
   /// Appends the ids of a UTF-8 word. `ranges`, if given, is as long as `ids` and receives the bytes of the
-  /// word that each id covers. Throws Error if the word cannot be expressed.
+  /// word that each id covers. Throws Error if the word cannot be encoded.
   virtual void encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const = 0;
 };
 
@@ -31,7 +31,7 @@ ByteTrie trie_of(const std::vector<VocabularyEntry>& vocabulary);
 
 using MergePairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Whole words; others become the unknown token.
+/// A vocabulary of complete words; others become the unknown token.
 std::unique_ptr<TokenModel> make_word_level_model(const std::vector<VocabularyEntry>& vocabulary,
                                                   const std::string& unk_token);
 

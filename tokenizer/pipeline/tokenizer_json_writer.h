@@ -24,7 +24,7 @@ nlohmann::json byte_level_json(bool add_prefix_space, bool trim_offsets, bool us
 nlohmann::json added_tokens_json(std::span<const std::string> special_tokens,
                                  std::span<const std::string> tokens);
 
-/// A tokenizer_config.json that takes tokenizer.json as it is.
+/// A tokenizer_config.json that leaves tokenizer.json unchanged.
 nlohmann::json fast_tokenizer_config();
 
 }  // namespace zoo

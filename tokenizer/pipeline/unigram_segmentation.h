@@ -34,7 +34,7 @@ class UnigramSegmentation {
   const Step& step(std::uint32_t end) const { return steps_[end]; }
 
  private:
-  // Compares in double whatever Score is, as the library does.
+  // Compares in double for any Score, as the library does.
   void offer(std::size_t end, double score, TokenId id, std::size_t begin) {
     Step& step = steps_[end];
     if (step.id != ByteTrie::kNoId && score <= step.score) return;

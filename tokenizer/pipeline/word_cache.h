@@ -10,8 +10,8 @@
 
 namespace zoo {
 
-/// A cache of the ids of words, as most words of a text repeat. It has a bounded size and starts over when it
-/// is full. For one thread.
+/// A cache of the ids of words, because most words of a text repeat. It has a bounded size and starts over
+/// when it is full. For one thread.
 class WordCache {
  public:
   /// In bytes; longer words are not cached.
@@ -42,7 +42,7 @@ class WordCache {
   void insert(std::string_view word, const TokenId* ids, std::size_t count);
 
  private:
-  /// A word of up to kWhole bytes as two numbers; of a longer one a hash and, in a slot, its position in
+  /// A word of up to kWhole bytes as two numbers; for a longer word, a hash and, in a slot, its position in
   /// texts_. The empty word, which is never cached, marks an empty slot.
   struct Key {
     static constexpr std::size_t kWhole = 16;
@@ -103,7 +103,7 @@ class WordCache {
   std::size_t size_ = 0;
 };
 
-/// A key for each model, whose words a thread caches.
+/// A key for each model whose words a thread caches.
 std::uint64_t new_cache_key();
 
 /// This thread's cache of a model. A thread keeps caches of a few models; the least recently used one is

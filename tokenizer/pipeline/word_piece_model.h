@@ -12,9 +12,9 @@ struct WordPieceOptions {
   std::size_t max_input_chars_per_word = 100;  // longer words become unknown
 };
 
-/// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): takes the longest entry that begins the
-/// word, then the longest that continues it, and so on. A word that cannot be completed becomes one unknown
-/// token.
+/// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): greedy. Matches the longest entry at the
+/// beginning of the word, then the longest continuation, and so on. A word that cannot be completed becomes
+/// one unknown token.
 class WordPieceModel final : public TokenModel {
  public:
   WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options);

@@ -9,7 +9,7 @@
 namespace zoo {
 namespace {
 
-// The pieces' text, as the library joins them: without the space that begins it.
+// The pieces' text, joined as in the library: without the leading space.
 std::string joined_pieces(std::string text) {
   constexpr std::string_view kSpace = "\u2581";
   for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
@@ -97,7 +97,7 @@ std::string MappedSentencePiece::decode(std::span<const TokenId> ids, bool skips
     if (!is_special_[place]) {
       pieces += texts_[place];
     } else if (!skips_special) {
-      // Marian's class puts a space after each.
+      // Marian's class adds a space after each.
       text += joined_pieces(pieces) + texts_[place] + (vocabulary_.reads_codes ? " " : "");
       pieces.clear();
     }

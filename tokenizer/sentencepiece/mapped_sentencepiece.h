@@ -10,15 +10,15 @@ namespace zoo {
 /// Vocabulary and special tokens of a MappedSentencePiece.
 struct MappedVocabulary {
   std::unordered_map<std::string, TokenId> ids;  // of pieces and special tokens
-  std::vector<std::string> special;           // are found in a text before the model runs; skipped by decode
-  std::map<SpecialToken, std::string> roles;  // unk must be one
-  std::vector<std::string> before, after;     // special tokens around each text
-  /// A text may begin with a code between ">>" and "<<", such as a language's, which is one token (Marian).
+  std::vector<std::string> special;              // split the text before the model runs; skipped by decode
+  std::map<SpecialToken, std::string> roles;     // unk must be one
+  std::vector<std::string> before, after;        // special tokens around each text
+  /// A text may begin with a code between ">>" and "<<", such as a language, which is one token (Marian).
   bool reads_codes = false;
 };
 
-/// A sentencepiece model whose pieces have the ids of a vocabulary beside it, vocab.json: those of Marian and
-/// M2M-100, as in transformers without sacremoses.
+/// A sentencepiece model whose pieces have the ids of a separate vocab.json: Marian and M2M-100, as in
+/// transformers without sacremoses.
 class MappedSentencePiece final : public Tokenizer {
  public:
   /// `files` are the names and contents that save() writes. Throws Error naming `what` and a token of the

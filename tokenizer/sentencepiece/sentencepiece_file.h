@@ -29,15 +29,15 @@ struct SentencePieceFile {
   bool is_unigram = true, has_byte_fallback = false;
   bool adds_prefix = true, removes_extra_spaces = true, escapes_spaces = true, space_is_suffix = false;
 
-  /// Checks what the library does not: it follows offsets in a damaged file and crashes. Throws Error "WHAT:
-  /// …" unless the protobuf is complete, the normalization table stays inside itself and the pieces fit the
-  /// library's fixed-size buffers.
+  /// Checks what the library does not, which follows offsets in a damaged file and crashes. Throws Error
+  /// "WHAT: …" unless the protobuf is complete, the normalization table has no offsets beyond its end and the
+  /// pieces fit the library's fixed-size buffers.
   static SentencePieceFile parse(std::string_view model, const std::string& what);
 
   /// Throws Error "WHAT: …" if a piece is not UTF-8, which the library accepts.
   void require_utf8_pieces(const std::string& what) const;
 
-  /// True if Hugging Face's T5Tokenizer, which builds its own tokenizer from the pieces, gives the same ids.
+  /// True if Hugging Face's T5Tokenizer, which builds a tokenizer from the pieces, gives the same ids.
   bool is_like_t5() const {
     return is_unigram && !has_byte_fallback && removes_extra_spaces && normalization == "nmt_nfkc";
   }

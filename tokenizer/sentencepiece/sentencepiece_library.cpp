@@ -1,9 +1,9 @@
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
 
-// Sentencepiece and LibTorch both have a global variable of this name: an object there, an int here. A
-// program that links both gets one of them. If that is LibTorch's int, sentencepiece's constructor overwrites
-// the bytes after it: a mutex, on which TorchScript then waits for ever. This definition is linked first and
-// has room for either.
+// Sentencepiece and LibTorch both have a global variable of this name: an object in the former, an int in the
+// latter. A program that links both gets one of them. If that is LibTorch's int, sentencepiece's constructor
+// overwrites the bytes after it: a mutex, on which TorchScript then waits for ever. This definition is linked
+// first and is large enough for both.
 alignas(64) extern char FLAGS_minloglevel[1024];  // NOLINT
 alignas(64) char FLAGS_minloglevel[1024];         // NOLINT
 

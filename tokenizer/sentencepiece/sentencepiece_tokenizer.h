@@ -45,7 +45,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// T5Tokenizer if that class gives the same ids: unigram, nmt_nfkc, no byte fallback.
   void save(const std::filesystem::path& directory) const override;
 
-  /// The text's pieces as the library normalises them: of what it has no piece for, that text itself.
+  /// The text's pieces as the library normalises them; text without a piece is returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
 
   /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.

@@ -18,18 +18,18 @@ namespace {
 
 using Arguments = std::unordered_map<std::string, std::string>;
 
-// The library's default. The library drops longer lines; here they are cut, so that a text without line ends
-// is learnt too.
+// The library's default. The library drops longer lines; here they are split, so that a text without line
+// ends is also learnt.
 constexpr std::size_t kMaxLine = 4192;
 
-// U+2585 is the library's mark for unknown characters. It drops lines that contain it; here they are cut
+// U+2585 is the library's mark for unknown characters. It drops lines that contain it; here they are split
 // there.
 constexpr std::string_view kReserved = "\xE2\x96\x85";
 
 // The suffix array of a larger text needs 64-bit indices.
 constexpr std::size_t kExtremelyLarge = std::numeric_limits<std::int32_t>::max() / 2;
 
-// The size of the first part of a line: all of it, else up to the last space that fits, else up to the last
+// The size of the first part of a line: all of it if it fits, else up to the last space, else up to the last
 // character.
 std::size_t cut_at(std::string_view line) {
   if (line.size() <= kMaxLine) return line.size();
@@ -182,8 +182,8 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// The library ends the process if normalization leaves nothing to learn. Its character model has no such
-// check, so it tells whether something is left. A letter or digit always is.
+// The library ends the process if nothing remains after normalization. Its character model has no such check,
+// so train one to find out. A letter or digit always remains.
 void require_characters(const std::vector<std::string_view>& lines, const SentencePieceOptions& options) {
   const auto holds_letter = [](std::string_view line) {
     return std::any_of(line.begin(), line.end(), is_letter_or_digit);

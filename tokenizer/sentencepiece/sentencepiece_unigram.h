@@ -11,8 +11,8 @@
 
 namespace zoo {
 
-/// The library's ids for the most common models: unigram (Kudo, 2018) without user-defined symbols.
-/// Immutable; safe to share between threads.
+/// The library's ids, computed faster, for the most common models: unigram (Kudo, 2018) without user-defined
+/// symbols. Immutable; safe to share between threads.
 class SentencePieceUnigram {
  public:
   static bool can_run(const SentencePieceFile& file);

@@ -36,14 +36,14 @@ class TextRewriter {
   void skip(std::size_t count);
   /// Copies bytes of the old text.
   void keep(std::size_t bytes);
-  /// Writes `c` in place of the next old character and `removed` more.
+  /// Writes `c` instead of the next old character and `removed` more.
   void replace(char32_t c, std::size_t removed = 0);
   /// Writes `c` in addition; it is aligned with the old character before it, else with the original's begin.
   void add(char32_t c);
   /// change < 1: replace(c, -change); else add(c).
   void put(char32_t c, int change);
 
-  /// Replaces the old text by the new one. As all members that write, throws Error as TextWork::wrote().
+  /// Replaces the old text by the new one. All members that write throw Error as TextWork::wrote() does.
   void finish();
 
  private:

@@ -24,7 +24,7 @@ std::array<std::int16_t, kAlphabetEnd> inverse_alphabet() {
 }  // namespace
 
 char32_t byte_level_character(unsigned char byte) {
-  // The bytes without a glyph of their own: 0-32, 127-160 and 173 (the soft hyphen).
+  // The bytes without a glyph: 0-32, 127-160 and 173 (the soft hyphen).
   if (byte <= 0x20) return 0x100u + byte;
   if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
   if (byte == 0xAD) return 0x143;

@@ -9,11 +9,11 @@
 
 namespace zoo {
 
-/// The character classes of the split patterns: one bit a class, and at most one bit a character except `\r`
-/// and `\n`. The tables are Unicode 16.0's, as in the engines of `tokenizers` and tiktoken.
+/// The character classes of the split patterns: one bit per class, and at most one bit per character except
+/// `\r` and `\n`. The tables are Unicode 16.0's, as in the engines of `tokenizers` and tiktoken.
 struct CharacterClass {
   static constexpr std::uint8_t kSpace = 1;      // \s
-  static constexpr std::uint8_t kNewline = 2;    // \r and \n, which are \s too
+  static constexpr std::uint8_t kNewline = 2;    // \r and \n, which are also \s
   static constexpr std::uint8_t kNumber = 4;     // \p{N}
   static constexpr std::uint8_t kUpper = 8;      // \p{Lu} and \p{Lt}
   static constexpr std::uint8_t kLower = 16;     // \p{Ll}

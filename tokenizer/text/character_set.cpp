@@ -67,7 +67,7 @@ void add(icu::UnicodeSet& set, std::span<const CharacterRange> ranges) {
   }
 }
 
-// The union of the properties whose names begin with one of the letters, as \p{L} is that of Lu, Ll …
+// The union of the properties whose names begin with one of the letters: \p{L} is Lu, Ll …
 icu::UnicodeSet categories(std::string_view letters) {
   icu::UnicodeSet set;
   for (const Property& property : kProperties) {
@@ -107,7 +107,7 @@ icu::UnicodeSet graphic() {
   return without(everything(), with(unassigned(), {kSpaceRanges, kCcRanges}));
 }
 
-// The characters whose names the two notations share.
+// Characters of the names that both notations have.
 std::optional<icu::UnicodeSet> shared(std::string_view name) {
   if (name == "alpha") return alphabetic();
   if (name == "alnum") return with(alphabetic(), {kNdRanges});
@@ -123,7 +123,7 @@ std::optional<icu::UnicodeSet> shared(std::string_view name) {
   return std::nullopt;
 }
 
-// The engine counts these six among \w, but not if it is inside of brackets.
+// The engine includes these six in \w, except inside of brackets.
 icu::UnicodeSet word_by_itself() {
   return word().add(0xB2, 0xB3).add(0xB9).add(0xBC, 0xBE);
 }

@@ -129,7 +129,7 @@ Charsmap::Charsmap(std::string_view map) {
   }
 }
 
-// Calls visit(size, replacement) for each rule that matches at the beginning of the text, the shortest first,
+// Calls visit(size, replacement) for each rule that matches at the beginning of the text, shortest first,
 // while it returns true.
 template <class Visit>
 void Charsmap::visit_rules(std::string_view text, Visit visit) const {

@@ -10,8 +10,8 @@
 
 namespace zoo {
 
-/// Checks that the normalization table of a sentencepiece model stays inside itself and inside the library's
-/// buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
+/// Checks that the normalization table of a sentencepiece model has no offsets beyond its end and fits the
+/// library's buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
 /// replacements that its values point to. An empty table is valid.
 bool is_valid_charsmap(std::string_view map);
 
@@ -26,13 +26,13 @@ class Charsmap {
   /// Throws Error if the table is empty, damaged or not UTF-8.
   explicit Charsmap(std::string_view map);
 
-  /// The replacement of the shortest matching rule, which `tokenizers` applies to the whole text.
+  /// The replacement of the shortest matching rule; `tokenizers` replaces the complete text by it.
   std::optional<std::string_view> shortest(std::string_view text) const;
   /// The longest matching rule, which the library applies.
   std::optional<Match> longest(std::string_view text) const;
   /// Rewrites a text as the Precompiled normalizer of `tokenizers` does.
   void rewrite(AlignedText& text) const;
-  /// True if an ASCII character stays unchanged whatever ASCII character follows.
+  /// True if an ASCII character stays unchanged before every ASCII character.
   bool keeps(unsigned char c) const { return keeps_[c]; }
 
  private:

@@ -33,7 +33,7 @@ bool is_ascii_letter(char32_t c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// The characters that equal an ASCII one without regard to case: the long s and the Kelvin sign too.
+// The characters that equal an ASCII one if case is ignored, including the long s and the Kelvin sign.
 Set any_case(char32_t c) {
   Set set(static_cast<UChar32>(c), static_cast<UChar32>(c));
   if (is_ascii_letter(c)) set.add(static_cast<UChar32>(c ^ 0x20));
@@ -93,7 +93,7 @@ class Translator {
     return part + count;
   }
 
-  // Without regard to case, some pairs of letters equal one character: "ss" is "ß".
+  // If case is ignored, some pairs of letters equal one character: "ss" is "ß".
   void check_fold_of(char32_t literal) const {
     if (!folds_ || before_ == 0 || literal == 0) return;
     const char pair[] = {static_cast<char>(before_ | 0x20), static_cast<char>(literal | 0x20), '\0'};
@@ -228,7 +228,8 @@ class Translator {
     return one(escaped_character());
   }
 
-  // A class under (?i) grows by what equals its members; only those that cannot are translated.
+  // A class under (?i) also contains characters that equal its members; only classes without such are
+  // translated.
   Set without_case(const Set& set) const {
     if (!folds_) return set;
     Set cased = *characters_of_property("L");

@@ -23,7 +23,7 @@ std::size_t contraction_end(std::string_view text, std::size_t start, bool any_c
 }
 
 // \s+(?!\S)|\s+ : white space without its last character, which belongs to the next word; all of it at the
-// end of the text or if it is one character. With `lines`, \s*[\r\n]+ takes precedence: up to the last line
+// end of the text or if it is one character. With `lines`, \s*[\r\n]+ has precedence: up to the last line
 // end.
 std::size_t space_end(const CharacterClasses& classes, std::string_view text, std::size_t start, bool lines) {
   std::size_t at = start, last = start, line_end = start;
@@ -150,7 +150,7 @@ struct Spelling {
   std::string_view expression;
 };
 
-// The first spelling of each pattern is written to files; the others are tiktoken's, which cut the same.
+// The first spelling of each pattern is written to files; the others are tiktoken's, which are equivalent.
 constexpr Spelling kSpellings[] = {
     {SplitPattern::gpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
     {SplitPattern::gpt2,

@@ -8,7 +8,7 @@
 
 namespace zoo {
 
-/// How byte-level BPE splits a text into words; merges stay inside a word. The published definitions are
+/// How byte-level BPE splits a text into words; merges do not cross words. The published definitions are
 /// regular expressions; these hand-written automata give the same words in one pass.
 enum class SplitPattern {
   gpt2,    // Radford et al., 2019; also RoBERTa, BART and the ByteLevel of `tokenizers`

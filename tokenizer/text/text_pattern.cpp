@@ -16,7 +16,8 @@ struct TextPattern::Regex {
 
 namespace {
 
-// ICU's unit, some ten thousand steps back: a second for the matches of a text. Oniguruma gives up, too.
+// In ICU's unit, some ten thousand backtracking steps: a second for the matches of a text. Oniguruma has a
+// limit, too.
 constexpr std::int32_t kTimeLimit = 1000;
 
 // Called by ICU after each tick; keeps the number.
@@ -56,7 +57,7 @@ TextPattern TextPattern::regex(const std::string& expression) {
 }
 
 void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) const {
-  if (text.empty()) return;  // where `tokenizers` finds not even an empty match
+  if (text.empty()) return;  // here, `tokenizers` finds not even an empty match
   if (regex_ == nullptr) {
     if (text_.empty()) return;
     for (std::size_t at = 0; (at = text.find(text_, at)) != text.npos; at += text_.size()) {
@@ -76,7 +77,7 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   for (std::int64_t last = -1; matcher->find(status); last = matcher->end64(status)) {
     const ByteRange match = {static_cast<std::uint32_t>(matcher->start64(status)),
                              static_cast<std::uint32_t>(matcher->end64(status))};
-    // `tokenizers` passes over an empty match at the end of another one.
+    // `tokenizers` skips an empty match at the end of another one.
     if (match.begin < match.end || match.begin != last) matches.push_back(match);
   }
   utext_close(&utext);

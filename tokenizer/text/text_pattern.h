@@ -10,7 +10,7 @@
 
 namespace zoo {
 
-/// A literal text or a regular expression to search for, as the engine of `tokenizers` does.
+/// A literal text or a regular expression to search for, with the results of `tokenizers`' engine.
 class TextPattern {
  public:
   static TextPattern literal(std::string text);

@@ -9,7 +9,7 @@ namespace {
 
 // A character has 33 bytes for 3 in NFKD, and 66 after a byte-level alphabet.
 constexpr std::size_t kGrowth = 32, kShortest = std::size_t{1} << 20;
-// Of all steps.
+// Limits for all steps together.
 constexpr std::size_t kWrittenGrowth = 256, kWrittenShortest = std::size_t{1} << 24;
 constexpr std::int32_t kTicks = 2000;
 

@@ -7,29 +7,29 @@
 
 namespace zoo {
 
-/// Counts the work that the normalizers, expressions and decoders of a tokenizer do for one text, which a
-/// strange tokenizer.json could make endless: sequences that multiply the text, or search it with costly
-/// expressions. It counts for the thread that makes it, as long as it lives.
+/// Bounds the work of a tokenizer's normalizers, expressions and decoders for one text: a malicious
+/// tokenizer.json could multiply the text, or search it with costly expressions. Counts for the thread that
+/// creates it, while it lives.
 class TextWork {
  public:
-  /// For a text of so many bytes.
+  /// For a text of this many bytes.
   explicit TextWork(std::size_t bytes);
   ~TextWork();
   TextWork(const TextWork&) = delete;
   TextWork& operator=(const TextWork&) = delete;
 
-  /// The one of this thread; null if nothing is counted.
+  /// This thread's counter; null if there is none.
   static TextWork* current();
 
-  /// Names what runs, for messages. The name must outlive it.
+  /// Names the running step, for messages. The name must outlive it.
   void begin(std::string_view name) { name_ = name; }
 
-  /// Bytes that a text may have after what runs.
+  /// Maximum bytes of the text after the running step.
   std::size_t most_bytes() const;
-  /// A text of so many bytes was written. Throws Error naming what runs if it is too long, or the texts of
-  /// all steps together.
+  /// Counts a text of this many bytes. Throws Error naming the running step if the text is too long, or the
+  /// texts of all steps together.
   void wrote(std::size_t bytes);
-  /// An expression took so many ticks of ICU, some ten thousand steps each. Throws Error.
+  /// Counts ICU's ticks, some ten thousand steps each. Throws Error if there are too many.
   void searched(std::int32_t ticks);
 
  private:

@@ -29,7 +29,7 @@ bool is_older_than(char32_t c, int major) {
   return age[0] < major || (age[0] == major && age[1] == 0 && age[2] == 0);
 }
 
-// The general category in Unicode 8, as an ICU mask; the switch holds what changed since.
+// The general category in Unicode 8, as an ICU mask; the switch has the later changes.
 std::uint32_t category(char32_t c) {
   switch (c) {
     case 0x166D:
@@ -192,7 +192,7 @@ std::size_t grapheme_end(std::string_view text, std::size_t at) {
   if (at == text.size()) return at;
   const auto lead = static_cast<unsigned char>(text[at]);
   if (first < 0x300 && lead < 0xCC) return first == '\r' && lead == '\n' ? at + 1 : at;
-  // Almost all boundaries do not depend on what follows.
+  // Almost no boundary depends on the following text.
   std::size_t after = at;
   const char32_t second = next_code_point(text, after);
   if (break_class(first) == U_GCB_OTHER && break_class(second) == U_GCB_OTHER) return at;

@@ -8,7 +8,7 @@ namespace zoo {
 /// Character properties as in Hugging Face's `tokenizers`: the categories of Unicode 8 and the normalization
 /// of Unicode 9. Newer characters are unassigned there.
 bool is_white_space(char32_t c);
-/// Category P and all ASCII punctuation ("$", "+" and "~" too).
+/// Category P and all ASCII punctuation, including "$", "+" and "~".
 bool is_punctuation(char32_t c);
 /// Control, format and private-use characters, tab and line ends included.
 bool is_control(char32_t c);

@@ -39,7 +39,7 @@ Scan scan(std::string_view text, std::size_t at) {
   return {Sequence::complete, size};
 }
 
-// Skips eight ASCII bytes at a time, as most text is mostly ASCII.
+// Skips eight ASCII bytes at a time, because most text is ASCII.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
   while (at + sizeof(std::uint64_t) <= text.size()) {
     std::uint64_t word;

@@ -61,7 +61,7 @@ inline std::size_t next_character(std::string_view text, std::size_t from) {
 
 std::size_t count_characters(std::string_view text);
 
-/// Appends a code point, which is at most U+10FFFF and no surrogate.
+/// Appends a code point, which must be at most U+10FFFF and not a surrogate.
 void append_utf8(std::string& text, char32_t code_point);
 
 /// A character for error messages: "'é' (U+00E9)"; a control character as "U+0009".
@@ -70,7 +70,7 @@ std::string describe_character(char32_t code_point);
 /// The number of bytes at the end of `text` (0 to 3) that begin an incomplete character.
 std::size_t incomplete_utf8_tail(std::string_view text);
 
-/// For messages: a text of at most `bytes`, or its first whole characters that fit and "…".
+/// For messages: a text of at most `bytes`, or the first characters that fit and "…".
 std::string excerpt(std::string_view text, std::size_t bytes);
 
 /// U+FFFD

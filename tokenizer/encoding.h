@@ -30,7 +30,7 @@ struct Encoding {
   std::size_t size() const { return ids.size(); }
 };
 
-/// The text that is truncated if the whole is too long.
+/// The text that is truncated if the result is too long.
 enum class Truncation {
   longest_first,  // the longer text of a pair, until both have the same length
   only_first,
@@ -39,7 +39,7 @@ enum class Truncation {
 
 struct EncodeOptions {
   /// Adds special tokens around the texts, such as [CLS] and [SEP]. Special tokens inside a text are
-  /// recognised either way.
+  /// recognised in any case.
   bool add_special_tokens = true;
   /// Maximum number of tokens, added special tokens included.
   std::optional<std::size_t> max_length;
@@ -60,7 +60,7 @@ struct EncodingTemplate {
   std::vector<Piece> single, pair;
 };
 
-/// The texts alone: type id 0 for the first, 1 for the second.
+/// Only the texts: type id 0 for the first, 1 for the second.
 const EncodingTemplate& plain_template();
 
 /// [CLS] first [SEP], [CLS] first [SEP] second [SEP]: type id 1 from the second text on.
@@ -69,14 +69,14 @@ EncodingTemplate bert_template(TokenId cls, TokenId sep);
 /// `<s> first </s>`, `<s> first </s></s> second </s>`: RoBERTa has no segments.
 EncodingTemplate roberta_template(TokenId cls, TokenId sep);
 
-/// Puts texts and special tokens together and truncates to options.max_length. `second` may be null. Throws
-/// Error if max_length has no room for the special tokens.
+/// Combines texts and special tokens and truncates to options.max_length. `second` may be null. Throws Error
+/// if max_length has no room for the special tokens.
 Encoding assemble(std::span<const EncodingTemplate::Piece> pieces, Encoding first, Encoding* second,
                   const EncodeOptions& options);
 
-/// Puts `first` together with each part of `second` that fits beside it; neighbouring parts share `stride`
-/// tokens. With options.truncates_left, the first part is the last of the text. Throws Error if no token of
-/// `second` fits, or not more than `stride`.
+/// Combines `first` with each part of `second` that still fits; neighbouring parts share `stride` tokens.
+/// With options.truncates_left, the first part is the last of the text. Throws Error if no token of `second`
+/// fits, or not more than `stride`.
 std::vector<Encoding> assemble_windows(std::span<const EncodingTemplate::Piece> pieces, const Encoding& first,
                                        const Encoding& second, std::size_t stride,
                                        const EncodeOptions& options);

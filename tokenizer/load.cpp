@@ -31,7 +31,7 @@ struct Format {
   std::unique_ptr<Tokenizer> (*read)(const fs::path& path, TokenizerSettings settings);
 };
 
-// In the order of preference of transformers.
+// In transformers' order of preference.
 constexpr std::array<Format, 8> kFormats = {{
     {"tokenizer.json", read_tokenizer_json},
     {"spiece.model", read_pieces},
@@ -69,7 +69,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohm
                 "sentencepiece.bpe.model (M2M-100's with vocab.json)");
   }
   TokenizerSettings settings = TokenizerSettings::read(directory, config);
-  // transformers 5 then has no pipeline to keep; the named class reads its vocabulary, as in transformers 4.
+  // Without a pipeline, the named class of transformers 5 loads its vocabulary, as in transformers 4.
   const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
   if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);
   const TextLimits limits = settings.limits;

@@ -7,11 +7,11 @@
 namespace zoo {
 namespace {
 
-// More ids than a character has bytes: pending bytes beyond it never become valid.
+// More than the bytes of a character: more pending ids never become valid.
 constexpr std::size_t kMaxPending = 16;
 
-// The size of `text` without the end that the next ids may change: an incomplete character, or the U+FFFD
-// that sentencepiece writes for it.
+// The size of `text` without the end that the next ids may change: an incomplete character, or
+// sentencepiece's U+FFFD for it.
 std::size_t settled_size(std::string_view text) {
   std::size_t size = text.size() - incomplete_utf8_tail(text);
   while (text.substr(0, size).ends_with(kReplacementCharacter)) size -= kReplacementCharacter.size();
@@ -40,8 +40,8 @@ std::string StreamDecoder::push(TokenId id) {
 }
 
 // A decoder may treat the start of a text differently (sentencepiece drops its space), so new ids are decoded
-// after a context that has text: the ids shown last or, if they show nothing by themselves (a space at the
-// start, a control token), the ones before.
+// after a context with text: the ids shown last or, if these have no text (a space at the start, a control
+// token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
   const TokenIds pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
   if (context_ == 0 && shown_ == 0) {

@@ -15,8 +15,8 @@
 namespace zoo {
 
 /// Decodes tokens one at a time, to show text during generation. push() and finish() return valid UTF-8: an
-/// incomplete character is held back, and bytes that never become one are U+FFFD. The concatenation is
-/// decode() of all ids, except for invalid bytes. The cost of a token does not depend on the length of the
+/// incomplete character is held back, and bytes that never become a character are U+FFFD. The concatenation
+/// is decode() of all ids, except for invalid bytes. The cost per token does not depend on the length of the
 /// text.
 class StreamDecoder {
  public:

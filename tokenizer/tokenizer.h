@@ -35,8 +35,7 @@ struct TextLimits {
   bool pads_left = false;                 // "padding_side"
 };
 
-/// Text to ids and back. Ids lie in [0, vocab_size()). Safe to share between threads, once it is
-/// set up.
+/// Text to ids and back. Ids are in [0, vocab_size()). Safe to share between threads after the setup.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -46,11 +45,11 @@ class Tokenizer {
   virtual std::int64_t vocab_size() const = 0;
 
   /// The ids of the text without special tokens. Throws Error with the position if the text is not UTF-8 or
-  /// has a character that the vocabulary cannot express.
+  /// has a character that the vocabulary cannot encode.
   TokenIds encode(std::string_view text) const;
 
-  /// The first position from `from` on at which a UTF-8 text can be cut: the ids of the whole are those of
-  /// the first part, then those of the second. The text's end if the tokenizer knows of none.
+  /// The first position from `from` on at which a UTF-8 text can be divided without changing its ids. The
+  /// text's end if the tokenizer knows none.
   virtual std::size_t division(std::string_view text, [[maybe_unused]] std::size_t from) const {
     return text.size();
   }
@@ -72,7 +71,7 @@ class Tokenizer {
   /// The same including special tokens, such as "</s>".
   virtual std::string decode_with_special_tokens(std::span<const TokenId> ids) const { return decode(ids); }
 
-  /// The token of an id as the vocabulary writes it: "##ing", "Ġthe". Throws Error for an id outside it.
+  /// The token of an id in the vocabulary's spelling: "##ing", "Ġthe". Throws Error for an id outside it.
   virtual std::string token_text(TokenId id) const;
 
   /// The id of a role, if the tokenizer has one.
@@ -81,21 +80,21 @@ class Tokenizer {
   /// The id that ends a text, if the vocabulary has one.
   std::optional<TokenId> eos_id() const { return special_id(SpecialToken::eos); }
 
-  /// True if tokens inside a word are written with a prefix, like "##ing".
+  /// True if tokens inside a word have a prefix, like "##ing".
   virtual bool marks_subwords() const { return false; }
 
   const TextLimits& limits() const { return limits_; }
   void set_limits(const TextLimits& limits) { limits_ = limits; }
 
-  /// From now on a text with an id from `count` on, for which the model has no row, is an Error naming the
+  /// After this call, a text with an id >= `count`, for which the model has no row, is an Error naming the
   /// token and its id, and a role with such an id counts as missing.
   void set_id_count(std::int64_t count) { id_count_ = count; }
-  /// Ids that a text may hold.
+  /// Number of ids that a text may contain.
   std::int64_t id_count() const { return std::min(id_count_, vocab_size()); }
 
-  /// Lowercases each text before its normalization, unless that has such a step: "do_lower_case" of
-  /// Sentence-Transformers. Special tokens in the text keep their case. Throws Error if the kind of tokenizer
-  /// has no normalization.
+  /// Lowercases each text before its normalization, unless that includes such a step: "do_lower_case" of
+  /// Sentence-Transformers. Special tokens in the text keep their case. Throws Error if this kind of
+  /// tokenizer has no normalization.
   virtual void lowercase_texts();
 
   /// Writes the files that load_tokenizer and Hugging Face read into an existing directory.

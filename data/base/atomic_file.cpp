@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBufferSize = 1 << 20;
-constexpr std::size_t kMostOfStream = std::size_t{256} << 20;  // of a pipe or a device, which may never end
+constexpr std::size_t kMostOfStream = std::size_t{256} << 20;  // a pipe or a device may never end
 
 // Two processes that write the same target must not share a temporary name.
 fs::path temporary_name(const fs::path& target) {
@@ -39,14 +39,14 @@ fs::file_type type_of(const fs::path& path) {
   return fs::status(path, ignored).type();
 }
 
-// A rename would replace whatever has the name, even /dev/null.
+// A rename would replace any file with that name, even /dev/null.
 bool is_other_than(fs::file_type wanted, const fs::path& path) {
   const fs::file_type type = type_of(path);
   return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;
 }
 
-// Removes what killed processes left of this target. A live process of this machine is known by its number,
-// one of another by its lock.
+// Removes temporary files of killed processes for this target. Recognises a live process of this machine by
+// its number, one of another machine by its lock.
 void remove_leftovers(const fs::path& target) {
   const std::string begin = "." + target.filename().string() + ".tmp-";
   std::vector<fs::path> leftovers;

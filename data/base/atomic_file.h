@@ -16,8 +16,8 @@
 namespace zoo {
 
 /// A file that appears under its name completely or not at all: written under a temporary name in the same
-/// folder, synced, and renamed by commit(). Without commit() the destructor removes it and an older file
-/// stays unchanged. What a killed process left of the same target is removed first.
+/// folder, synced, and renamed by commit(). Without commit(), the destructor removes it and an older file
+/// stays unchanged. Temporary files of killed processes for the same target are removed first.
 class AtomicFile {
  public:
   /// Throws Error naming the path if the folder is not writable.
@@ -29,9 +29,9 @@ class AtomicFile {
   /// Throws Error naming the path, for example if the disk is full.
   void write(const void* bytes, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Writes over bytes that are written already, `at` bytes from the beginning.
+  /// Overwrites bytes that were written before, `at` bytes from the beginning.
   void rewrite(std::size_t at, std::string_view bytes);
-  /// The temporary file with all that was written, for a look at it before commit().
+  /// The temporary file with everything written so far, to check it before commit().
   const std::filesystem::path& written();
   void commit();
 
@@ -47,20 +47,20 @@ class AtomicFile {
 /// Writes `text` to `path` atomically.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// Bounds of read_model_file(): of settings in JSON, and of a vocabulary.
+/// Bounds of read_model_file() for settings in JSON and for a vocabulary.
 inline constexpr std::size_t kMostSettings = std::size_t{64} << 20, kMostVocabulary = std::size_t{256} << 20;
 
-/// The content of a file of a model. Throws Error naming the path at once if it is no regular file, such as a
-/// pipe without a writer, or has more than `most` bytes.
+/// The content of a model's file. Throws Error naming the path at once if it is not a regular file, for
+/// example a pipe without a writer, or has more than `most` bytes.
 std::string read_model_file(const std::filesystem::path& path, std::size_t most = kMostVocabulary);
 
-/// The content of a small text file. Throws Error naming the path, also where a pipe or a device gives more
-/// than 256 MiB.
+/// The content of a small text file. Throws Error naming the path, also if a pipe or a device gives more than
+/// 256 MiB.
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
-/// in one step. A kill at any instant leaves either the old or the new directory under the name. What a
-/// killed process left of the same target is removed first.
+/// in one step. A kill at any instant leaves either the old or the new directory under the name. Leftovers of
+/// killed processes for the same target are removed first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);
@@ -76,7 +76,7 @@ class AtomicDirectory {
   int lock_ = -1;
 };
 
-/// Creates `path` and its parents, so that they outlast a power cut. Throws Error naming it.
+/// Creates `path` and its parents, durable across a power cut. Throws Error naming it.
 void make_directories(const std::filesystem::path& path);
 
 /// Makes the names in a directory durable: a rename or a new entry may be lost at a power cut until then.

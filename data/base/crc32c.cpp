@@ -1,7 +1,6 @@
-// The CPU's instruction takes 8 bytes at a time, each step after the one before, though three could run at
-// once. So three blocks side by side are summed and joined: the checksum of A B is that of A, moved over B's
-// length, plus that of B. Moving is multiplication by a power of x, linear in the 32 bits: a table of 256
-// values for each of the four bytes.
+// The CPU's instruction processes 8 bytes and has a latency of three steps. So three blocks are summed in
+// parallel and combined: the checksum of A B is that of A, moved over B's length, plus that of B. Moving is
+// multiplication by a power of x, linear in the 32 bits: a table of 256 values for each of the four bytes.
 
 #include "data/base/crc32c.h"
 
@@ -22,7 +21,7 @@ constexpr std::uint32_t by_bit(std::uint32_t crc) {
   return (crc >> 1) ^ (crc % 2 == 1 ? kPolynomial : 0);
 }
 
-// [i]: of a byte that i zeros follow.
+// [i]: checksums of a byte followed by i zeros.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

@@ -17,7 +17,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / ".lock";
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
-  // File systems without locks: the directory is used as if it were free.
+  // On file systems without locks, the directory counts as free.
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(descriptor_);
     const std::string owner = read_file(path);

@@ -10,10 +10,11 @@
 namespace zoo {
 
 /// While it lives, no other process gets a lock of the same directory. A killed process releases its own. The
-/// lock is on the hidden file `.lock` in the directory, which holds the owner's process id and stays there.
+/// lock is on the hidden file `.lock` in the directory, which contains the owner's process id and is never
+/// removed.
 class DirectoryLock {
  public:
-  /// Throws Error naming the process that has the directory, or a directory that cannot be written.
+  /// Throws Error naming the process that holds the lock, or a directory that cannot be written.
   explicit DirectoryLock(const std::filesystem::path& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

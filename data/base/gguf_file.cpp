@@ -124,7 +124,7 @@ class MetadataReader {
  private:
   Value type() { return static_cast<Value>(reader_.number<std::uint32_t>(key_)); }
 
-  // The library throws for such bytes when it writes a message.
+  // The JSON library throws for such bytes when it prints a value.
   std::string utf8(std::string text) const {
     try {
       json(text).dump();
@@ -245,7 +245,7 @@ std::size_t alignment_of(const json& metadata, const Reader& reader) {
   return alignment;
 }
 
-// The format requires each tensor after the one before it, at the next aligned byte.
+// The format requires each tensor at the next aligned byte after the previous one.
 void place(std::vector<GgufFile::Tensor>& tensors, std::size_t alignment, std::size_t size,
            const Reader& reader) {
   const auto aligned = [&](std::size_t at) { return (at + alignment - 1) / alignment * alignment; };

@@ -22,14 +22,15 @@
 
 namespace zoo {
 
-/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. Numbers as ggml has them.
+/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. `id` is ggml's number of the
+/// type.
 struct GgufType {
   std::uint32_t id;
   const char* name;
   std::size_t block, bytes;
 };
 
-/// The types that the zoo reads. Throws std::out_of_range for another name.
+/// A type that the zoo reads. Throws std::out_of_range for another name.
 const GgufType& gguf_type(std::string_view name);
 
 /// A GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), version 2 or 3: metadata, a table
@@ -47,12 +48,12 @@ class GgufFile {
   /// Throws Error naming the file, the key or tensor and what is wrong with it.
   explicit GgufFile(const std::filesystem::path& path);
 
-  /// True if the path is a file that begins as a GGUF file does.
+  /// True if the path is a file with the magic bytes of GGUF.
   static bool is_one(const std::filesystem::path& path);
 
   /// The metadata: numbers, booleans, texts, and lists of these.
   const nlohmann::json& metadata() const { return *metadata_; }
-  /// A text of the metadata; "" if the key is absent. Throws Error if it is no text.
+  /// A text of the metadata; "" if the key is absent. Throws Error if it is not a text.
   std::string text(const char* key) const;
   const std::vector<Tensor>& tensors() const { return tensors_; }
   std::byte* data(const Tensor& tensor) const { return file_->data() + tensor.begin; }

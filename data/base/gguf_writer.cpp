@@ -26,7 +26,7 @@ class Bytes {
   std::string text_;
 };
 
-// The numbers of types in the format.
+// The format's numbers of types.
 template <class T>
 constexpr std::uint32_t kType = std::is_same_v<T, std::uint8_t>    ? 0
                                 : std::is_same_v<T, std::uint32_t> ? 4

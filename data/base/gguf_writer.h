@@ -22,7 +22,7 @@ using GgufValue = std::variant<std::uint32_t, float, bool, std::string, std::vec
                                std::vector<float>, std::vector<std::int32_t>, std::vector<std::uint8_t>>;
 using GgufMetadata = std::vector<std::pair<std::string, GgufValue>>;
 
-/// A tensor to write; `bytes` makes its blocks when they are due.
+/// A tensor to write; `bytes` makes its blocks on demand.
 struct GgufOutput {
   std::string name;
   const GgufType* type;
@@ -30,8 +30,8 @@ struct GgufOutput {
   std::function<std::string()> bytes;
 };
 
-/// Writes a GGUF file of version 3, atomically; `check` gets the whole file before it has its name, and may
-/// throw. Throws Error for a full disk.
+/// Writes a GGUF file of version 3, atomically; `check` may inspect the complete file before it gets its
+/// name, and throw. Throws Error for a full disk.
 void write_gguf(const std::filesystem::path& path, const GgufMetadata& metadata,
                 const std::vector<GgufOutput>& tensors,
                 const std::function<void(const std::filesystem::path&)>& check = {});

@@ -16,8 +16,8 @@
 
 namespace zoo {
 
-/// Reads a JSON object from a file of a model, with at most `most` bytes. Throws Error naming the file, and
-/// the line and column of a syntax error.
+/// Reads a JSON object from a model's file of at most `most` bytes. Throws Error naming the file, and the
+/// line and column of a syntax error.
 nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = kMostSettings);
 
 /// The same from the text of the file `path`.

@@ -18,7 +18,8 @@ std::string text_of(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// Makes ordered_json in linear time: the library's own parser compares each key of an object with all before.
+// Builds ordered_json in linear time: the library's parser compares each key of an object with all earlier
+// ones.
 class OrderedReader : public nlohmann::json_sax<ordered_json> {
  public:
   bool null() override { return add(nullptr); }
@@ -33,7 +34,7 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
-  // The last value of a key counts, at the place of the first.
+  // For a repeated key, keeps the last value at the first position.
   bool key(string_t& name) override {
     Open& object = open_.back();
     const auto [place, is_new] = object.places.try_emplace(name, object.names.size());
@@ -51,7 +52,7 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
   ordered_json result = ordered_json(ordered_json::value_t::discarded);
 
  private:
-  // An object or array whose end has not been read.
+  // An object or array that is still open.
   struct Open {
     bool is_object;
     std::vector<std::string> names;

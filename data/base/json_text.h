@@ -19,7 +19,7 @@ std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 /// Parses input. The value is_discarded() if the text is not JSON, has a number too large for a double, or is
-/// nested deeper than any file of ours: the library copies and prints by recursion.
+/// nested deeper than any of our files: the library copies and prints by recursion.
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 

@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// Throws Error if a file's content is what Git LFS leaves in a clone in place of a large file.
+/// Throws Error if a file's content is a Git LFS pointer to a large file.
 inline void refuse_lfs_pointer(const std::filesystem::path& path, std::string_view content) {
   if (content.starts_with("version https://git-lfs.github.com/"))
     throw Error(path,

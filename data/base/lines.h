@@ -28,7 +28,7 @@ std::vector<Line> lines_of(std::string_view text);
 /// The parts between tabs: at least one.
 std::vector<std::string_view> split_tabs(std::string_view line);
 
-/// The parts with `separator` between them.
+/// Joins the parts with `separator`.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 
 /// The object in a line of a .jsonl file. Throws Error naming file and line.

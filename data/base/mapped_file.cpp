@@ -17,7 +17,7 @@
 namespace zoo {
 namespace {
 
-// A mapped file. None is ever freed, so that a signal handler can go through all of them.
+// A mapped file. Never freed, so that a signal handler can visit all of them.
 struct Mapping {
   std::atomic<std::uintptr_t> begin = 0;  // 0: not in use
   std::size_t size = 0;
@@ -58,7 +58,7 @@ void remember(std::uintptr_t begin, std::size_t size, const std::string& path) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  // O_NONBLOCK: open() does not wait for a writer of a named pipe, which is refused below.
+  // O_NONBLOCK: open() must not wait for a writer of a named pipe, which is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw Error("cannot open ", path, ": ", std::strerror(errno));
   struct stat status {};

@@ -30,14 +30,14 @@ class MappedFile {
   const std::filesystem::path& path() const { return path_; }
 
   /// Releases the pages inside these bytes if they belong to a mapped file: they use no memory until the next
-  /// access reads them from the file again, so that changes are lost. Does nothing for other memory.
+  /// access, which reads them from the file again. Changes are lost. Does nothing for other memory.
   static void give_back(const void* data, std::size_t size);
 
   /// The path of the mapped file with this address; null if there is none. A signal handler may call it.
   static const char* path_at(const void* address) noexcept;
 
-  /// Asks for large pages for these bytes, which are read often: they save address translation. The system
-  /// grants them when it reads the file, if its file system has them.
+  /// Asks for large pages for these bytes, which save address translation. The system grants them when it
+  /// reads the file, if the file system supports them.
   static void prefer_large_pages(const void* data, std::size_t size);
 
  private:

@@ -7,11 +7,11 @@
 
 namespace zoo {
 
-/// The largest count that a flag, a file or a request may give, unless it has a bound of its own: sums and
-/// products of two such counts fit 64 bits.
+/// Default upper bound for counts from a flag, a file or a request: sums and products of two such counts fit
+/// in 64 bits.
 inline constexpr std::int64_t kLargestGivenCount = 2'147'483'647;
 
-/// The product of counts that becomes a size; nothing if it exceeds 2^63 - 1, the largest size of an object.
+/// The product of counts as a size; nothing if it exceeds 2^63 - 1, the largest size of an object.
 inline std::optional<std::size_t> checked_product(std::initializer_list<std::size_t> counts) {
   std::size_t product = 1;
   for (const std::size_t count : counts)

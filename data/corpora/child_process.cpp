@@ -64,7 +64,7 @@ void read_both(const Pipe& output, const Pipe& errors, ChildResult& result) {
       if (polled[i].fd < 0 || polled[i].revents == 0) continue;
       const ssize_t count = ::read(polled[i].fd, buffer.data(), buffer.size());
       if (count > 0) texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
-      if (count == 0 || (count < 0 && errno != EINTR)) polled[i].fd = -1;  // poll() skips it from here on
+      if (count == 0 || (count < 0 && errno != EINTR)) polled[i].fd = -1;  // poll() ignores it from now on
     }
   }
 }

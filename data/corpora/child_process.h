@@ -13,7 +13,7 @@
 namespace zoo {
 
 struct ChildResult {
-  int exit_code = 0;  // 128 + the number of a signal that ended it
+  int exit_code = 0;  // 128 + the number of the signal that ended it
   std::string output, error_output;
 
   /// Why it failed, for an error message: error_output in one line, or the exit code if that is empty.

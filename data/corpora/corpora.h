@@ -19,7 +19,7 @@ namespace zoo {
 struct Corpus {
   std::string name, file, description, licence;  // `file`: its name in data_directory()
   std::size_t bytes;
-  std::string sha256;      // of the text that get_corpus gives
+  std::string sha256;      // of get_corpus's text
   std::string url;         // "" if it is not downloaded
   std::string package;     // the Debian package it comes from; "" if downloaded
   std::string how_to_get;  // one line for `tzoo data list`

@@ -35,7 +35,7 @@ std::string_view definition_of(std::string_view gloss) {
   return trimmed(gloss.substr(0, gloss.find("; \"")), "; ");
 }
 
-// The part of speech of which the smallest share was taken; the first of equal ones.
+// The part of speech with the smallest share used so far; the first of equal ones.
 std::size_t least_taken(const Dictionary& dictionary, const std::array<std::size_t, 4>& taken) {
   std::size_t least = dictionary.size();
   for (std::size_t part = 0; part < dictionary.size(); ++part) {

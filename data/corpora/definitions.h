@@ -24,8 +24,8 @@ enum class DefinitionSet { kTraining, kHeldOut };
 /// a synset without a gloss.
 std::vector<std::string> parse_definitions(std::string_view text, const std::string& file);
 
-/// Reads WordNet 3.0 (Fellbaum, 1998) as Debian's wordnet-base installs it, or from the folder in
-/// WNSEARCHDIR, as WordNet's programs do. If a file is missing, throws Error with the installation command.
+/// Reads WordNet 3.0 (Fellbaum, 1998) from Debian's wordnet-base, or from the folder in WNSEARCHDIR, as
+/// WordNet's programs do. If a file is missing, throws Error with the installation command.
 Dictionary read_dictionary();
 
 /// A table for classification: a line "text\tlabel", then each definition with its part of speech. A repeated

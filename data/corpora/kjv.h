@@ -5,8 +5,8 @@
 
 namespace zoo {
 
-/// The King James text: the output of the `bible` program of Debian's bible-kjv, laid out by lay_out_kjv. If
-/// the program or its data is missing, throws Error with the installation command.
+/// The King James text: the output of the program `bible` from Debian's bible-kjv, formatted by lay_out_kjv.
+/// If the program or its data is missing, throws Error with the installation command.
 std::string extract_kjv();
 
 /// Turns `bible`'s pretty printing into plain text: for each chapter its heading ("Genesis 1"), an empty

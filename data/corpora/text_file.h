@@ -17,7 +17,7 @@ namespace zoo {
 /// A mapped UTF-8 file.
 class TextFile {
  public:
-  /// Throws Error naming the file, and the line of invalid UTF-8; an empty file is an Error too.
+  /// Throws Error naming the file, and the line of invalid UTF-8; also for an empty file.
   explicit TextFile(const std::filesystem::path& path);
 
   /// The text without its byte order mark.

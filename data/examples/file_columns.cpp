@@ -24,7 +24,7 @@ bool is_usual(std::string_view name) {
   return std::ranges::find(kUsualNames, name) != kUsualNames.end();
 }
 
-// A name of letters, digits and '_' of which a part is usual: "sentence1", "text_a", "airline_sentiment".
+// A name of letters, digits and '_' with a usual part: "sentence1", "text_a", "airline_sentiment".
 bool names_a_column(std::string_view text) {
   std::string part;
   bool usual = false;

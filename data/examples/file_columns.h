@@ -15,25 +15,25 @@ namespace zoo {
 
 /// The names of columns, or of keys of a JSON object, in a file of examples.
 struct FileColumns {
-  std::map<std::string, std::string> own = {};  // by the file's name: ours, where they differ
-  std::set<std::string> ignored = {};           // output: names in the file that nothing reads
+  std::map<std::string, std::string> own = {};  // our name by the file's, if they differ
+  std::set<std::string> ignored = {};           // output: unused names in the file
 
-  /// Reads "text=sentence1,label=class": ours, then the file's. Throws Error for another form.
+  /// Parses "text=sentence1,label=class": ours, then the file's. Throws Error for any other format.
   static FileColumns read(const std::string& flag);
 
-  /// Our name for one in the file.
+  /// Our name for a name in the file.
   std::string ours(std::string_view theirs) const;
 
-  /// Notes which of `found`, by our names, are not in `known`. Throws Error naming file and line if one
-  /// resembles a known name that `found` lacks, or if an own name stands for none in `known`.
+  /// Adds names of `found` (ours) that are not in `known` to `ignored`. Throws Error naming file and line if
+  /// one resembles a known name that `found` lacks, or if a name of `own` is not in `known`.
   void check(std::span<const std::string> found, std::span<const std::string> known, const Line& line,
              const std::string& file);
 
-  /// The object in a line of a .jsonl file, with our names for its keys, which are checked.
+  /// The object in a line of a .jsonl file, with our names for its keys, after check().
   nlohmann::json read_object(const Line& line, const std::string& file, std::span<const std::string> known);
 };
 
-/// True if the parts of a line are words that name columns in many files, like "sentence1" and "label".
+/// True if the parts of a line look like usual names of columns, for example "sentence1" and "label".
 bool looks_like_names(std::span<const std::string_view> parts);
 
 }  // namespace zoo

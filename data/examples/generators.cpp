@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostLines = 10'000'000;
 constexpr std::uint64_t kMostDigits = 8, kAddendsBelow = 100;
 
-/// The random numbers of one line. std::uniform_int_distribution differs between standard libraries.
+/// The random numbers of one line; std::uniform_int_distribution differs between standard libraries.
 class LineRandom {
  public:
   LineRandom(std::uint64_t seed, std::int64_t line)
@@ -114,7 +114,7 @@ std::string judgement(bool good, RandomStream& random) {
 
 std::string review(RandomStream& random) {
   const bool good = random.below(2) == 1;
-  // A made-up word says nothing, so that a model learns not to guess by words that it does not know.
+  // The label of a made-up word is random, so that a model learns not to guess from unknown words.
   const std::uint64_t kind = random.below(20);
   const std::string text = kind == 0  ? "it was " + made_up_word(random)
                            : kind < 8 ? liking(good, random)
@@ -147,7 +147,7 @@ std::string question(RandomStream& random) {
   }
 }
 
-// Small grammars for the tasks that label texts, words and answers.
+// Small grammars for the tasks with labels for texts, words and answers.
 std::string make_sentences(const std::string& name, std::int64_t count, std::uint64_t seed) {
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) {

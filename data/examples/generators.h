@@ -14,7 +14,7 @@ namespace zoo {
 
 struct ToySet {
   std::string name, description, example;
-  std::int64_t examples = 20000;  // used if it is named as a dataset
+  std::int64_t examples = 20000;  // number if it is named as a dataset
 };
 
 /// The sets of `tzoo data make`. copy, reverse, sort, addition: a question and its answer; reviews: text and

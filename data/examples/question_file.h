@@ -24,10 +24,10 @@ struct Question {
 };
 
 /// Reads questions with the columns question, context, answer and answer_start, the position of the answer in
-/// characters; without it the first match in the context counts. If `name` ends in .jsonl, a line is an
-/// object with these keys, or with Hugging Face's "answers": {"text": […], "answer_start": […]}, where the
-/// first answer counts. Otherwise a line is tab-separated columns. An empty answer means unanswerable. Throws
-/// Error naming file and line, also if the answer is not at its position.
+/// characters (default: the first match in the context). If `name` ends in .jsonl, a line is an object with
+/// these keys, or with Hugging Face's "answers": {"text": […], "answer_start": […]}, of which the first is
+/// used. Otherwise a line is tab-separated columns. An empty answer means unanswerable. Throws Error naming
+/// file and line, also if the answer is not at its position.
 std::vector<Question> parse_questions(std::string_view text, const std::string& name, FileColumns& names);
 std::vector<Question> parse_questions(std::string_view text, const std::string& name);
 

@@ -41,7 +41,7 @@ struct ColumnPositions {
   bool has_header = false;
 };
 
-// The value of --columns that would name these columns: those that are known, then the others in their order.
+// A value of --columns for these columns: the known ones, then the others in order.
 std::string proposed(const std::vector<std::string_view>& parts, const std::vector<std::string>& names) {
   std::vector<std::string> free = names, pairs;
   std::erase_if(free, [&](const std::string& name) { return std::ranges::find(parts, name) != parts.end(); });

@@ -28,8 +28,8 @@ struct Columns {
 
 /// Reads the records of a text. If `name` ends in .jsonl, a line is an object with the columns as keys and
 /// texts, numbers or booleans as values. Otherwise a line is tab-separated columns, in the order of a header
-/// line that names all required ones or, without a header, in the order of `columns`. `names` gives the names
-/// in the file, and gets those that are ignored. Empty lines at the end are ignored. Throws Error naming file
+/// line that names all required ones or, without a header, in the order of `columns`. `names` has the names
+/// in the file, and receives the ignored ones. Empty lines at the end are ignored. Throws Error naming file
 /// and line: no record, a line of another width than the first, a missing or empty field, invalid JSON, a
 /// header that lacks a required name, and as FileColumns::check() does.
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,

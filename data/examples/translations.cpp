@@ -28,7 +28,7 @@ struct Adjective {
   Forms masculine, feminine;
 };
 
-// An empty form: the determiner has no such number.
+// An empty form: the determiner lacks this number.
 struct Determiner {
   Text english;
   Forms masculine, feminine;
@@ -120,7 +120,7 @@ constexpr Verb kVerbs[] = {
     {{"touches", "touch"}, {"toca", "tocan"}, true},
 };
 
-// Indices of the words in a phrase, whatever their forms and positions.
+// Indices of the words in a phrase, regardless of form and position.
 struct WordChoice {
   std::vector<std::size_t> nouns, determiners, adjectives, verbs;
 };
@@ -173,8 +173,8 @@ class Phrase {
     text += word;
   }
 
-  // Adds a noun of this kind or a livelier one, with a determiner and perhaps an adjective, and sets number_
-  // and feminine_.
+  // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective, and sets
+  // number_ and feminine_.
   void add_noun_phrase(Kind least, bool is_object) {
     std::size_t n = pick(std::size(kNouns));
     while (kNouns[n].kind < least) n = pick(std::size(kNouns));

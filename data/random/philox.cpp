@@ -21,7 +21,7 @@ PhiloxKey philox_key(std::uint64_t seed) {
 std::uint64_t uniform_below(std::uint64_t range, PhiloxCounter counter, PhiloxKey key) {
   __extension__ using Wide = unsigned __int128;
   const std::uint64_t surplus =
-      (0 - range) % range;  // 2^64 mod range: the low parts that would be drawn too often
+      (0 - range) % range;  // 2^64 mod range: low parts below this would be drawn too often
   for (;;) {
     const PhiloxCounter bits = philox4x32_10(counter, key);
     const Wide product = Wide{std::uint64_t{bits[1]} << 32 | bits[0]} * range;

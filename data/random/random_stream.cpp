@@ -6,7 +6,7 @@
 namespace zoo {
 namespace {
 
-// Keeps these counters apart from those that samplers draw block positions with.
+// Separates these counters from those with which samplers draw block positions.
 constexpr std::uint32_t kSubkeys = 0x8000'0000;
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-// Parts of a text that threads encode ahead of the one that takes them.
+// Parts of a text that threads encode ahead of the consumer.
 class Parts {
  public:
   Parts(std::string_view text, const Tokenizer& tokenizer, std::size_t ahead)
@@ -68,7 +68,7 @@ class Parts {
     std::exception_ptr error;
   };
 
-  // The tokenizer counts from the beginning of its part.
+  // The tokenizer's message counts from the beginning of its part.
   [[noreturn]] static void fail(const std::exception_ptr& error, std::size_t begin) {
     try {
       std::rethrow_exception(error);
@@ -91,7 +91,7 @@ class Parts {
   const Tokenizer& tokenizer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::optional<Slot>> slots_;  // by a part's number
+  std::vector<std::optional<Slot>> slots_;  // by number of the part
   std::size_t number_ = 0, begin_ = 0;      // of the next part
   std::size_t taken_ = 0;                   // parts
 };

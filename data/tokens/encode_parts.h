@@ -18,12 +18,12 @@
 
 namespace zoo {
 
-/// Receives the ids of a text's next part, and the bytes of text that have been encoded with it.
+/// Receives the ids of a text's next part, and the number of bytes encoded so far.
 using TakeIds = std::function<void(std::span<const TokenId> ids, std::size_t bytes)>;
 
-/// Encodes a UTF-8 text part by part (Tokenizer::division) on this many threads; 0: one per processor. take()
-/// is called by this thread, in the text's order; the ids of a few parts for each thread are in memory.
-/// Throws what the tokenizer or take() throws.
+/// Encodes a UTF-8 text part by part (Tokenizer::division) on this many threads; 0: one per processor. This
+/// thread calls take() in the text's order; memory holds the ids of a few parts for each thread. Throws what
+/// the tokenizer or take() throws.
 void encode_in_parts(std::string_view text, const Tokenizer& tokenizer, std::size_t threads,
                      const TakeIds& take);
 

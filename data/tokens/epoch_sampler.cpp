@@ -9,8 +9,8 @@
 namespace zoo {
 namespace {
 
-// The number of batches that are sorted by length together: enough for batches of equal length, few enough
-// that batches mix differently in every epoch.
+// Batches that are sorted by length together: enough for batches of equal length, few enough to mix
+// differently in every epoch.
 constexpr std::int64_t kBatchesInBucket = 32;
 
 }  // namespace

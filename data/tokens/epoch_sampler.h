@@ -13,9 +13,9 @@
 
 namespace zoo {
 
-/// Batches of examples. Each example comes once an epoch, in an order that is a pure function of (seed,
-/// stream, epoch). Examples of similar length come together, so that there is little padding. Examples that
-/// do not fill a batch wait for another epoch; if there are fewer examples than a batch, they repeat.
+/// Batches of examples. Each example is used once per epoch, in an order that is a pure function of (seed,
+/// stream, epoch). Batches have examples of similar length, so that there is little padding. Examples that do
+/// not fill a batch wait for another epoch; if there are fewer examples than a batch, they repeat.
 class EpochSampler {
  public:
   /// `lengths` of the examples, not empty. Throws Error if batch_size is not positive.

@@ -20,7 +20,7 @@ namespace zoo {
 struct MaskingOptions {
   double probability = 0.15;  // of choosing a token
   double mask_share = 0.8;    // of the chosen: replaced by mask_id
-  double random_share = 0.1;  // of the chosen: replaced by any token; the rest stay
+  double random_share = 0.1;  // of the chosen: replaced by a random token; the rest stay
   bool whole_words = false;   // chooses all tokens of a word together
   TokenId mask_id = 0;
   std::int64_t vocab_size = 0;  // random tokens are below it
@@ -32,10 +32,10 @@ struct TokenMask {
   TokenId random_id = 0;
 };
 
-/// Draws the masks of a row of tokens. `words` numbers the words: neighbours of equal number are one word; -1
-/// (special tokens, padding) is never chosen. By default each token is chosen independently. With
-/// whole_words, words are chosen in random order while they fit into the probability's share of the tokens,
-/// rounded and at least 1.
+/// Draws the masks of a row of tokens. `words` has the index of each token's word: neighbours with the same
+/// index are one word; -1 (special tokens, padding) is never chosen. By default each token is chosen
+/// independently. With whole_words, words are chosen in random order while they fit into the probability's
+/// share of the tokens, rounded and at least 1.
 std::vector<TokenMask> draw_masks(std::span<const std::int32_t> words, const MaskingOptions& options,
                                   RandomStream& random);
 

@@ -32,7 +32,7 @@ class RandomBlockSampler {
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
   /// inputs and targets [B, T], row-major: targets[b, t] is the token after inputs[b, t].
-  /// Throws std::invalid_argument if a span has another size than B * T or step is out of range.
+  /// Throws std::invalid_argument if the size of a span is not B * T or step is out of range.
   void fill(std::int64_t step, std::span<std::int64_t> inputs, std::span<std::int64_t> targets) const;
 
   /// The same for the rows [first_row, first_row + inputs.size() / T) only.

@@ -31,7 +31,7 @@ SpanCorruptionLengths corrupted_lengths(std::int64_t tokens, const SpanCorruptio
   const double length = static_cast<double>(tokens);
   const std::int64_t hidden =
       std::clamp<std::int64_t>(rounded(length * options.noise_density), 1, tokens - 1);
-  // There are as many kept spans as hidden ones.
+  // The number of visible spans equals that of hidden ones.
   const std::int64_t most = std::min(hidden, tokens - hidden);
   const std::int64_t spans =
       std::clamp<std::int64_t>(rounded(static_cast<double>(hidden) / options.mean_span_length), 1, most);

@@ -97,7 +97,7 @@ std::size_t validation_begin(std::string_view text) {
 
 namespace {
 
-// Appends the ids of a text to a file, whose messages call it `name`; returns how many there are.
+// Appends the ids of a text to a file, called `name` in messages; returns their number.
 std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer& tokenizer,
                         const std::string& name, std::size_t threads,
                         const std::function<void(std::size_t)>& progress) {
@@ -158,7 +158,7 @@ TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view tex
                            [&](std::size_t bytes) { progress(position + bytes); });
   write_meta(directory, width, vocab_size, std::string(tokenizer.kind()), counts, hash.get());
   val.commit();
-  train.commit();  // last: it says that all are there
+  train.commit();  // last: marks the dataset as complete
   return counts;
 }
 
@@ -170,7 +170,7 @@ void write_token_dataset(const fs::path& directory, const TokenDataset& dataset)
   write_meta(directory, width, *dataset.vocab_size, dataset.tokenizer,
              {dataset.train.size(), dataset.val.size()}, dataset.source_sha256);
   dataset.val.write(directory / kVal, width);
-  dataset.train.write(directory / kTrain, width);  // last: it says that all are there
+  dataset.train.write(directory / kTrain, width);  // last: marks the dataset as complete
 }
 
 void remove_token_dataset(const fs::path& directory) {

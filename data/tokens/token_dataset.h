@@ -20,7 +20,7 @@
 
 namespace zoo {
 
-/// The two splits of a text as ids. The optional members are unknown for a directory that nanoGPT wrote.
+/// The two splits of a text as ids. The optional members are unknown for a directory from nanoGPT.
 struct TokenDataset {
   TokenFile train, val;
   std::optional<std::int64_t> vocab_size = std::nullopt;
@@ -36,9 +36,9 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
 /// The byte of a UTF-8 text at which the validation split of tokenize_dataset() begins.
 std::size_t validation_begin(std::string_view text);
 
-/// The ids of a UTF-8 text in a file without a name, in `directory`, which goes with their last copy: the
-/// text may be mapped, and few ids are in memory at a time. progress(bytes) hears how much has been encoded.
-/// Throws Error as the tokenizer does, and where the disk is full.
+/// The ids of a UTF-8 text in an unnamed file in `directory`, which the last copy deletes: the text may be
+/// mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so far. Throws
+/// Error as the tokenizer does, and if the disk is full.
 TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
                          const std::filesystem::path& directory,
                          const std::function<void(std::size_t bytes)>& progress);
@@ -47,9 +47,9 @@ struct TokenCounts {
   std::size_t train = 0, val = 0;
 };
 
-/// The same into files, as write_token_dataset() writes them, while the text is encoded on this many threads
-/// (0: one per processor): the text may be mapped, and few ids are in memory at a time. progress(bytes) hears
-/// how much of the text has been encoded. Throws as both do; the directory then holds no dataset.
+/// The same into the files of write_token_dataset(), encoded on this many threads (0: one per processor): the
+/// text may be mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so
+/// far. Throws as both do; the directory then holds no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
                                  const Tokenizer& tokenizer, std::size_t threads,
                                  const std::function<void(std::size_t bytes)>& progress);
@@ -65,7 +65,7 @@ void remove_token_dataset(const std::filesystem::path& directory);
 /// True if `directory` holds a train.bin.
 bool is_token_dataset(const std::filesystem::path& directory);
 
-/// Maps a directory of write_token_dataset, or one of nanoGPT: train.bin and val.bin of uint16 without
+/// Maps a directory from write_token_dataset, or from nanoGPT: train.bin and val.bin of uint16 without
 /// meta.json. Checks sizes against meta.json and all ids against vocab_size (if that is unknown, call
 /// require_ids_below). Throws Error naming the file and key.
 TokenDataset load_token_dataset(const std::filesystem::path& directory);

@@ -25,7 +25,7 @@ enum class TokenWidth : std::size_t { kUint16 = 2, kUint32 = 4 };
 /// uint16 if every id fits (vocab_size <= 65536), else uint32.
 TokenWidth token_width(std::int64_t vocab_size);
 
-/// Appends ids, each of which must fit the width, to a file.
+/// Appends ids to a file. Every id must fit the width.
 void write_ids(std::span<const TokenId> ids, TokenWidth width, AtomicFile& file);
 
 /// Throws Error naming `name` and the position, counted from `first`, of the first id that is not below
@@ -37,11 +37,11 @@ void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, co
 /// concurrent reads are safe.
 class TokenFile {
  public:
-  /// Maps a file. Throws Error naming it if its size is not a multiple of the width. Later messages call it
-  /// `name`; "": by its path.
+  /// Maps a file. Throws Error naming it if its size is not a multiple of the width. `name` is for later
+  /// messages; "": the path.
   TokenFile(const std::filesystem::path& path, TokenWidth width, std::string name = "");
 
-  /// Ids in memory; error messages call them `name`.
+  /// Ids in memory; `name` is for error messages.
   TokenFile(TokenIds tokens, std::string name);
 
   std::size_t size() const { return size_; }

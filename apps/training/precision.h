@@ -19,7 +19,7 @@ inline bool computes_in_float32(at::ScalarType dtype, c10::Device device) {
 }
 
 /// Mixed precision (Micikevicius et al., 2018) while in scope: matrix products in `dtype`, the rest in
-/// float32. kFloat changes nothing, nor does a type that computes_in_float32().
+/// float32. No effect with kFloat or a type that computes_in_float32().
 class AutocastScope {
  public:
   AutocastScope(at::ScalarType dtype, c10::Device device)

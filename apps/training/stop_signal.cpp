@@ -23,7 +23,7 @@ StopSignal::StopSignal(const std::string& notice) {
   received_signal = 0;
   line = notice.empty() ? "" : (::isatty(STDERR_FILENO) == 1 ? "\n" : "") + notice + "\n";
   for (const int signal : kSignals) {
-    // nohup has a process ignore SIGHUP.
+    // A process under nohup ignores SIGHUP.
     if (std::signal(signal, record_signal) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
   }
 }

@@ -14,7 +14,7 @@ namespace zoo {
 /// of ending the process; a second one ends it at once. Only one may exist at a time.
 class StopSignal {
  public:
-  /// The signal prints `notice` on standard error at once, on a line of its own.
+  /// The signal prints `notice` on standard error at once, on a separate line.
   explicit StopSignal(const std::string& notice = "");
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

@@ -29,7 +29,7 @@ class Trainer::Clock {
   struct Lap {
     double ms_per_iteration = 0, tokens_per_second = 0;
   };
-  /// Time since the last call; the lap before if no iteration has ended since.
+  /// Time since the last call; the previous lap if no iteration has ended since.
   Lap lap() {
     pause();
     if (iterations_ > 0 && elapsed_ > 0) {
@@ -176,8 +176,8 @@ Trainer::Result Trainer::stop_at(std::int64_t iteration, TrainingObserver& obser
 
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
-  // The last row has the loss of the last update's batch: no batch follows. A run that made no update has
-  // none.
+  // The last row has the loss of the last update's batch, because no batch follows. A run without an update
+  // has none.
   Metrics end =
       metrics(iteration, updater_.loss().defined() ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
@@ -257,7 +257,7 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
-  NamedTensors optimizer = updater_.optimizer().state();  // on all ranks, which may each have a part
+  NamedTensors optimizer = updater_.optimizer().state();  // on all ranks, because each may have a part
   if (!writes()) return;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
     (options_.save_step ? options_.save_step : save_model_)(directory);

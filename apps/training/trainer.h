@@ -26,7 +26,7 @@ struct TrainerOptions {
   std::int64_t eval_iters = 200;  // batches per split; fewer if the split has fewer
   std::int64_t log_interval = 10;
   bool always_save_checkpoint = true;  // false: only when the validation loss improves
-  std::int64_t patience = 0;  // stop after so many evaluations in a row without a lower loss; 0: never
+  std::int64_t patience = 0;           // stop after this many evaluations without a lower loss; 0: never
   std::uint64_t seed = 1337;
   std::string data_sha256;  // written into checkpoints
   Schedule schedule;
@@ -72,10 +72,10 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
 /// A resumed run continues bit for bit.
 class Trainer {
  public:
-  /// Writes the model and tokenizer of a checkpoint, beside the optimizer's state.
+  /// Writes the model and tokenizer of a checkpoint into the directory of the optimizer's state.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  /// `objective` must outlive the trainer. train() makes the run's directory if it is missing.
+  /// `objective` must outlive the trainer. train() creates the run's directory if it is missing.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must
@@ -114,7 +114,7 @@ class Trainer {
   SaveModel save_model_;
   TrainerOptions options_;
   Updater updater_;
-  // Iteration 0 is not counted: untrained weights are no baseline.
+  // Iteration 0 is not counted, because untrained weights are no baseline.
   std::int64_t first_iteration_ = 0, stale_evaluations_ = 0, counted_evaluation_ = 0;
   double best_val_loss_;
   Evaluation last_evaluation_;

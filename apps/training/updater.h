@@ -26,7 +26,7 @@ struct UpdaterOptions {
   OptimizerOptions optimizer;
   GradScaler::Options scaler;
   double ema_decay = 0;               // of the WeightAverage; 0: none
-  std::int64_t optimizer_shares = 1;  // ranks that the optimizer's state is divided among: 1, or all
+  std::int64_t optimizer_shares = 1;  // ranks that share the optimizer's state: 1, or all
 };
 
 /// Seconds per part of an update; on a GPU, the time to launch the work.

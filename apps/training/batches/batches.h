@@ -39,7 +39,7 @@ struct ModelBatch {
   std::int64_t tokens = 0;  // non-padding tokens, for tokens per second
 };
 
-/// Random streams of a run (RandomStream, RandomBlockSampler), one per use, so that no use shifts another.
+/// Random streams of a run (RandomStream, RandomBlockSampler), one per use, so that the uses are independent.
 inline constexpr std::uint32_t kTrainingStream = 0, kTrainEvaluationStream = 1, kValEvaluationStream = 2;
 
 inline constexpr std::int64_t kUnlimitedBatches = std::numeric_limits<std::int64_t>::max();

@@ -33,7 +33,7 @@ class BlockBatches : public Batches {
   struct Blocks {
     at::Tensor inputs, following;
   };
-  /// Makes inputs and labels from the rows. `place` is the first row's, for further random numbers.
+  /// Makes inputs and labels from the rows. `place` is the first row's position, for further random numbers.
   virtual ModelBatch make(const Blocks& blocks, const RandomStream::Position& place) const = 0;
 
   RandomStream random(RandomStream::Position place, std::int64_t row) const;
@@ -67,14 +67,14 @@ struct RowEnds {
   std::int64_t size() const { return (begin ? 1 : 0) + (end ? 1 : 0); }
 };
 
-/// Masked language modelling with dynamic masking: each use of a block masks other tokens.
+/// Masked language modelling with dynamic masking: each use of a block masks different tokens.
 class MaskedBlockBatches final : public BlockBatches {
  public:
   struct Options {
     std::int64_t block_size = 0;  // row length including its ends
     RowEnds ends;
     MaskingOptions masking;
-    std::vector<bool> begins_word;  // by token id, for whole-word masking; empty: every token does
+    std::vector<bool> begins_word;  // by token id, for whole-word masking; empty: every token begins one
   };
   MaskedBlockBatches(const TokenDataset& dataset, Options options, const BatchPlan& plan, std::uint64_t seed,
                      c10::Device device);
@@ -99,7 +99,7 @@ class SpanCorruptionBatches final : public BlockBatches {
   SpanCorruptionLengths lengths_;
 };
 
-/// Sets label_positions to the labels that count, and their number: labels [B, T] on the CPU.
+/// Sets label_positions to the labels that are not ignored, and their number: labels [B, T] on the CPU.
 void point_at_labels(const at::Tensor& labels, ModelBatch& batch);
 
 }  // namespace zoo

@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// Runs `action`; prefixes the message of an Error with the place.
+// Runs `action`; prefixes the message of an Error with the file and line.
 template <class Action>
 auto at_line(const std::string& name, std::int64_t line, Action action) {
   try {
@@ -65,7 +65,7 @@ JoinedWords join(const TaggedSentence& sentence) {
   return joined;
 }
 
-// A token belongs to the word of its last byte: some tokenizers put the space before a word into the token.
+// A token belongs to the word of its last byte, because some tokens include the space before a word.
 std::vector<std::int64_t> labels_of_tokens(const Encoding& encoding, const JoinedWords& joined,
                                            const std::vector<std::int64_t>& labels) {
   std::vector<std::int64_t> result(encoding.size(), -100);

@@ -16,7 +16,7 @@
 
 namespace zoo {
 
-/// Limits for encoding texts as examples. Examples longer than max_length tokens are cut, and counted.
+/// Limits for encoding texts as examples. Examples longer than max_length tokens are cut and counted.
 struct EncodeLimits {
   std::size_t max_length = 0;         // including special tokens
   std::size_t max_target_length = 0;  // for the target of an encoder-decoder

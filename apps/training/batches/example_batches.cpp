@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// Masking streams start here, apart from the streams of the example order.
+// Masking streams start here, separate from the streams of the example order.
 constexpr std::uint32_t kMaskingStreams = 16;
 
 std::vector<std::int64_t> lengths_of(const std::vector<Example>& examples) {

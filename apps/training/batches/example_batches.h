@@ -28,7 +28,7 @@ enum class LabelShape {
   kNumbers,   ///< a fixed count per example: a class [B], first and last token of an answer [B, 2]
   kTokens,    ///< one per input token, [B, T]
   kSequence,  ///< a separate sequence, [B, U]: the target of an encoder-decoder
-  kMasked,    ///< drawn for each use by masking tokens, [B, T]
+  kMasked,    ///< masked tokens, drawn at each use, [B, T]
 };
 
 struct Examples {

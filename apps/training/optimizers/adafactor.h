@@ -13,8 +13,8 @@
 namespace zoo {
 
 /// Adafactor (Shazeer and Stern, 2018, algorithms 4 and 5) as in torch.optim.Adafactor. It stores the second
-/// moment of a matrix as row and column means; a step is relative to the size of the weight. The learning
-/// rate is the largest relative step: 1 / sqrt(step) where that is smaller.
+/// moment of a matrix as row and column means; a step is relative to the size of the weight. The relative
+/// step is min(learning rate, 1 / sqrt(step)).
 class Adafactor final : public Optimizer {
  public:
   struct Options {

@@ -57,7 +57,7 @@ Optimizer::State& Optimizer::add_state(const std::string& name) {
   return *states_.back();
 }
 
-// The largest first, each to the rank that has least.
+// The largest first, each to the rank with the least state.
 void Optimizer::divide_parameters() {
   owners_.resize(parameters_.size());
   std::vector<std::size_t> by_size(parameters_.size());

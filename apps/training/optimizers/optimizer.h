@@ -38,8 +38,8 @@ class Optimizer {
   /// Global gradient norm before clipping, a tensor so that nothing waits for it; undefined before step().
   const at::Tensor& gradient_norm() const { return norm_; }
 
-  /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step"). All ranks call it; where
-  /// the state is divided, rank 0 receives the whole.
+  /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step"). All ranks call it; if the
+  /// state is divided, rank 0 receives all of it.
   NamedTensors state() const;
 
   /// Throws Error naming the file and a tensor that is missing or has another shape.
@@ -60,7 +60,7 @@ class Optimizer {
   struct Update {
     std::vector<std::size_t> active;  // indices of parameters with a gradient
     double learning_rate;
-    at::Tensor divisor;    // of the gradients, [], at least 1; undefined: no clipping
+    at::Tensor divisor;    // divides the gradients, [], at least 1; undefined: no clipping
     at::Tensor found_inf;  // [], float32: 1 where a gradient is not finite, else 0
   };
   virtual void update(const Update& update) = 0;
@@ -106,8 +106,9 @@ struct OptimizerOptions {
   double grad_clip = 1.0;
 };
 
-/// With `ranks` the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's belongs to
-/// one rank, which updates the weight and sends it to the others. The weights are the same as without.
+/// With `ranks`, the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's state
+/// belongs to one rank, which updates the weight and sends it to the others. The weights are the same as
+/// without.
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
                                           Ranks* ranks = nullptr);
 

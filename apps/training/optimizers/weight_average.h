@@ -14,8 +14,8 @@
 namespace zoo {
 
 /// Exponential moving average of a module's parameters (Polyak and Juditsky, 1992): after each update average
-/// = decay average + (1 - decay) weight. Evaluation and saved models use the average, since it is less noisy
-/// than the last weights.
+/// = decay average + (1 - decay) weight. Evaluation and saved models use the average, because it is less
+/// noisy than the last weights.
 class WeightAverage {
  public:
   /// Starts from the current weights. decay in (0, 1).

@@ -14,10 +14,10 @@
 namespace zoo {
 namespace {
 
-// Gradients are summed so many bytes at a time: the last of them wait for the end of the backward pass.
+// Gradients are summed in buckets of this size: the last bucket waits for the end of the backward pass.
 constexpr std::int64_t kBucketBytes = 4 << 20, kFirstBucketBytes = 1 << 20;
 
-// Drops the reducer's advice to skip the search for unused parameters: they depend on the batches.
+// Drops the reducer's advice to skip the search for unused parameters, which depend on the batch.
 class NoAdvice final : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
@@ -82,7 +82,7 @@ ParallelSession::ParallelSession() {
     return;
   }
   int granted = 0;
-  // MPI is called by the backend's thread and by this one, never at the same time.
+  // The backend's thread and this one call MPI, never at the same time.
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &granted);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -94,7 +94,7 @@ ParallelSession::ParallelSession() {
 
 ParallelSession::~ParallelSession() {
   if (std::uncaught_exceptions() > 0 && size_ > 1) {
-    // The other ranks wait for this rank in a sum. MPI_Abort ends them when the message has been printed.
+    // The other ranks wait for this rank in a sum. MPI_Abort ends them after the message has been printed.
     constexpr auto abort = [] { MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); };
     std::atexit(abort);
     std::at_quick_exit(abort);

@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-/// For a process that belongs to no group. Throws Error if torchrun or Slurm's srun has started it as one of
-/// several: each would train by itself, and nobody would notice.
+/// For a process without a group. Throws Error if torchrun or Slurm's srun started it as one of several:
+/// otherwise each would silently train separately.
 void require_alone();
 
 }  // namespace zoo

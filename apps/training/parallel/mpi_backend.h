@@ -31,7 +31,7 @@ class MpiBackend : public c10d::Backend {
   std::condition_variable wakes_;
   std::deque<std::function<void()>> tasks_;
   bool ends_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace zoo

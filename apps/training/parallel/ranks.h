@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// Data parallelism: the processes train one module together, each on its own rows. All ranks call the same
+/// Data parallelism: the processes train one module, each on different rows. All ranks call the same
 /// functions in the same order.
 class Ranks {
  public:
@@ -19,7 +19,7 @@ class Ranks {
   /// The sum over all ranks.
   virtual double sum(double value) = 0;
 
-  /// Copies rank `from`'s tensor, a contiguous one in the CPU's memory, into those of all others.
+  /// Copies rank `from`'s tensor, contiguous in CPU memory, to all other ranks.
   virtual void broadcast(const at::Tensor& tensor, std::int64_t from) = 0;
 
   /// Call before the backward pass of `loss`. With `last` the gradients become the mean over the ranks during

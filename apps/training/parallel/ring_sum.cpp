@@ -10,7 +10,7 @@
 namespace zoo {
 namespace {
 
-// Numbers of a message. Open MPI's TCP sends one whole message before it receives the next: half of the
+// Numbers per message. Open MPI's TCP sends a complete message before it receives the next: half of the
 // line's speed, unless messages are short.
 constexpr std::size_t kPiece = std::size_t{1} << 15;
 
@@ -26,7 +26,7 @@ Part part_of(float* values, std::size_t size, int index, int count) {
   return {values + first, size * (i + 1) / parts - first};
 }
 
-// MPI_Waitall() would spin on a processor that the backward pass can use.
+// MPI_Waitall() would spin on a processor that the backward pass needs.
 void wait_for_all(std::vector<MPI_Request>& requests) {
   constexpr int kPolls = 100;
   std::vector<int> indices(requests.size());

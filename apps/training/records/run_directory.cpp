@@ -60,7 +60,7 @@ void RunDirectory::clean() const {
 void RunDirectory::write_step(std::int64_t iteration, const Fill& fill) {
   write(step_path(iteration), fill);
   if (keep_ == 0) return;
-  // Delete old checkpoints only after the new one is safe. The rename removes an old one in one step.
+  // Deletes old checkpoints only after the new one is safe, each atomically by a rename.
   std::vector<std::int64_t> all = steps();
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
     const fs::path old = step_path(all[i]), doomed = old.parent_path() / (".old-" + old.filename().string());

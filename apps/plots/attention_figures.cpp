@@ -6,7 +6,7 @@
 namespace zoo {
 namespace {
 
-constexpr std::size_t kMostValues = 14;    // at most so many tokens on an axis: cells show values
+constexpr std::size_t kMostValues = 14;    // up to this many tokens on an axis, cells show values
 constexpr std::size_t kThumbnail = 40;     // maximum cells per side of a small map
 constexpr std::size_t kGap = 3;            // empty cells between small maps
 constexpr std::size_t kShortestSide = 10;  // minimum cells per side of a small map
@@ -61,10 +61,10 @@ std::vector<std::string> labels_of(const std::vector<std::size_t>& numbers, std:
   return labels;
 }
 
-// The dark end of the colours: 1 for few tokens; for many, whose weights are small, the largest.
+// The dark end of the colours: 1 for few tokens; for many, whose weights are small, the largest weight.
 double dark_end(const std::vector<std::vector<double>>& cells, std::size_t tokens) {
   if (tokens <= kMostValues) return 1;
-  double largest = 0;  // where there is nothing, cells are NaN
+  double largest = 0;  // cells without a value are NaN
   for (const auto& row : cells)
     for (const double weight : row) largest = std::max(largest, weight);
   return largest > 0 ? largest : 1;

@@ -23,7 +23,7 @@ std::vector<std::uint8_t> levels_of(const std::vector<float>& weights) {
   return levels;
 }
 
-// True if no query looks at a later key.
+// True if no query attends to a later key.
 bool is_causal(const std::vector<std::uint8_t>& levels, std::size_t queries, std::size_t keys) {
   if (queries != keys) return false;
   for (std::size_t row = 0; row < levels.size() / keys; ++row) {
@@ -35,7 +35,7 @@ bool is_causal(const std::vector<std::uint8_t>& levels, std::size_t queries, std
   return true;
 }
 
-// Exact, unlike what the levels give.
+// Computed from exact weights, not from the levels.
 Json patterns_of(const AttentionMaps& maps) {
   Json patterns = Json::array();
   for (std::size_t layer = 0; layer < maps.layers; ++layer) {

@@ -11,10 +11,10 @@ namespace zoo {
 /// Title, description and initial head of the page.
 struct AttentionPage {
   std::string model, text;
-  std::optional<std::size_t> layer, head;  // none: the page chooses, and says how
+  std::optional<std::size_t> layer, head;  // none: the page chooses, and explains how
 };
 
-/// Maximum weights of a page, which the browser holds as a byte each.
+/// Maximum number of weights in a page; the browser stores each in a byte.
 constexpr std::size_t kMostPageWeights = 48'000'000;
 
 /// A self-contained HTML page: a grid of all heads, and one head with its heat map and lines between the

@@ -7,7 +7,7 @@ for (const map of data.maps) {
 const state = { map: 0, layer: 0, head: 0, order: "layer", token: null, hidesSpecial: false };
 const current = () => data.maps[state.map];
 
-// One layer as weights.js reads it.
+// One layer in the format of weights.js.
 const layerOf = (map, layer) => {
   const size = map.heads * map.queries.length * map.keys.length;
   return { kind: map.name, queries: map.queries, keys: map.keys, heads: map.heads, values: map.levels.subarray(layer * size, (layer + 1) * size) };
@@ -22,9 +22,9 @@ const patternText = (pattern) => `entropy ${pattern.entropy.toFixed(2)} bits; me
   .filter(([name, share]) => name !== "entropy" && share !== null).map(([name, share]) => `${name} ${share.toFixed(3)}`).join(", ");
 const nameOf = (head) => (head < 0 ? "mean of its heads" : `head ${head}`);
 
-// How far a head picks out tokens by what they are: the mean over the queries of the largest weight on a key beyond what
-// the key has from all queries on average. Keys near the query, the first one and special tokens do not count: most heads
-// keep to them, which says little of the text.
+// How far a head selects tokens by content: the mean over the queries of the largest weight on a key minus
+// the key's average over all queries. Ignores keys near the query, the first one and special tokens: most
+// heads attend to these in every text.
 const picks = (map, layer, head) => {
   const weight = headOf(layerOf(map, layer), head), queries = map.queries.length, keys = map.keys.length;
   const far = (q, k) => k > 0 && !map.specialKeys.includes(k) && (map.name === "cross" || Math.abs(q - k) > 2);
@@ -54,7 +54,7 @@ const interesting = (map) => {
 };
 
 // ---- The small maps.
-const kSmall = 64;  // pixels of a side; of several weights in one the largest is kept, so that none is lost
+const kSmall = 64;  // pixels per side; a pixel shows the largest of its weights, so that none is lost
 const paintSmall = (canvas, map, layer, head) => {
   const weight = headOf(layerOf(map, layer), head), { queries, keys } = map;
   const high = Math.min(kSmall, queries.length), wide = Math.min(kSmall, keys.length);
@@ -102,7 +102,7 @@ const fillGrid = () => {
   grid.replaceChildren(...(ordered ? byPattern(map) : byLayer(map)));
 };
 
-// ---- One head. Hidden tokens are left out of the view; `at` gives a place's own position.
+// ---- One head. The view omits hidden tokens; `at` maps an index of the view to a position.
 let view = null;
 const readout = (text) => { byId("readout").textContent = text; };
 const say = (token) => {
@@ -183,7 +183,7 @@ const go = (change) => {
   }
   show();
 };
-// Through all heads, a layer after another.
+// Steps through all heads, layer by layer.
 const step = (by) => {
   const map = current(), count = map.layers * map.heads;
   const at = (state.layer * map.heads + Math.max(0, state.head) + by + count) % count;

@@ -5,14 +5,14 @@
 
 namespace zoo::embedded {
 
-/// A page's HTML with a place for its style and its script, which CMake joins from several files.
+/// A page's HTML with marks for its style and its script, which CMake joins from several files.
 struct PageParts {
   std::string_view html, style, script;
 };
 
 extern const PageParts kAttentionPage, kServePage;
 
-/// The self-contained page. Its script and style stand in it as they are here.
+/// The self-contained page, with script and style inserted unchanged.
 std::string whole_page(const PageParts& parts);
 
 /// `text` with the first `mark` replaced.

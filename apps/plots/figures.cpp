@@ -67,7 +67,7 @@ struct Box {
   }
 };
 
-// Places the words, in axis units: the nearest place around the point that hides no point and no earlier
+// Positions of the words, in axis units: the nearest one around the point that hides no point and no earlier
 // word, or else the first one that hides the fewest.
 std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
   // For the default figure size, within its margins.
@@ -171,10 +171,10 @@ Figure bar_chart(const BarChart& chart) {
   for (std::size_t i = 0; i < chart.values.size(); ++i) {
     lines += std::to_string(i) + " " + number_text(chart.values[i]) + "\n";
   }
-  // Long labels are readable beside horizontal bars.
+  // Long labels are readable only with horizontal bars.
   const bool lie =
       std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
-  // Room for the value at the end of the longest bar.
+  // Space for the value at the end of the longest bar.
   const double longest = *std::max_element(chart.values.begin(), chart.values.end());
   const double top = std::max(chart.top, longest > 0 ? (lie ? 1.3 : 1.15) * longest : 1.0);
   const std::string values = lie ? "x" : "y";

@@ -24,8 +24,8 @@ struct Figure {
 struct Axes {
   std::string title, x, y;
   bool log_x = false, log_y = false;
-  std::optional<double> trained = std::nullopt;  // of a line chart: where on x the training ended
-  std::vector<std::string> groups = {};          // of a word scatter: the groups' names, for a legend
+  std::optional<double> trained = std::nullopt;  // line chart: position on x at which training ended
+  std::vector<std::string> groups = {};          // word scatter: names of the groups, for a legend
 };
 
 /// A word at a point; a group (0, 1, …) shares one colour.
@@ -42,12 +42,12 @@ struct HeatMap {
   Axes axes;
   std::vector<std::string> rows, columns;
   std::vector<std::vector<double>> cells;
-  std::vector<std::vector<std::string>> texts;  // printed in the cells, as text beside the values; or empty
-  std::vector<std::vector<bool>> masked;        // hatched, as a weight that is 0 is not; or empty
+  std::vector<std::vector<std::string>> texts;  // printed in the cells, as text with the values; or empty
+  std::vector<std::vector<bool>> masked;        // hatched, unlike a weight of 0; or empty
   bool values = true;                           // print them in the cells
   double low = 0, high = 0;
 
-  /// Masks the columns after each row's own: keys after their query.
+  /// Masks the columns after the diagonal: keys after their query.
   void mask_causally();
   bool is_masked(std::size_t row, std::size_t column) const { return !masked.empty() && masked[row][column]; }
 };

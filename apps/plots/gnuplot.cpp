@@ -38,7 +38,7 @@ std::string gnuplot_quote(const std::string& text) {
 }
 
 void gnuplot(const std::string& script, const fs::path& output) {
-  // gnuplot reads script and data from files; a temporary folder holds them and the result.
+  // A temporary folder holds gnuplot's script, data and result.
   AtomicDirectory folder(output.string() + ".gnuplot");
   const fs::path picture = folder.path() / output.filename(), script_file = folder.path() / "script.gp";
   write_file(script_file, "OUTPUT = " + gnuplot_quote(picture.string()) + "\n" + script);

@@ -11,11 +11,11 @@
 namespace zoo {
 namespace {
 
-// Distinguishable by colour-blind people and on white.
+// Distinguishable on white and with colour blindness.
 constexpr std::array<std::string_view, 8> kColours{"#1f5fa8", "#c0392b", "#2e8b57", "#d98200",
                                                    "#7d4ba0", "#00838f", "#8d5524", "#555555"};
 
-// gnuplot reads a tic label as a number format.
+// gnuplot interprets a tic label as a number format.
 std::string as_format(const std::string& label) {
   std::string format;
   for (const char letter : label) format += letter == '%' ? std::string("%%") : std::string(1, letter);
@@ -46,7 +46,7 @@ std::string data_block(const std::string& name, const std::string& lines) {
 std::string frame(const Axes& axes) {
   std::string script =
       "set border 3 lc rgb '#808080'\nset tics nomirror out scale 0.6 textcolor rgb '#303030'\n";
-  script += "set format '%g'\n";  // gnuplot's own begins with a space for a sign
+  script += "set format '%g'\n";  // gnuplot's default begins with a space for a sign
   script += "set title " + gnuplot_quote(axes.title) + "\n";
   if (!axes.x.empty()) script += "set xlabel " + gnuplot_quote(axes.x) + "\n";
   if (!axes.y.empty()) script += "set ylabel " + gnuplot_quote(axes.y) + "\n";

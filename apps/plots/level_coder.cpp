@@ -30,7 +30,7 @@ class RangeEncoder {
   }
 
  private:
-  // Bytes of 255 wait until it is known whether a carry runs through them.
+  // Bytes of 255 wait until it is known whether a carry propagates through them.
   void shift() {
     if (low_ < 0xFF000000U || low_ > 0xFFFFFFFFU) {
       const auto carry = static_cast<char>(low_ >> 32);

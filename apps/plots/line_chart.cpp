@@ -11,8 +11,8 @@ namespace {
 
 using Numbers = std::vector<double> Curve::*;
 
-constexpr std::size_t kFewPoints = 16;  // so many are marked
-constexpr std::size_t kFewPlaces = 10;  // so many places of a logarithmic axis are named
+constexpr std::size_t kFewPoints = 16;  // up to this many points have marks
+constexpr std::size_t kFewPlaces = 10;  // up to this many positions of a logarithmic axis have labels
 
 // Range of the curves' numbers; a logarithmic axis has positive ones only.
 Extent extent_of(const std::vector<Curve>& lines, Numbers numbers, bool log) {
@@ -26,7 +26,7 @@ Extent extent_of(const std::vector<Curve>& lines, Numbers numbers, bool log) {
   return found.low <= found.high ? found : Extent{1, 2};
 }
 
-// Room beside the curves. An axis of numbers that are not negative begins at 0 unless they lie far from it.
+// Adds space around the curves. An axis of non-negative numbers begins at 0 unless all are far from it.
 Extent roomy(Extent extent, bool log, double room) {
   if (log) {
     const double factor = extent.low == extent.high ? 2 : std::pow(extent.high / extent.low, room);
@@ -44,7 +44,7 @@ Extent height_of(const std::vector<Curve>& lines, bool log) {
   return height;
 }
 
-// 1, 2 and 5 of each decade, or 1 alone where there are many.
+// 1, 2 and 5 of each decade, or only 1 if there are many.
 std::vector<double> decades(const Extent& extent) {
   const bool many = std::log10(extent.high / extent.low) > 2.5;
   std::vector<double> found;
@@ -78,7 +78,7 @@ std::string axes_of(const Axes& axes, const std::vector<Curve>& lines, bool mark
          ", graph 1.02 center font ',10' textcolor rgb '#606060'\n";
 }
 
-// True if the curve would hide an earlier one: most of their points meet.
+// True if the curve would hide an earlier one: most of their points coincide.
 bool hides(const Curve& line, const Curve& earlier, const Extent& height, bool log) {
   if (line.x != earlier.x) return false;
   const auto place = [&](double value) {

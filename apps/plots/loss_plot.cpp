@@ -13,7 +13,7 @@
 namespace zoo {
 namespace {
 
-// The curves as gnuplot's inline data: "iteration loss" lines.
+// The curves as gnuplot's inline data: lines of "iteration loss".
 struct Curves {
   std::string train, val;
 };

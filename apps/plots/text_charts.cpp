@@ -113,7 +113,7 @@ int canvas_width(const TextStyle& style) {
   return std::clamp(style.width - kAxis - 2, 20, 100);
 }
 
-// Draws the points of the line and enough points between them to join them.
+// Draws the points of the line and enough points between them to connect them.
 void put_line(const Curve& line, const Scale& x, const Scale& y, Canvas& canvas, const std::string& mark) {
   int last_column = -1, last_row = 0;
   for (std::size_t i = 0; i < line.x.size(); ++i) {
@@ -185,7 +185,7 @@ std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& po
     canvas.put(row, column, tinted(style, group, kMarks[group % kMarks.size()]));
     const int width = display_width(point.word);
     if (!canvas.is_free(row, column + 1, width)) continue;
-    // The first cell holds the whole word; the other cells that it covers become empty.
+    // The first cell holds the complete word; the other cells that it covers become empty.
     canvas.put(row, column + 1, tinted(style, group, point.word));
     for (int i = 1; i < width; ++i) canvas.put(row, column + 1 + i, "");
   }

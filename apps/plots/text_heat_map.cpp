@@ -77,7 +77,7 @@ int label_width(const HeatMap& map) {
   return std::min(widest, kMostLabel);
 }
 
-// A value with two digits; what rounds to zero has no sign.
+// A value with two digits; a rounded zero has no sign.
 std::string value_text(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%*.2f", kValueWidth, std::abs(value) < 0.005 ? 0.0 : value);
@@ -119,7 +119,7 @@ std::string with_texts(const HeatMap& map, const TextStyle& style, int left) {
   const ColourScale scale(map);
   const int width = text_width(map), cell = width + kValueWidth;
   const std::size_t columns = map.cells.front().size();
-  // A space parts a cell from the one before it.
+  // A space separates a cell from the previous one.
   const auto room = static_cast<std::size_t>(std::max(1, (style.width - left) / (cell + 1)));
   std::string text;
   for (std::size_t begin = 0; begin < columns; begin += room) {

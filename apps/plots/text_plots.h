@@ -7,12 +7,12 @@
 
 namespace zoo {
 
-// Figures as text of at most style.width columns, for terminals without gnuplot. Without colours shades
+// Figures as text of at most style.width columns, for terminals without gnuplot. Without colours, shades
 // represent values.
 
-/// With texts, each cell shows its text and value, in blocks of columns below one another where they are too
-/// wide for one. Else shows values if they fit, else shades of two characters per cell, else the largest of
-/// the cells that share a character. Columns have labels above them or, if these do not fit, numbers.
+/// With texts, each cell shows its text and value, in several blocks of columns if they are too wide for one.
+/// Else shows values if they fit, else shades of two characters per cell, else the largest of the cells that
+/// share a character. Columns have labels above them or, if these do not fit, numbers.
 std::string text_heat_map(const HeatMap& map, const TextStyle& style);
 
 std::string text_bar_chart(const BarChart& chart, const TextStyle& style);

@@ -1,4 +1,4 @@
-// ---- Elements, made without markup: texts of users and models are text nodes.
+// ---- Elements, created without markup: texts of users and models are text nodes.
 const byId = (id) => document.getElementById(id);
 const element = (name, properties = {}, ...children) => {
   const made = document.createElement(name);
@@ -11,10 +11,10 @@ const element = (name, properties = {}, ...children) => {
 };
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const kFont = "system-ui, 'DejaVu Sans', sans-serif";
-// Spaces and line ends are seen.
+// Makes spaces and line ends visible.
 const visible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
 
-// A canvas of this size in CSS pixels, cleared. Browsers refuse one beyond some 16,000 pixels.
+// A cleared canvas of this size in CSS pixels. Browsers refuse more than about 16,000 pixels per side.
 const prepared = (canvas, width, height) => {
   const scale = Math.min(devicePixelRatio || 1, 16000 / Math.max(width, height));
   canvas.width = Math.max(1, Math.round(width * scale));

@@ -1,4 +1,4 @@
-// ---- Lines between two columns of tokens. As in bertviz, a token under the pointer shows its lines alone.
+// ---- Lines between two columns of tokens. As in bertviz, a token under the pointer shows only its lines.
 const kLineRow = 22, kFaintest = 0.03;
 
 const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {

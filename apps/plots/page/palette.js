@@ -1,4 +1,5 @@
-// ---- Colours of weights: from the page's own to a strong blue, along the root of the weight, so that small ones show.
+// ---- Colours of weights: from the page's background to a strong blue, by the root of the weight, so that
+// small ones are visible.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const kRamps = {
   light: [[255, 255, 255], [198, 219, 239], [107, 174, 214], [33, 113, 181], [8, 48, 107]],

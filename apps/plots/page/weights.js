@@ -10,7 +10,7 @@ const headOf = (map, head) => {
   return (query, key) => mean[query * keys + key];
 };
 
-// How much a head keeps to a pattern: the mean weight of a kind of key.
+// How closely a head follows a pattern: the mean weight of a kind of key.
 const patternsOf = (map, head) => {
   const weight = headOf(map, head), queries = map.queries.length, keys = map.keys.length;
   const along = (offset) => {

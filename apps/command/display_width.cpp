@@ -19,7 +19,7 @@ bool within(const std::array<Range, N>& ranges, char32_t code) {
                      [code](const Range& range) { return range.first <= code && code <= range.second; });
 }
 
-// Unicode blocks: wcwidth() would be exact but knows only the locale's encoding.
+// Unicode blocks: wcwidth() would be exact but supports only the locale's encoding.
 constexpr std::array<Range, 9> kCombining{{{0x0300, 0x036F},
                                            {0x0483, 0x0489},
                                            {0x0591, 0x05BD},
@@ -71,7 +71,7 @@ std::vector<std::string> wrapped_lines(std::string_view text, int columns) {
     if (used > 0 && used + 1 + display_width(word) > columns) lines.emplace_back();
     if (!lines.back().empty()) lines.back() += ' ';
     while (lines.back().empty() && display_width(word) > columns) {
-      // A character wider than the line stands in it all the same.
+      // A character wider than the line is printed anyway.
       const std::string head = fit(word, std::max(columns, 2));
       lines.back() = head;
       lines.emplace_back();

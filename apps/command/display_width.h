@@ -13,10 +13,10 @@ int display_width(std::string_view text);
 /// Longest prefix of the text that fits into `columns`.
 std::string fit(std::string_view text, int columns);
 
-/// Lines of at most `columns` columns that hold the text's words. A longer word is broken. At least one line.
+/// The text's words in lines of at most `columns` columns. A longer word is broken. At least one line.
 std::vector<std::string> wrapped_lines(std::string_view text, int columns);
 
-/// The text in lines of at most `columns`, each after the first below `indent` spaces.
+/// The text in lines of at most `columns`, indented by `indent` spaces after the first.
 std::string wrap(std::string_view text, int columns, int indent = 0);
 
 }  // namespace zoo

@@ -55,7 +55,7 @@ bool accepted(const FlagData& flag, const T& value) {
   return true;
 }
 
-// True for an integer beyond all counts, where the flag has no bound of its own.
+// True for an integer above kLargestGivenCount, if the flag has no bound.
 template <class T>
 bool is_too_large(const FlagData& flag, const T& value) {
   if constexpr (IsOptional<T>::value) return is_too_large(flag, *value);
@@ -163,7 +163,7 @@ std::string kind_words(const FlagData& flag) {
   }
 }
 
-// Other names of formats, taken wherever a flag has the format.
+// Other names of formats, accepted wherever a flag has the format.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kFormatAliases{
     {{"fp32", "float32"},
      {"bf16", "bfloat16"},

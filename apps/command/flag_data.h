@@ -17,25 +17,25 @@ struct FlagData {
   FlagKind kind = FlagKind::text;
   bool positional = false;
   bool required = false;
-  bool leads = false;          // a word without a flag gives its value, too
+  bool leads = false;          // a word without a flag may also give its value
   bool about_parsing = false;  // --config, --dump_config: not a value of the verb
   bool given = false;
 
   // Accepted values, narrower than the kind.
   std::vector<std::string> choices;
   std::optional<double> smallest, largest, above;
-  bool any_size = false;  // an integer that is no count, such as a seed
+  bool any_size = false;  // an integer that is not a count, such as a seed
   std::function<bool(const std::string&)> holds;
   std::string expected;
 
-  std::vector<std::string> suggestions;  // for completion only: other values are accepted, too
+  std::vector<std::string> suggestions;  // only for completion: other values are also accepted
 
   // Returns the expected form, or "" if the texts are accepted.
   std::function<std::string(const std::vector<std::string>&)> assign;
   std::function<void()> reset;            // restores the verb's default
   std::function<nlohmann::json()> value;  // null: unset
 
-  /// True if --no_NAME is understood, too.
+  /// True if --no_NAME is also accepted.
   bool negatable() const { return kind == FlagKind::boolean && !about_parsing && !name.starts_with("no_"); }
 };
 

@@ -11,7 +11,7 @@
 namespace zoo {
 namespace {
 
-// A narrow terminal has the flags and their descriptions below one another.
+// On a narrow terminal, descriptions are below their flags.
 constexpr int kWideHelp = 80, kWidestLeft = 32, kNarrowLeft = 6;
 
 struct HelpLayout {
@@ -52,7 +52,7 @@ std::string usage_of(const FlagData& flag) {
   return "--" + flag.name + " " + placeholder(flag);
 }
 
-// A flag that may be left out before its value is in brackets.
+// A flag that may be omitted before its value is in brackets.
 std::string left_side(const FlagData& flag) {
   return flag.leads ? "[--" + flag.name + "] " + placeholder(flag) : usage_of(flag);
 }
@@ -141,7 +141,7 @@ void print_entry(std::ostream& out, const std::string& left, const std::string& 
       << wrap(right, layout.width, layout.column) << "\n";
 }
 
-// A command in lines that a shell reads as one.
+// A command with continued lines.
 std::string broken_command(const std::string& command, int columns) {
   if (standard_output_width() == 0 || display_width(command) <= columns) return command;
   std::string broken;

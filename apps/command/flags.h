@@ -37,8 +37,8 @@ concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t
 template <FlagValue T>
 void bind(FlagData& flag, T& target);
 
-/// Binds a flag to an enum: `get` and `set` take the number of the enumerator, whose name is the flag's
-/// choice of that number.
+/// Binds a flag to an enum: `get` and `set` use the number of the enumerator, which is the index of its name
+/// in the flag's choices.
 void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set);
 
 /// A declared flag; these functions narrow the accepted values. Bounds apply to integers and numbers.
@@ -49,17 +49,17 @@ class Flag {
   Flag& at_least(double smallest);
   Flag& above(double bound);
   Flag& between(double smallest, double largest);
-  /// For an integer that is no count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
+  /// For an integer that is not a count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
   Flag& of_any_size();
   /// For text: `expected` completes "expected …" in the error if `holds` returns false.
   Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
   /// For text: accepts only these values.
   Flag& one_of(std::vector<std::string> values);
-  /// The value may also stand alone, as a word without its flag: `tzoo generate DIR`.
+  /// The value may also be given without its flag: `tzoo generate DIR`.
   Flag& leads();
-  /// For text: the variable gets `meaning` of the given text; it may throw Error.
+  /// For text: the variable gets meaning(given text), which may throw Error.
   Flag& read_as(std::function<std::string(const std::string&)> meaning);
-  /// Values for shell completion; other values are accepted, too.
+  /// Values for shell completion; other values are also accepted.
   Flag& suggest(std::vector<std::string> values);
   /// Name of the value in help, for example "DIR". A shell completes directories for DIR and files for FILE
   /// or PATH in the name.
@@ -72,7 +72,7 @@ class Flag {
 /// The flags of one verb, declared like a table: name, variable, description. A variable holds the default
 /// when declared and the given value after parse(); it must outlive the Flags.
 ///
-/// Names treat `-` and `_` alike. A value follows as `--flag value` or `--flag=value`, and may be a negative
+/// In names, `-` equals `_`. A value follows as `--flag value` or `--flag=value`, and may be a negative
 /// number; a boolean is `--flag`, `--no_flag`, `--flag true|false`. The last value wins; a list keeps all.
 /// Flags override `--config FILE.json`, which overrides `--recipe NAME`.
 class Flags {
@@ -114,7 +114,7 @@ class Flags {
     return declared;
   }
 
-  /// Declares a positional argument, in order; a list takes all remaining words.
+  /// Declares a positional argument, in order; a list receives all remaining words.
   template <FlagValue T>
   Flag positional(std::string name, T& target, std::string help) {
     FlagData& flag = declare_positional(std::move(name), std::move(help));
@@ -135,7 +135,7 @@ class Flags {
   /// True if the value comes from the command line, config file or recipe.
   bool given(std::string_view name) const;
 
-  /// The values for which given() holds, as resolved() has them.
+  /// The part of resolved() for which given() is true.
   nlohmann::json given_values() const;
 
   /// All flags with their final values, null for no value: a JSON object for --config.
@@ -149,7 +149,7 @@ class Flags {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A value of Flags::resolved() as a message shows it.
+/// A value of Flags::resolved() for a message.
 std::string flag_text(const nlohmann::json& value);
 
 }  // namespace zoo

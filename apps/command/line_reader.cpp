@@ -19,7 +19,7 @@ namespace {
 std::optional<std::string> edited_line(const std::string& prompt) {
   static const char* const locale = std::setlocale(LC_CTYPE, "C.UTF-8");  // libedit reads characters of it
   static_cast<void>(locale);
-  rl_outstream = stderr;  // standard output holds the answers alone
+  rl_outstream = stderr;  // standard output is only for answers
   char* line = readline(prompt.c_str());
   if (line == nullptr) return std::nullopt;
   if (*line != '\0') add_history(line);

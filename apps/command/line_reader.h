@@ -5,8 +5,8 @@
 
 namespace zoo {
 
-/// Reads lines of standard input. At a terminal it shows a prompt, and if tzoo is built with libedit the
-/// line can be edited and earlier lines are reached by the arrow keys; the history ends with the program.
+/// Reads lines of standard input. At a terminal it shows a prompt; if tzoo is built with libedit, the line
+/// can be edited and the arrow keys recall earlier lines. The history ends with the program.
 class LineReader {
  public:
   explicit LineReader(std::string prompt);

@@ -7,15 +7,16 @@
 
 namespace zoo {
 
-/// std::cin. On a terminal it says that input is read from there and how it ends.
+/// std::cin. On a terminal, prints that input is expected and how to end it.
 std::istream& standard_input();
 
 /// All of standard_input().
 std::string read_standard_input();
 
 /// Calls `use(line, number)` for each line, numbered from 1. Only '\n' ends a line and is not part of it; a
-/// last line without '\n' counts. Flushes std::cout before it waits for input, so that a program can wait for
-/// each answer. Puts the line number before the message of an Error from `use`; a failed read is an Error.
+/// last line without '\n' is included. Flushes std::cout before it waits for input, so that a program can
+/// wait for each answer. Prefixes the message of an Error from `use` with the line number; a failed read is
+/// an Error.
 void for_each_line(std::istream& input,
                    const std::function<void(const std::string& line, std::int64_t number)>& use);
 

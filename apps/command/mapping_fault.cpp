@@ -14,10 +14,10 @@ void print(const char* text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Only calls that a signal handler may make.
+// Uses only async-signal-safe calls.
 void end_with_a_line(int, siginfo_t* fault, void*) {
   const char* path = MappedFile::path_at(fault->si_addr);
-  if (path == nullptr) {  // the fault of something else: the next try has its usual end
+  if (path == nullptr) {  // another cause: the retried access ends as usual
     std::signal(SIGBUS, SIG_DFL);
     return;
   }

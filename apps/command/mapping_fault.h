@@ -2,8 +2,8 @@
 
 namespace zoo {
 
-/// From now on, a read of a mapped file that has become shorter, or whose disk fails, ends the program with a
-/// line that names the file and status 1, instead of a silent SIGBUS.
+/// After this call, an access to a mapped file that was truncated, or whose disk fails, ends the program with
+/// a message naming the file and status 1, instead of a silent SIGBUS.
 void report_mapping_faults();
 
 }  // namespace zoo

@@ -17,7 +17,7 @@ struct FlagOutline {
   bool of_every_verb = false;       // --config, --dump_config
   std::string value_name;           // "N"; empty for a boolean
   std::vector<std::string> values;  // the choices, or suggestions
-  Paths paths = Paths::none;        // completed beside `values`
+  Paths paths = Paths::none;        // completed in addition to `values`
 };
 
 /// A command's interface, from its declarations: source of the completion scripts and the man page. A command

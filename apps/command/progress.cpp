@@ -14,7 +14,7 @@ namespace {
 constexpr double kSecondsBetweenDraws = 0.1;
 constexpr int kWidestBar = 30, kNarrowestBar = 8;
 
-// "loss 4.0  lr 1e-3" in parts, each with the blanks before it.
+// Splits "loss 4.0 lr 1e-3" into parts, each with its leading blanks.
 std::vector<std::string> parts_of(std::string_view status) {
   std::vector<std::string> parts;
   while (!status.empty()) {
@@ -90,10 +90,9 @@ void Progress::draw(double now) {
     line = std::to_string(static_cast<int>(fraction * 100)) + "%  " + line + "/" + std::to_string(total_);
   }
   const std::string left = total_ > 0 ? time_left(now) : "";
-  // Leaves the last column free: a terminal that wraps there would scroll at each draw.
+  // Leaves the last column empty: a terminal that wraps there would scroll at each update.
   const int columns = terminal_.width() - 1;
-  // Where they do not fit together: share and time left, unit, the status's first part, the bar, its other
-  // parts.
+  // In order of priority: share and time left, unit, the status's first part, the bar, its other parts.
   const auto room_beside = [&](const std::string& text) { return columns - display_width(text + left); };
   if (room_beside(line + " " + unit_) >= 0) line += " " + unit_;
   int needed = 0;

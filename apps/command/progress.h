@@ -10,7 +10,7 @@ namespace zoo {
 
 /// Progress bar on a terminal, for example
 ///   [=======>      ] 45%  900/2000 iterations  loss 1.2345  lr 1.0e-03  0:32 left
-/// drawn at most ten times a second; draws nothing in a pipe, where the caller prints its own lines.
+/// drawn at most ten times a second; draws nothing into a pipe, for which the caller prints lines.
 class Progress {
  public:
   /// `total` 0 means unknown: shows only the count.
@@ -23,8 +23,7 @@ class Progress {
   /// The first call marks the start of the work, from which the remaining time is estimated.
   void update(std::int64_t done, std::string_view status = "");
 
-  /// Shows the status of work that is not counted, such as an evaluation: its time is no part of the
-  /// estimate.
+  /// Shows the status of work that is not counted, such as an evaluation; the estimate excludes its time.
   void aside(std::string_view status);
 
   /// Prints a line to the same stream, on a terminal above the bar.

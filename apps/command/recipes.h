@@ -12,7 +12,7 @@ struct Recipe {
   std::string_view json;
 };
 
-/// The files of apps/recipes, embedded in the program: an installed tzoo needs no recipes folder.
+/// The files of apps/recipes, embedded in the program.
 std::span<const Recipe> embedded_recipes();
 
 }  // namespace zoo

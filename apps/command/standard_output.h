@@ -10,10 +10,10 @@ namespace zoo {
 /// an error.
 struct ReaderLeft {};
 
-/// True if standard output is a pipe whose reader has exited: nobody reads what is still computed.
+/// True if standard output is a pipe whose reader has exited, so that further results are useless.
 bool reader_left();
 
-/// True if standard output is no file, so that somebody may read along.
+/// True if standard output is not a file, so that somebody may be watching.
 bool is_read_along();
 
 /// While in scope, buffers std::cout and throws at once on a failed write, Error (a full disk) or ReaderLeft,

@@ -24,7 +24,7 @@ int standard_output_width();
 /// Columns for paragraphs on standard output: those of the terminal, 40 to 100; 100 for a pipe or file.
 int paragraph_width();
 
-/// The text's words in lines of the terminal on standard output; unchanged for a pipe or file.
+/// The text wrapped for the terminal on standard output; unchanged for a pipe or file.
 std::string paragraph(const std::string& text);
 
 /// True if standard output is a terminal and allows colours (no-color.org).

@@ -12,7 +12,7 @@
 namespace zoo {
 namespace {
 
-// Without normalization, since a language model must reproduce its training text exactly.
+// Without normalization, because a language model must reproduce its training text exactly.
 SentencePieceTokenizer learn_pieces(std::string_view text, std::int64_t vocab_size) {
   SentencePieceOptions options;
   options.vocab_size = vocab_size;

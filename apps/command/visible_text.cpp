@@ -41,7 +41,7 @@ std::string visible(std::string_view text, bool keeps_lines) {
   return shown;
 }
 
-// Passes visible lines on. Keeps the first byte of a character that may be a control character.
+// Forwards visible lines. Holds back the first byte of a possible control character.
 class VisibleBuffer : public std::streambuf {
  public:
   std::streambuf* target = nullptr;

@@ -60,7 +60,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 32> kAliases
      {"repeat_penalty", "repetition_penalty"},
      {"input", "text"}}};
 
-// The flag that was probably meant: by an alias, by its beginning, or by its spelling; "" if none.
+// The flag that was probably meant: by alias, prefix or spelling; "" if none.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
   for (const auto& [alias, meant] : kAliases) {
     if (alias == name && std::ranges::find(names, meant) != names.end()) return std::string(meant);

@@ -7,16 +7,17 @@
 
 namespace zoo {
 
-/// The path that --model means: `given` itself, or the snapshot in Hugging Face's cache of a model of this
-/// name. Throws Error if there is neither, with the command that downloads the model, and for a file of
-/// weights, with what to give instead.
+/// The path for --model: `given`, or the snapshot in Hugging Face's cache of the model with this name. Throws
+/// Error if there is neither, with the command that downloads the model, and for a file of weights, with the
+/// path to use instead.
 std::string find_model(const std::string& given);
 
-/// Name of the model at a path, for a page and a server: its name on the hub if it lies in the cache, else
-/// its folder's name. Nothing else of the path is told.
+/// Name of the model at a path, for a page and a server: its name on the hub if it is in the cache, else its
+/// folder's name. Reveals nothing else of the path.
 std::string model_name(const std::filesystem::path& path);
 
-/// Declares the required flag --model, which find_model() reads; the value may also stand alone.
+/// Declares the required flag --model, resolved by find_model(); the value may also be given without the
+/// flag.
 template <FlagValue T>
 void add_model_flag(Flags& flags, T& target,
                     std::string help =

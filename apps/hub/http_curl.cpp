@@ -56,7 +56,7 @@ std::size_t read_header(const char* data, std::size_t size, std::size_t count, v
   while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
   if (name == "retry-after") transfer.answer.retry_after = number_in(value);
   if (name == "x-error-message") transfer.answer.fault = value;
-  // "bytes 1000-1999/2000"; a whole answer begins at 0.
+  // "bytes 1000-1999/2000"; a complete answer begins at 0.
   if (name == "content-range" && value.starts_with("bytes ")) transfer.offset = number_in(value.substr(6));
   return line.size();
 }

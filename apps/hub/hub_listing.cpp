@@ -17,7 +17,7 @@ bool is_hash(const std::string& text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// A name from the server decides where a file is written.
+// The server's name decides where a file is written.
 bool is_safe(const fs::path& name) {
   return name.is_relative() && name.has_filename() && name == name.lexically_normal() &&
          name.begin()->native() != ".." &&
@@ -28,9 +28,8 @@ bool is_weights(const fs::path& name) {
   return name.extension() == ".safetensors";
 }
 
-// Files of the model itself, further chat templates and Sentence-Transformers' modules
-// ("1_Pooling/config.json"); other folders hold other programs' formats, and "model.fp16.safetensors" is a
-// copy of the weights.
+// The model's files, additional chat templates and Sentence-Transformers' modules ("1_Pooling/config.json").
+// Other folders have other programs' formats, and "model.fp16.safetensors" is a copy of the weights.
 bool is_wanted(const fs::path& name) {
   const fs::path folder = name.parent_path();
   const bool is_module = !folder.has_parent_path() && !folder.empty() && folder.native()[0] >= '0' &&

@@ -16,7 +16,7 @@ struct HubFile {
 
 struct HubListing {
   std::string commit;
-  std::vector<HubFile> files;  // those that the zoo reads: weights last
+  std::vector<HubFile> files;  // files that the zoo uses: weights last
 };
 
 /// Reads the hub's answer to /api/models/NAME/revision/REVISION?blobs=true and keeps safetensors, JSON and

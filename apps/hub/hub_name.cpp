@@ -12,14 +12,14 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The hub's own rule; it keeps a part from leaving the cache or hiding in it.
+// The hub's rule, which also prevents parts that leave the cache or are hidden in it.
 bool is_part(std::string_view part) {
   return !part.empty() && part.size() <= 96 && is_letter(part.front()) && is_letter(part.back()) &&
          std::ranges::all_of(part, [](char c) { return is_letter(c) || c == '-' || c == '.'; }) &&
          part.find("--") == std::string_view::npos && part.find("..") == std::string_view::npos;
 }
 
-// One part, or several with slashes between them.
+// One part, or several separated by slashes.
 bool has_parts(std::string_view text, std::size_t most) {
   for (std::size_t count = 1; count <= most; ++count) {
     const std::size_t slash = text.find('/');

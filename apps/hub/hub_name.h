@@ -9,10 +9,10 @@ struct HubName {
   std::string name;
   std::string revision = "main";
 
-  /// Reads "NAME" or "NAME@REVISION". Throws Error if the text cannot be a name on the hub.
+  /// Parses "NAME" or "NAME@REVISION". Throws Error if the text cannot be a name on the hub.
   static HubName parse(const std::string& text);
 
-  /// True if parse() takes the text.
+  /// True if parse() accepts the text.
   static bool fits(const std::string& text);
 };
 

@@ -6,7 +6,8 @@
 
 namespace zoo {
 
-/// A file that is being downloaded, with what earlier processes have written. One process at a time has it.
+/// A file that is being downloaded, including the part from earlier processes. One process at a time may open
+/// it.
 class PartialFile {
  public:
   /// Throws Error if the file cannot be written or another process has it.

@@ -143,7 +143,7 @@ class Download {
       const HttpAnswer answer = transfer(url, file, partial, progress);
       if (partial.size() > before) tries = 1;
       if (partial.size() >= file.size) break;
-      // A body that ends early is a cut connection.
+      // A body that ends early means a lost connection.
       const HttpAnswer cut{.fault = "the connection ended after " + std::to_string(partial.size()) + " of " +
                                     std::to_string(file.size) + " bytes",
                            .is_cut = true};
@@ -159,12 +159,12 @@ class Download {
     partial.become(cache_.blob(file.hash));
   }
 
-  // Appends what the server sends, at most one byte more than the file has.
+  // Appends the server's bytes, at most one more than the file's size.
   HttpAnswer transfer(const std::string& url, const HubFile& file, PartialFile& partial,
                       Progress& progress) const {
     return http_get({.url = url, .token = hub_.token, .offset = partial.size()}, [&](std::int64_t offset,
                                                                                      std::string_view piece) {
-      // A server that does not know ranges sends the file from its beginning.
+      // A server without support for ranges sends the file from its beginning.
       if (offset < partial.size()) partial.cut(offset);
       if (offset > partial.size()) return false;
       partial.append(piece.substr(0, static_cast<std::size_t>(file.size + 1 - partial.size())));

@@ -1,5 +1,5 @@
-# Finds cpp-httplib and makes zoo::httplib. Debian builds it as a library, with a header of declarations whose structs
-# depend on macros; its pkg-config file has them. Elsewhere it is a header alone.
+# Finds cpp-httplib and makes zoo::httplib. Debian builds it as a library, whose header has structs that
+# depend on macros; its pkg-config file has these. Elsewhere it is header-only.
 find_path(Httplib_INCLUDE_DIR httplib.h)
 find_library(Httplib_LIBRARY NAMES cpp-httplib httplib)
 mark_as_advanced(Httplib_INCLUDE_DIR Httplib_LIBRARY)

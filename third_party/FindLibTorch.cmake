@@ -1,11 +1,11 @@
 # Finds LibTorch and makes the target zoo::libtorch.
 #
-# Torch's own TorchConfig.cmake of a CUDA build asks for nvcc and the CUDA toolkit; a program that only calls the
-# library needs neither, so the target is put together here from the headers and shared libraries that are present.
+# In a CUDA build, Torch's TorchConfig.cmake requires nvcc and the CUDA toolkit; a program that only calls the
+# library needs neither, so the target is made here from the headers and shared libraries.
 #
-# Looked for in Torch_DIR (variable or environment: the folder of TorchConfig.cmake, or the root of a LibTorch) and
-# nowhere else where that is set; otherwise in third_party/libtorch, where third_party/install.sh puts it, or where an
-# installed TransformerZooConfig.cmake says (LibTorch_FALLBACKS).
+# If Torch_DIR is set (variable or environment: the folder of TorchConfig.cmake, or the root of a LibTorch),
+# searches only there; otherwise in third_party/libtorch, where third_party/install.sh installs it, or in
+# LibTorch_FALLBACKS, which an installed TransformerZooConfig.cmake sets.
 set(_torch_dir ${Torch_DIR})
 if(NOT _torch_dir)
   set(_torch_dir $ENV{Torch_DIR})
@@ -54,13 +54,13 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   target_include_directories(zoo::libtorch SYSTEM INTERFACE ${LibTorch_ROOT}/include
                                                             ${LibTorch_ROOT}/include/torch/csrc/api/include)
   target_compile_features(zoo::libtorch INTERFACE cxx_std_20)
-  # libstdc++ comes first: LibTorch's libraries export a std::filesystem of their own, part of which crashes in 2.11.
-  # torch_cuda registers its kernels when it is loaded; nothing refers to it by name.
+  # libstdc++ comes first, because LibTorch's libraries also export std::filesystem, part of which crashes in
+  # 2.11. torch_cuda registers its kernels when it is loaded; nothing refers to it by name.
   target_link_libraries(zoo::libtorch INTERFACE stdc++ -Wl,--push-state,--no-as-needed ${_torch_libraries}
                                                 -Wl,--pop-state)
 
-  # The OpenMP runtime in LibTorch's own folder, or the system's where LibTorch was built with that. GCC and Clang both
-  # compile for it: a second runtime would have threads of its own.
+  # The OpenMP runtime in LibTorch's folder, or the system's if LibTorch was built with that. Both GCC and
+  # Clang must compile for it: a second runtime would have a second set of threads.
   file(GLOB _torch_gomp ${LibTorch_ROOT}/lib/libgomp*.so*)
   list(APPEND _torch_gomp gomp)
   list(POP_FRONT _torch_gomp zoo_libtorch_openmp)

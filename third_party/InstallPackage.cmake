@@ -1,6 +1,6 @@
-# What `cmake --install` adds to the libraries and the program: headers, LibTorch where it is the one of
-# third_party/libtorch, and the files with which another project says find_package(TransformerZoo) or
-# pkg-config transformer_zoo. `cpack` makes a Debian package and a tarball of the same.
+# What `cmake --install` adds to the libraries and the program: headers, LibTorch if it is
+# third_party/libtorch, and the files for find_package(TransformerZoo) and pkg-config transformer_zoo. `cpack`
+# makes a Debian package and a tarball of the same.
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/TransformerZoo)
@@ -14,8 +14,8 @@ install(CODE "
   set(HEADERS \"${zoo_headers}\")
   include(\"${PROJECT_SOURCE_DIR}/third_party/InstallHeaders.cmake\")")
 
-# LibTorch of the clone is installed with the program, which then works without the clone and on other machines; one
-# that Torch_DIR names stays where it is.
+# The clone's LibTorch is installed with the program, which then works without the clone and on other
+# machines; a LibTorch in Torch_DIR is not copied.
 set(_libtorch ${CMAKE_INSTALL_LIBDIR}/transformer_zoo/libtorch)
 if(zoo_bundles_libtorch)
   file(GLOB _runtime ${LibTorch_ROOT}/lib/libtorch.so ${LibTorch_ROOT}/lib/libtorch_cpu.so ${LibTorch_ROOT}/lib/libc10.so
@@ -47,7 +47,7 @@ install(FILES ${PROJECT_BINARY_DIR}/TransformerZooConfig.cmake
               third_party/FindSentencePiece.cmake
         DESTINATION ${_package})
 
-# What a static library leaves to its program to link.
+# Libraries that a program must link in addition to a static library.
 set(_private_libraries)
 if(MPI_CXX_FOUND)
   list(JOIN MPI_CXX_LIBRARIES " " _private_libraries)
@@ -71,7 +71,7 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_FILE_NAME tzoo-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-# The packages of the libraries that the program was linked with, in this release's names and versions.
+# The packages of the linked libraries, with this release's names and versions.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${LibTorch_ROOT}/lib)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox, bible-kjv")

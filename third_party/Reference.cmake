@@ -1,5 +1,6 @@
-# `cmake --build build --target reference`: the API reference in build/reference, made by Doxygen from the headers that are
-# installed (zoo_headers), in the form in which another project includes them. A warning of Doxygen is an error.
+# `cmake --build build --target reference`: the API reference in build/reference, made by Doxygen from the
+# installed headers (zoo_headers), under the paths that other projects include. A warning of Doxygen is an
+# error.
 find_package(Doxygen 1.9)
 if(NOT DOXYGEN_FOUND)
   message(STATUS "No Doxygen: no target \"reference\" (Debian's doxygen has it)")

@@ -1,7 +1,8 @@
-# How each target of ours is declared.
+# Declares our targets.
 
-# zoo_unity(NAME): LibTorch's headers and the JSON library take longer to compile than a source of ours, so sources
-# are compiled a dozen at a time. -DZOO_UNITY=OFF compiles each by itself, which is quicker after a small change.
+# zoo_unity(NAME): compiles a dozen sources at a time, because LibTorch's headers and the JSON library take
+# longer to compile than one of our sources. -DZOO_UNITY=OFF compiles each separately, which is quicker after
+# a small change.
 function(zoo_unity name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${ZOO_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what the zoo is built from. It can be run again at any time; what is there stays.
+# Installs the zoo's dependencies. It can be run again at any time; installed ones stay.
 #
 #   third_party/install.sh                what the build needs: Debian packages and LibTorch
 #   third_party/install.sh --quickstart   also the text and the plotter that apps/quickstart.sh uses
 #   third_party/install.sh --extras       also the other programs and texts that tzoo uses where they are there
 #   third_party/install.sh --tests        all, and what the tests need, with a Python of their own (third_party/interop)
 #
-# With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded. CXX names the
-# compiler; without it, g++ is used. Without apt-get, or without root and sudo, the script names what to install and
-# checks what is there.
+# With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded. CXX
+# names the compiler; default: g++. Without apt-get, or without root and sudo, the script names what to
+# install and checks what is installed.
 set -euo pipefail
 
 readonly torch_version=2.13.0 # the wheel that is fetched
@@ -17,7 +17,7 @@ readonly torch_tag=311        # the Python whose wheel is taken where the system
 readonly torch_index=https://download.pytorch.org/whl/cpu
 readonly cmake_minimum=3.25
 readonly gcc_minimum=12 clang_minimum=14
-# The Python packages of --tests are pinned in requirements*.txt, beside this file.
+# The Python packages of --tests are pinned in requirements*.txt in this folder.
 
 # for       | Debian package      | versions | the program, or the header in <>, that shows it | what is lost without it
 readonly packages='
@@ -97,7 +97,8 @@ print_package() { if wanted "$1"; then printf '  %-22s%s\n' "$2" "$3"; fi; }
 apt_install() {
   local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
   if ((EUID != 0)); then as_root=(sudo "${as_root[@]}"); fi
-  # Stale or partly unreachable lists are no reason to stop: the next command shows whether the packages can be had.
+  # Continue with stale or partly unreachable lists: the next command shows whether the packages are
+  # available.
   "${as_root[@]}" apt-get update || true
   "${as_root[@]}" apt-get install --yes --no-install-recommends "$@"
 }
@@ -151,7 +152,7 @@ check_compiler() {
   at_least "$found" $minimum || fail "gcc $gcc_minimum or clang $clang_minimum is needed, or a newer one; $compiler is $found"
 }
 
-# Whatever installed them: are the programs and headers there, and new enough?
+# Checks that the programs and headers are installed, by any means, and new enough.
 check_packages() {
   local -a absent=()
   check_compiler
@@ -167,7 +168,7 @@ check_packages() {
 
 # --- LibTorch --------------------------------------------------------------------------------------------------
 
-# The version of the LibTorch in a folder; nothing where there is none.
+# The version of the LibTorch in a folder; nothing if there is none.
 libtorch_version() {
   local header
   for header in "$1/include/torch/headeronly/version.h" "$1/include/torch/version.h"; do
@@ -215,7 +216,7 @@ pip_torch() {
 
 unpack_wheel() (
   python=$(python_with_pip)
-  # Pip unpacks in TMPDIR first: there, what an interrupted run leaves is cleared away by the next.
+  # Pip unpacks in TMPDIR first. In this folder, the next run removes the leftovers of an interrupted one.
   mkdir -p "$partial/.tmp"
   export TMPDIR=$partial/.tmp
   # A Python too old or too new for the wheel can still unpack it: C++ needs only its lib, include and share.
@@ -235,7 +236,7 @@ install_libtorch() {
   # PyTorch's own test programs; protoc and torch_shm_manager stay.
   find "$partial/torch/bin" -maxdepth 1 -type f -iname '*test*' -delete
 
-  # torch/ goes last: where it is, everything is.
+  # torch/ is moved last, so that its presence means a complete installation.
   rm -rf "$libtorch"/torch
   local entry
   for entry in "$partial"/*; do
@@ -252,7 +253,7 @@ install_libtorch() {
 
 python_version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
 
-# Where the wheel in libtorch/ is for a Python that is here, that one, so that torch need not be installed twice.
+# Prefers the Python that the wheel in libtorch/ is for, so that torch need not be installed twice.
 choose_test_python() {
   local tag python module
   for module in "$libtorch"/torch/_C.cpython-3*.so; do
@@ -277,10 +278,10 @@ fill_interop() {
   "$interop/bin/python" -m pip install --disable-pip-version-check --only-binary=:all: --no-deps \
     -r "$here/requirements-no-deps.txt" || return
   if [[ $torch == shared ]]; then
-    # Relative to the folder it lies in, so that the tree can be moved.
+    # Relative to its folder, so that the tree can be moved.
     echo ../../../../libtorch >"$interop/lib/python$(python_version "$python")/site-packages/libtorch.pth"
   else
-    # Where no index has the CPU wheel for this Python, the CUDA build with all that it links against: gigabytes.
+    # If no index has the CPU wheel for this Python, the CUDA build with all its libraries: gigabytes.
     pip_torch "$interop/bin/python" || "$interop/bin/python" -m pip install --disable-pip-version-check \
       --only-binary=:all: "torch==$torch_version" || return
   fi
@@ -292,7 +293,7 @@ install_interop() {
   read -r python torch < <(choose_test_python)
   [[ -n $python ]] || exit 1
   stamp="$(python_version "$python") torch $torch_version ($torch) $(cat "$here"/requirements*.txt | cksum)"
-  # The stamp is written last: without it the folder is a torso of an interrupted run.
+  # The stamp is written last: without it, the folder is from an interrupted run.
   if [[ -f $interop/.complete && $(<"$interop/.complete") == "$stamp" ]] && "$interop/bin/python" -c '' 2>/dev/null; then
     say "Python for the tests" "already there"
     return

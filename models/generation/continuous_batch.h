@@ -29,6 +29,7 @@ struct BatchWork;
 /// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
 /// so that generating rows do not wait for a long one; a row that has ended leaves. In float32, a request's
 /// ids equal those of generate(), whatever else is in the batch.
+///
 /// Any thread may call submit(); one thread calls the rest. Decoders only.
 class ContinuousBatch {
  public:

@@ -112,12 +112,14 @@ using TokenCallback = std::function<bool(const NewToken& token)>;
 /// depend on the lengths of the others, and an ended row leaves the batch. Equal prompts, and longer prefixes
 /// that prompts of a decoder share, are read once. An encoder-decoder reads the prompts with its encoder, and
 /// its decoder starts with decoder_start_token_id.
+///
 /// A model with learned or sinusoidal positions sees at most max_positions tokens, and no model more than
 /// `context`. When a row grows beyond that, the last half is kept and read again: the context slides in
 /// jumps. nanoGPT slides by one token and reads the whole context for each; Hugging Face fails.
 ///
 /// Greedy ids and those of beam search equal Hugging Face's. generate() does not read generation_config.json:
 /// callers read its EOS ids (generation_config.h) and set all other options themselves.
+///
 /// Throws Error for an empty prompt, an id outside the vocabulary (naming both), a prompt longer than the
 /// context (naming both lengths), options out of range, a missing start token, and if the filters and the
 /// constraint allow a row no token.

@@ -13,6 +13,7 @@ namespace zoo {
 
 /// A DecodingModel for a decoder or encoder-decoder of modules. Keeps the model in evaluation mode while it
 /// lives and then restores its mode. Logits are on the model's device.
+///
 /// One KeyValueCache holds the keys and values of all rows. Each row is contiguous, and all end at the same
 /// index: a mask hides the padding before a shorter row, and positions count the row's own tokens.
 class ModuleDecoder : public DecodingModel {

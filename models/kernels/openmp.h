@@ -6,6 +6,7 @@ namespace zoo::openmp {
 
 /// Runs `body` on `threads` threads at once (0: torch::set_num_threads) and returns after all have ended.
 /// `body` must not throw.
+///
 /// Uses LibTorch's OpenMP runtime, which is GCC's, through its entry points: `#pragma omp` in a source
 /// compiled by Clang would start Clang's runtime and a second set of threads.
 void parallel(unsigned threads, c10::function_ref<void()> body);

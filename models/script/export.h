@@ -33,6 +33,7 @@ struct ScriptOptions {
 ///   m.generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], of a head that
 ///       generates. An encoder-decoder's takes attention_mask=None at the end, without which the
 ///       configuration's pad_token_id is hidden.
+///
 /// with the conventions of Model::forward and generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
 /// `config` (JSON), `format_version`, `eos_ids` and `pad_id` describe it. It always computes in evaluation

@@ -18,6 +18,7 @@ struct ScriptChild;
 /// Describes a module of a TorchScript file: its contents and the source of its methods. Parts with the same
 /// class_name become objects of one class, so that twelve layers share one source; only their tensors may
 /// differ.
+///
 /// `source` may use Python's keywords and `torch`; `torch.X` is the operator aten::X; dtypes are numbers
 /// (kFloatCode …). A child is called as `self.name.forward(x)`.
 struct ScriptPart {

@@ -12,7 +12,9 @@ namespace zoo {
 ///     \d    decimal digits of scripts (Nd)      0 to 9
 ///     \w    letters and numbers (L, N) and _    A to Z, a to z, 0 to 9 and _
 ///     \s    str.isspace()                       WhiteSpace and LineTerminator
+///
 /// and in some notation (regular_expression.h).
+///
 /// Releases of Python differ in the letters and digits of new scripts: 3.9 has Unicode 13, later ones more. A
 /// text must match in each, so such a character is neither in `\d` or `\w` nor in `\D` or `\W`.
 enum class ExpressionDialect { kPython, kEcmaScript };

@@ -24,6 +24,7 @@ namespace zoo {
 ///   $ref to a path in the same file ("#/$defs/…"), not recursive;
 ///   and, without effect: $schema, $id (at the root), $anchor, $defs, definitions, title, description,
 ///   default, examples, deprecated, readOnly, writeOnly, $comment.
+///
 /// Integers have at most 15 digits, and so have the two parts of a number. An unrestricted value is a string,
 /// number, boolean or null; one with keywords of only objects, arrays or strings has that type. Throws Error
 /// with the location and name of any other keyword, unknown ones included, and of one whose value has the

@@ -23,6 +23,7 @@ struct RegularExpression {
 ///
 ///     . [a-z] [^a-z] \d \w \s \D \W \S \n \t \r \f \v \0 \xHH \uHHHH
 ///     (…) (?:…) a|b * + ? {m} {m,} {m,n}, and the anchors ^ and $ at the ends
+///
 /// Python's also has \a, \UHHHHHHHH, {,n} and a literal ] at the beginning of a set; ECMAScript's also \cX,
 /// \u{H…}, pairs of surrogates, [^] and ] as the end of any set. A lazy ? after a repetition has no effect.
 /// Punctuation may be escaped by a \, and { } ] are literals where they are unambiguous, as in both languages

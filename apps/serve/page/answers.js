@@ -1,7 +1,7 @@
 // ---- The distribution as bars.
 const kFew = 10, kMany = 60;
 
-// `most`: the share with the longest bar, which leaves room for the numbers.
+// `most`: the share with the longest bar, which leaves space for the numbers.
 const bar = (answer, i, share, before, { pick, most }) => {
   const has = before !== undefined;
   const row = element(pick ? "button" : "div", pick ? { type: "button", title: `append ${visible(answer.names[i])}` } : {});
@@ -58,7 +58,7 @@ const renderAnswer = () => {
   byId("sliders").hidden = !answer;
   byId("moved").hidden = answer?.divergence === undefined;
   if (!answer) {
-    list.replaceChildren(element("li", { textContent: "This model's head gives no distribution over answers." }));
+    list.replaceChildren(element("li", { textContent: "This model's head has no distribution over answers." }));
   } else {
     byId("moved").textContent = `Before → after what is switched off or patched: the distribution moved by ${answer.divergence?.toPrecision(3)} bits.`;
     const last = answerTokens().length - 1;

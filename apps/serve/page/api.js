@@ -1,4 +1,4 @@
-// ---- The server. One look is under way at a time; what changes meanwhile is asked for after it.
+// ---- The server. One request of /look at a time; later changes are sent after its answer.
 const headers = () => ({ "Content-Type": "application/json", ...(byId("key").value ? { Authorization: `Bearer ${byId("key").value}` } : {}) });
 
 const answered = async (reply) => {
@@ -35,7 +35,7 @@ const lookFields = (model) => {
 };
 
 let looking = null, again = false;
-// Resolves when what is shown is what was asked for.
+// Resolves when the page shows the latest request.
 const look = () => {
   again = true;
   looking ??= (async () => {

@@ -1,4 +1,4 @@
-// ---- The model as the paper draws it: from the embeddings below to the answer above.
+// ---- The model as drawn in the paper: from the embeddings at the bottom to the answer at the top.
 const toggle = (site, on) => {
   if (on) state.off.delete(site);
   else state.off.add(site);
@@ -11,7 +11,7 @@ const switchOf = (site, label, kind, says) => {
   return element("label", { className: `switch ${kind}`, title: says }, input, label);
 };
 
-// Where the opened block stands below the others, on a narrow screen, it is brought into sight.
+// On a narrow screen, where the opened block is below the others, scrolls it into view.
 const openLayer = async (layer) => {
   state.layer = state.layer === layer ? null : layer;
   await look();
@@ -24,13 +24,13 @@ const saysOf = (row) => {
   return best ? element("span", { className: "says" }, element("b", { textContent: visible(best.name) }), ` ${percent(best.probability)}`) : "";
 };
 
-// The longest state has the whole width.
+// The longest state has the full width.
 const lengthBar = (row, longest) => {
   const inner = element("i");
   inner.style.width = `${(100 * row[place()]) / longest}%`;
   return element("div", { className: "length", title: `length of the residual stream ${row[place()].toPrecision(4)}` }, inner);
 };
-// The column of the stack's tokens that the answer is read at; a classifier's is its first token.
+// The column of the answer's position among the stack's tokens; a classifier's is its first token.
 const place = () => Math.min(state.seen.position, state.seen.norms[0].length - 1);
 
 // The sublayers in their order, with their norms before, after, or after the sum.

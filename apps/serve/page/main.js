@@ -1,4 +1,4 @@
-// ---- The whole page.
+// ---- The page.
 const render = () => {
   const { family, head } = about(state.model);
   byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}`;
@@ -9,7 +9,7 @@ const render = () => {
   renderOpened();
 };
 
-// A model of another kind begins with another text; one of the same kind (another step of a run) keeps all.
+// A model of another kind starts with a new text; one of the same kind (another step of a run) keeps everything.
 const chooseModel = (name) => {
   const before = about(state.model), next = about(name);
   state.model = name;

@@ -1,4 +1,4 @@
-// ---- An opened block: its heads, what it would say, the residual stream, the rollout.
+// ---- An opened block: its heads, its logit lens, the residual stream, the rollout.
 const readout = (text) => { byId("readout").textContent = text; };
 const weightText = (map, weight, query, key) =>
   `${query} ${map.queries[query]} → ${key} ${map.keys[key]}: ${weight(query, key).toFixed(3)}`;
@@ -69,13 +69,13 @@ const renderHeads = () => {
 const renderLens = () => {
   const row = state.seen.lens?.[state.layer + 1], ofHead = !isPair() || shape().stack === "decoder";
   byId("lens").hidden = !row || !ofHead;
-  byId("lens-note").textContent = row && ofHead ? `Entropy ${row.entropy.toFixed(2)} bits, ${row.divergence.toFixed(2)} bits from what the last block says.`
-    : "This model's head cannot read the state of a block.";
+  byId("lens-note").textContent = row && ofHead ? `Entropy ${row.entropy.toFixed(2)} bits, ${row.divergence.toFixed(2)} bits from the last block's answer.`
+    : "This model's head does not apply to a block's state.";
   byId("lens").tBodies[0].replaceChildren(...(row?.answers ?? []).map(({ name, probability }) =>
     element("tr", {}, element("td", { textContent: visible(name) }), element("td", { textContent: percent(probability) }))));
 };
 
-// The lengths of all tokens after the opened block, as columns; a line shows what came in.
+// The norms of all tokens after the opened block, as columns; a line shows those before it.
 const renderNorms = () => {
   const ofHead = !isPair() || shape().stack === "decoder";
   const canvas = byId("norms"), after = state.seen.norms[state.layer + 1], before = state.seen.norms[state.layer];

@@ -1,4 +1,4 @@
-// ---- A training run as it goes on: its loss over the iterations.
+// ---- A training run in progress: its loss over the iterations.
 const kPollSeconds = 2;
 let rows = [];
 

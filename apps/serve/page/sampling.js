@@ -1,5 +1,5 @@
 // ---- Sampling, as `tzoo generate` does it: temperature, top-k, top-p, min-p. Each keeps the largest logits, so that
-// one number says which are left.
+// one number tells which are left.
 const kSliders = [
   { name: "temperature", label: "Temperature", min: 0, max: 2, step: 0.05, value: 1, text: (v) => (v === 0 ? "0, greedy" : v.toFixed(2)) },
   { name: "top_k", label: "Top-k", min: 0, max: 200, step: 1, value: 0, text: (v) => (v === 0 ? "all" : String(v)) },
@@ -8,7 +8,7 @@ const kSliders = [
 ];
 const choices = Object.fromEntries(kSliders.map(({ name, value }) => [name, value]));
 
-// All logits of an answer, the largest first. `part` is the answer, or what its `plain` says.
+// All logits of an answer, the largest first. `part` is the answer, or its `plain` part.
 const sortedLogits = (part) => {
   part.sorted ??= (() => {
     const rest = new Float32Array(bytesOf(part.rest).buffer);
@@ -39,7 +39,7 @@ const distribution = (part) => {
   return { of: (logit) => (Math.fround(logit) >= least ? mass(logit) / sum : 0), kept };
 };
 
-// An answer's number, drawn. Only those with a name can be appended, so one of the others is drawn again.
+// Samples the number of an answer. Only named ones can be appended, so others are drawn again.
 const drawn = (answer) => {
   const shares = answer.logits.map(distribution(answer).of);
   let left = Math.random() * shares.reduce((sum, share) => sum + share, 0);

@@ -1,4 +1,4 @@
-// ---- What is looked at. `seen` is the last answer of POST /look, `beside` that of a second model.
+// ---- State of the page. `seen` is the last answer of POST /look, `beside` that of a second model.
 const state = {
   models: [], model: null, other: null, text: "", pair: "", target: "", append: [], position: null,
   stack: null, layer: null, map: "self", head: -1, off: new Set(), with: "zero",
@@ -9,7 +9,7 @@ const about = (name) => state.models.find((model) => model.id === name);
 const shape = () => state.seen?.shape;
 const isPair = () => shape()?.kind === "encoder-decoder";
 const grows = () => shape() && shape().kind !== "encoder";
-// The tokens that the opened stack reads, and those whose position is chosen.
+// The input tokens of the opened stack, and those whose position is chosen.
 const answerTokens = () => (isPair() ? state.seen.written : state.seen.tokens);
 const stackTokens = () => (isPair() && shape().stack === "decoder" ? state.seen.written : state.seen.tokens);
 const labels = (tokens) => tokens.map((token) => visible(token.token));

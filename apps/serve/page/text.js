@@ -19,7 +19,7 @@ const renderTokens = (host, tokens, chooses) => {
 const renderText = () => {
   const { seen } = state, kind = shape().kind, spans = about(state.model)?.head === "question-answering";
   byId("pair-field").hidden = kind !== "encoder";
-  byId("text-label").textContent = spans ? "Question" : isPair() ? "What the encoder reads" : "What the model reads";
+  byId("text-label").textContent = spans ? "Question" : isPair() ? "Input of the encoder" : "Input of the model";
   byId("pair-label").textContent = spans ? "Text that holds the answer" : "Second text, if there is one";
   byId("target-field").hidden = !isPair();
   const answers = ["causal-lm", "masked-lm", "pretraining", "seq2seq-lm", "token-classification"].includes(about(state.model)?.head);
@@ -41,7 +41,7 @@ const watchTexts = () => {
   for (const name of ["text", "pair", "target"]) {
     byId(name).addEventListener("input", (event) => {
       const growing = isPair() ? "target" : "text";
-      // What has been appended is part of the text that is typed on; beside another text it stays.
+      // Appended tokens become part of the text that is edited; edits of another text keep them.
       if (name === growing) state.append = [];
       state[name] = event.target.value;
       state.position = null;

@@ -1,4 +1,4 @@
-// ---- What is switched off, and what is patched.
+// ---- Switched-off parts and patches.
 const kParts = { residual: "residual stream", attention: "attention's output", cross_attention: "cross-attention's output", feed_forward: "feed-forward's output", head: "a head's output" };
 const kKinds = { layers: "block", sublayers: "sublayer", heads: "head", cross_heads: "cross-attention head" };
 

@@ -23,10 +23,11 @@ __attribute__((always_inline)) inline float from_bfloat16(std::uint16_t half) {
 }
 
 /// Storage (quantization) of a packed weight.
-///   kFloat32, kBfloat16 not quantized kInt8 a scale for each output: w = scale (q - 128), q in [1, 255]
-///   kInt4 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
-///                         and zero in [0, 15]; 4.5 bits a weight
-///   kBlocks as in a quantized file: each panel has its own format (BlockFormat)
+///   kFloat32, kBfloat16   not quantized
+///   kInt8                 a scale for each output: w = scale (q - 128), q in [1, 255]
+///   kInt4                 a scale and a zero point for kGroup inputs of an output: w = scale (q - zero), q
+///                         and zero in [0, 15]; 4.5 bits per weight
+///   kBlocks               as in a quantized file: each panel has its own format (BlockFormat)
 enum class WeightType { kFloat32, kBfloat16, kInt8, kInt4, kBlocks };
 
 /// Formats of a panel of kBlocks, which hold the types of GGUF. Scales and minimums are float16.

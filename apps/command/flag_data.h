@@ -42,7 +42,7 @@ struct FlagData {
 /// Describes accepted values: "an integer of at least 1".
 std::string expected_words(const FlagData& flag);
 
-/// Assigns command-line texts. `place` names the flag in the error.
+/// Assigns command-line texts. `place` is the flag's name in the error.
 void assign_texts(FlagData& flag, const std::vector<std::string>& texts, const std::string& place);
 
 /// Assigns a value of a config file or recipe; null restores the default.

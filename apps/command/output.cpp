@@ -134,7 +134,7 @@ void Table::print_line(std::ostream& out, const std::vector<std::string>& cells,
   std::vector<std::vector<std::string>> wrapped;
   std::size_t lines = 1;
   for (std::size_t c = 0; c < cells.size(); ++c) {
-    const bool fits = display_width(cells[c]) <= widths[c];  // then its spaces stay as they are
+    const bool fits = display_width(cells[c]) <= widths[c];  // then its spaces are preserved
     wrapped.push_back(fits ? std::vector{cells[c]} : wrapped_lines(cells[c], widths[c]));
     lines = std::max(lines, wrapped[c].size());
   }

@@ -36,8 +36,8 @@ class Table {
   void row(std::vector<std::string> cells);
 
   /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are
-  /// wrapped within their columns; where even that is too wide, each row is a paragraph of headings and
-  /// cells. 0 means no limit.
+  /// wrapped within their columns; if even that is too wide, each row is a paragraph of headings and cells. 0
+  /// means no limit.
   void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:

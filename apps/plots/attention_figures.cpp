@@ -21,7 +21,7 @@ std::size_t side_of(std::size_t tokens) {
   return tokens * ((kShortestSide + tokens - 1) / tokens);
 }
 
-// Places small maps into a large one.
+// Arranges small maps in a large one.
 struct Mosaic {
   std::size_t height, width;  // of a small map
   std::vector<std::vector<double>> cells;

@@ -61,11 +61,11 @@ class Optimizer {
     std::vector<std::size_t> active;  // indices of parameters with a gradient
     double learning_rate;
     at::Tensor divisor;    // divides the gradients, [], at least 1; undefined: no clipping
-    at::Tensor found_inf;  // [], float32: 1 where a gradient is not finite, else 0
+    at::Tensor found_inf;  // [], float32: 1 if a gradient is not finite, else 0
   };
   virtual void update(const Update& update) = 0;
 
-  /// One tensor per parameter, part of the state; on the meta device where another rank has it.
+  /// One tensor per parameter, part of the state; on the meta device if another rank has it.
   struct State {
     std::string name;
     std::vector<at::Tensor> tensors;

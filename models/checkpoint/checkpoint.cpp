@@ -250,7 +250,7 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
   // Set here unless the family sets it (it may depend on more than the head).
   if (!config.contains("architectures")) config["architectures"] = {architecture_of(family, head)};
   config["dtype"] = dtype_name(options.dtype);
-  // Without it, transformers would use GPT-2's own 50256, whatever the vocabulary.
+  // Without it, transformers would use GPT-2's 50256 for any vocabulary.
   config["bos_token_id"] = nullptr;
   if (!config.contains("eos_token_id")) config["eos_token_id"] = nullptr;
   nlohmann::json generation = nlohmann::json::object();

@@ -77,7 +77,7 @@ struct GenerationOptions {
   std::int64_t draft_tokens = 4;
   /// Called with a row's new tokens after each of them; true ends the row there.
   std::function<bool(const TokenIds& new_ids)> row_ends;
-  /// Called before each step; true ends the generation and keeps the rows as they are.
+  /// Called before each step; true ends the generation with the rows so far.
   std::function<bool()> interrupted;
 };
 
@@ -88,7 +88,7 @@ struct GenerationResult {
   /// The model's log-probability of each token, before any filter; only if asked for.
   std::vector<std::vector<double>> log_probabilities;
   std::vector<double> scores;              // beam search only, one per row
-  std::int64_t drafted = 0, accepted = 0;  // tokens that the draft model wrote, and those kept
+  std::int64_t drafted = 0, accepted = 0;  // tokens of the draft model, and how many were accepted
   std::int64_t prompt_count = 0;           // tokens in the prompts
   double seconds_prefill = 0;              // reading the prompts and choosing the first token
   double seconds_decode = 0;               // the tokens after it
@@ -115,7 +115,7 @@ using TokenCallback = std::function<bool(const NewToken& token)>;
 ///
 /// A model with learned or sinusoidal positions sees at most max_positions tokens, and no model more than
 /// `context`. When a row grows beyond that, the last half is kept and read again: the context slides in
-/// jumps. nanoGPT slides by one token and reads the whole context for each; Hugging Face fails.
+/// jumps. nanoGPT slides by one token and reads the complete context for each; Hugging Face fails.
 ///
 /// Greedy ids and those of beam search equal Hugging Face's. generate() does not read generation_config.json:
 /// callers read its EOS ids (generation_config.h) and set all other options themselves.

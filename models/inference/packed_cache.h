@@ -10,7 +10,7 @@ namespace zoo::inference {
 /// Dimensions and storage type of a cache.
 struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
-  std::size_t head_dim, capacity;    // positions of a slot; rounded up to whole panels
+  std::size_t head_dim, capacity;    // positions of a slot; rounded up to full panels
   kernels::WeightType type = kernels::WeightType::kFloat32;  // or kBfloat16, kInt8
   std::size_t window = 0;          // positions that a token sees in layers with a window, itself among them
   std::vector<bool> has_window{};  // per layer; empty: none has

@@ -35,7 +35,7 @@ struct KeptRows {
     }
   }
 
-  // Copies the kept rows of float32 states [B, T, C].
+  // Copies the unmasked rows of float32 states [B, T, C].
   void gather(const at::Tensor& states, Memory& rows) const {
     const std::size_t bytes = size(states.size(2)) * sizeof(float);
     const auto* from = reinterpret_cast<const std::byte*>(states.const_data_ptr<float>());

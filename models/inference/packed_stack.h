@@ -128,7 +128,7 @@ class PackedStack {
   SublayerNorms sublayer_norms(const Norm& norm, const Norm& end_norm) const;
   void reserve(const Pass& pass, Workspace& workspace) const;
   void layer(const Run& run, std::size_t index) const;
-  // Normalises the first numbers of each row in place; rows are `row` elements apart.
+  // Normalises the first numbers of each row; rows are `row` elements apart.
   void normalize(const Run& run, float* rows, std::size_t row, const PackedNorm& norm) const;
   void normalize_rows(const kernels::InferenceKernels& kernels, float* rows, std::size_t row,
                       std::size_t first, std::size_t last, const PackedNorm& norm) const;

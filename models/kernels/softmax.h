@@ -4,8 +4,8 @@
 
 namespace zoo::kernels {
 
-/// Replaces scores [0, end), whole vectors, by e^(scale (score - largest)), and hidden ones, -infinity, by 0.
-/// Returns their sum: divided by it, they are the softmax.
+/// Replaces scores [0, end), full vectors, by e^(scale (score - largest)), and hidden ones, -infinity, by 0.
+/// Returns their sum, by which the caller divides for the softmax.
 ZOO_INLINE float exponentials(float* scores, std::size_t end, float largest, float scale = 1) {
   Lanes sums = {};
   for (std::size_t j = 0; j < end; j += kLanes) {

@@ -105,7 +105,7 @@ ZOO_INLINE Vector counting_from(std::int32_t first) {
   }
 }
 
-// A scalar stands for a vector whose lanes are all equal to it.
+// A scalar operand becomes a vector with equal lanes.
 #define ZOO_OPERATOR(op)                                                           \
   template <class Half>                                                            \
   ZOO_INLINE Twice<Half> operator op(const Twice<Half>& a, const Twice<Half>& b) { \

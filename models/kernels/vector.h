@@ -59,7 +59,7 @@ ZOO_INLINE constexpr std::size_t vectors_of(std::size_t size) {
   return (size + kLanes - 1) / kLanes;
 }
 
-/// Rounds up to whole vectors.
+/// Rounds up to full vectors.
 ZOO_INLINE constexpr std::size_t padded(std::size_t size) {
   return vectors_of(size) * kLanes;
 }

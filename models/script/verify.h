@@ -28,7 +28,7 @@ struct VerifyReport {
   double tolerance = 0;
   std::int64_t greedy_tokens = 0;     // new tokens compared; 0 of a file that does not generate
   std::int64_t greedy_different = 0;  // of them
-  bool exact_tokens = true;           // none may differ: float32, where rounding decides no tie
+  bool exact_tokens = true;           // none may differ: float32, in which rounding does not decide ties
 
   double largest_error() const;
   /// True if every error is within the tolerance and, if tokens must be exact, no greedy token differs.

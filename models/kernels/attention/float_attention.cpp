@@ -7,7 +7,7 @@ struct Float {
   using Dot = FloatDot;
   static constexpr std::size_t kElements = 1;
 
-  // In place where the rows fill tiles; otherwise a zero-padded copy.
+  // The rows themselves if they fill tiles; otherwise a zero-padded copy.
   static Right right(const Rows& rows, Word* memory) {
     const std::size_t T = padded(rows.length), D = padded(rows.width);
     if (T == rows.length && D == rows.width) return {reinterpret_cast<const Word*>(rows.data), rows.stride};

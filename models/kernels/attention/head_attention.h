@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Causal self-attention of one head, compiled for some instruction sets. No LibTorch header here: the linker
-// might keep an inline function compiled that way for the whole program.
+// Causal self-attention of one head, compiled for several instruction sets. No LibTorch header here: the
+// linker might use an inline function compiled for one of them in the rest of the program.
 namespace zoo::kernels {
 
 /// One head's slice of a [T, 3C] projection: row t of the queries is at q + t * stride, and so on.

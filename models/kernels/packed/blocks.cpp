@@ -50,7 +50,7 @@ void write(const T& value, void* to) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// Writes an output's words of a group, which lie side by side with those of the others.
+// Writes an output's words of a group; those of all outputs are interleaved.
 void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {
   if (layout.bits == 8) {
     for (std::size_t i = 0; i < layout.inputs; i += 4, words += kPlane)

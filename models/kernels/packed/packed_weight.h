@@ -65,7 +65,7 @@ struct PackedWeight {
   std::size_t outputs = 0, inputs = 0;
   const std::byte* panels = nullptr;
   const float* scales = nullptr;       // int8 only, one per output of all panels
-  const BlockPanel* blocks = nullptr;  // of each panel, which lie one after another; kBlocks only
+  const BlockPanel* blocks = nullptr;  // for each panel; panels are contiguous; kBlocks only
 };
 
 /// Not for kBlocks.

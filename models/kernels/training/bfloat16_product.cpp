@@ -199,7 +199,7 @@ void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row
                          [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
 }
 
-// Calls f(V as a constant) for the vectors of a panel with so many columns.
+// Calls f(V as a constant) for the vectors of a panel with this many columns.
 template <class F>
 ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
   if (columns <= kLanes) return f(std::integral_constant<std::size_t, 1>{});

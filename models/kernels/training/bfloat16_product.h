@@ -13,7 +13,7 @@ namespace zoo::kernels {
 /// Two bfloat16, the earlier in the lower half: the input of one dot product step.
 using Pair = std::uint32_t;
 
-/// Packed matrices are zero-padded to whole panels, and an odd row to a pair.
+/// Packed matrices are zero-padded to full panels, and an odd row to a pair.
 constexpr std::size_t kPairPanel = 64;
 
 constexpr std::size_t pairs_of(std::size_t size) {
@@ -50,7 +50,7 @@ void pack_transposed_pairs(const PairPacking& packing, std::size_t first, std::s
 void sum_pairs(const Pair* by_panels, std::size_t pairs, float* sums, std::size_t columns, std::size_t first,
                std::size_t last);
 
-/// A factor whose pair p of row r lies at data[r / 64 * panel + r % 64 * row + p * pair].
+/// A factor whose pair p of row r is at data[r / 64 * panel + r % 64 * row + p * pair].
 struct PairFactor {
   const Pair* data;
   std::size_t row, pair, panel;
@@ -89,7 +89,7 @@ struct PairRegion {
 /// Rows of a region should begin at multiples of this, or of an even fraction of a panel if `a` is by panels.
 constexpr std::size_t kPairTileRows = 6;
 
-/// Needs a CPU with AVX-512 BF16 where the kernel was compiled for it.
+/// Needs a CPU with AVX-512 BF16 if the kernel was compiled for it.
 void multiply(const PairProduct& product, const PairRegion& region);
 
 }  // namespace zoo::kernels

@@ -25,7 +25,7 @@ struct DepthPart {
   std::size_t first, size;
 };
 
-// Up to kPanelColumns columns of b and part of its depth, row by row, with what they are multiplied by.
+// Up to kPanelColumns columns of b and part of its depth, row by row, with their left factor.
 struct Panel {
   const DepthPart& part;
   const float* data;
@@ -41,7 +41,7 @@ ZOO_INLINE void transpose_block(const float* from, std::size_t stride, float* to
   for (std::size_t k = 0; k < kLanes; ++k) store(to + k * kPanelColumns, rows[k]);
 }
 
-// Copies the panel's elements of b, zero-padded to the next whole vector.
+// Copies the panel's elements of b, zero-padded to full vectors.
 void copy_panel(const Matrix& b, const Panel& panel, float* to) {
   const float* from = b.data + panel.part.first * b.row + panel.first_column * b.column;
   const std::size_t whole_columns = panel.columns / kLanes * kLanes;

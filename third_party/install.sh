@@ -3,8 +3,8 @@
 #
 #   third_party/install.sh                what the build needs: Debian packages and LibTorch
 #   third_party/install.sh --quickstart   also the text and the plotter that apps/quickstart.sh uses
-#   third_party/install.sh --extras       also the other programs and texts that tzoo uses where they are there
-#   third_party/install.sh --tests        all, and what the tests need, with a Python of their own (third_party/interop)
+#   third_party/install.sh --extras       also the other programs and texts that tzoo can use
+#   third_party/install.sh --tests        all, and what the tests need, with a separate Python (third_party/interop)
 #
 # With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded. CXX
 # names the compiler; default: g++. Without apt-get, or without root and sudo, the script names what to

@@ -18,7 +18,7 @@
 
 namespace zoo {
 
-/// The ids of a text or a pair of texts, and where each comes from. All vectors have the same length; offsets
+/// The ids of a text or a pair of texts, and the source of each. All vectors have the same length; offsets
 /// and words are empty if they were not requested or are unknown.
 struct Encoding {
   TokenIds ids;

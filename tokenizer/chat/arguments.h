@@ -14,7 +14,7 @@ struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 
-  /// The argument of each parameter, nullptr where none is given. Throws Fault for an argument without a
+  /// The argument of each parameter, nullptr if none is given. Throws Fault for an argument without a
   /// parameter, and if fewer than `required` parameters have one.
   std::vector<const Value*> bind(std::initializer_list<const char*> parameters,
                                  std::size_t required = 0) const;

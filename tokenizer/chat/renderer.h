@@ -19,7 +19,7 @@ class Renderer {
   int line() const { return line_; }
 
  private:
-  /// Variables of a loop's iteration, a macro's call or the template; the parent's are visible, too.
+  /// Variables of a loop's iteration, a macro's call or the template; the parent's are also visible.
   struct Frame {
     const Frame* parent;
     std::vector<std::pair<std::string, Value>> variables;

@@ -43,7 +43,7 @@ std::vector<Changed> decompose(const std::string& text, Decomposition kind) {
   return result;
 }
 
-// A mark joins the last starter unless a mark of the same or a higher class stands between them.
+// A mark joins the last starter unless a mark of the same or a higher class is between them.
 std::vector<Changed> compose(const std::vector<Changed>& text) {
   std::vector<Changed> result;
   result.reserve(text.size());

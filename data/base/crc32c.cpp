@@ -1,6 +1,7 @@
-// The CPU's instruction processes 8 bytes and has a latency of three steps. So three blocks are summed in
-// parallel and combined: the checksum of A B is that of A, moved over B's length, plus that of B. Moving is
-// multiplication by a power of x, linear in the 32 bits: a table of 256 values for each of the four bytes.
+// The CPU's instruction processes 8 bytes with a latency of three cycles, and three can be in flight. So
+// three blocks are summed in parallel and combined: the checksum of A B is that of A, moved over B's length,
+// plus that of B. Moving is multiplication by a power of x, linear in the 32 bits: a table of 256 values for
+// each of the four bytes.
 
 #include "data/base/crc32c.h"
 

@@ -28,7 +28,6 @@ at::Tensor dropped(const at::Tensor& given, const DropoutMask& mask) {
   return result;
 }
 
-// The backward pass draws the same mask again instead of storing it.
 class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, double rate,

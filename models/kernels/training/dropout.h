@@ -8,7 +8,7 @@ namespace zoo::kernels {
 bool has_fast_dropout(const at::Tensor& x, double rate);
 
 /// Dropout with gradients. A counter-based generator on all threads draws the mask, seeded by one number of
-/// LibTorch's generator.
+/// LibTorch's generator. Backward draws the same mask again instead of storing it.
 at::Tensor dropout(const at::Tensor& x, double rate);
 
 }  // namespace zoo::kernels

@@ -36,8 +36,8 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
 /// The byte of a UTF-8 text at which the validation split of tokenize_dataset() begins.
 std::size_t validation_begin(std::string_view text);
 
-/// The ids of a UTF-8 text in an unnamed file in `directory`, which the last copy deletes: the text may be
-/// mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so far. Throws
+/// The ids of a UTF-8 text in an unnamed file in `directory`, which is freed with the last copy: the text may
+/// be mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so far. Throws
 /// Error as the tokenizer does, and if the disk is full.
 TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
                          const std::filesystem::path& directory,

@@ -138,7 +138,7 @@ void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& 
   const auto& config = model.config();
   at::Tensor prompt =
       make_ids(2, std::clamp<std::int64_t>(config.max_positions / 2, 1, 8), config.vocab_size);
-  // The file would treat pad_token_id as padding; generate() gets a mask.
+  // Avoids pad_token_id, which the file would treat as padding, but generate() as a token.
   if (config.shape == Shape::kEncoderDecoder && config.vocab_size > 1)
     prompt =
         prompt.masked_fill(prompt.eq(config.pad_token_id), (config.pad_token_id + 1) % config.vocab_size);

@@ -59,6 +59,13 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
   target_link_libraries(zoo::libtorch INTERFACE stdc++ -Wl,--push-state,--no-as-needed ${_torch_libraries}
                                                 -Wl,--pop-state)
 
+  # Headers of CUDA's runtime: of the toolkit, or of the packages that the CUDA wheel of PyTorch depends on.
+  if(LibTorch_torch_cuda_LIBRARY)
+    find_path(LibTorch_CUDA_INCLUDE cuda_runtime_api.h
+              HINTS $ENV{CUDA_HOME}/include ${LibTorch_ROOT}/../nvidia/cu13/include ${LibTorch_ROOT}/../nvidia/cuda_runtime/include
+              PATHS /usr/local/cuda/include NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
+  endif()
+
   # The OpenMP runtime in LibTorch's folder, or the system's if LibTorch was built with that. Both GCC and
   # Clang must compile for it: a second runtime would have a second set of threads.
   file(GLOB _torch_gomp ${LibTorch_ROOT}/lib/libgomp*.so*)

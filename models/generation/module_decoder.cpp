@@ -11,6 +11,7 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
+#include "models/generation/graphed_steps.h"
 
 namespace zoo {
 namespace {
@@ -57,7 +58,8 @@ class ModuleSession : public DecodingSession {
         capacity_(capacity),
         begins_(static_cast<std::size_t>(rows), 0),
         lengths_(static_cast<std::size_t>(rows), 0),
-        cache_(model.config(), rows, std::min(capacity, DecodingModel::kFirstCapacity), weight_options_) {}
+        cache_(model.config(), rows, std::min(capacity, DecodingModel::kFirstCapacity), weight_options_),
+        graphed_(model, cache_) {}
 
   ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
       : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {
@@ -97,6 +99,7 @@ class ModuleSession : public DecodingSession {
   at::Tensor places(std::int64_t begin, std::int64_t end) const;
   at::Tensor gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const;
   at::Tensor forward(const at::Tensor& ids, bool last_only);
+  at::Tensor graphed_step(const std::vector<TokenIds>& tokens);
 
   Model& model_;
   at::TensorOptions weight_options_;  // stored, because a query walks over all modules
@@ -105,6 +108,7 @@ class ModuleSession : public DecodingSession {
   // the end of the cache.
   std::vector<std::int64_t> begins_, lengths_;
   KeyValueCache cache_;
+  GraphedSteps graphed_;
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
   at::Tensor mask_;          // [B, length of the cache], 0 before a row begins; grows on demand
   Source source_;            // of an encoder-decoder
@@ -208,10 +212,27 @@ at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts
   return all.gather(1, index.unsqueeze(-1).expand({-1, -1, all.size(2)}));
 }
 
+// [B, V] of one token after each row's others; undefined where the step has to take the usual way.
+at::Tensor ModuleSession::graphed_step(const std::vector<TokenIds>& tokens) {
+  if (!graphed_.possible() || keeps_hidden_) return {};
+  if (*std::min_element(lengths_.begin(), lengths_.end()) == 0) return {};
+  TokenIds ids;
+  for (const TokenIds& row : tokens) {
+    if (row.size() > 1) return {};
+    ids.push_back(row.front());
+  }
+  cache_.reserve(cache_.length() + 1);
+  return graphed_.step(ids, begins_);
+}
+
 at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
   const c10::InferenceMode inference;
   check(tokens);
   align();
+  if (const at::Tensor logits = graphed_step(tokens); logits.defined()) {
+    for (std::int64_t& length : lengths_) ++length;
+    return wanted == Logits::kAll ? logits.unsqueeze(1) : logits;
+  }
   // Left padding puts each row's last token at the last position; with a past, it would be between the past
   // and the new tokens.
   const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;

@@ -22,9 +22,14 @@ KeyValueCache::KeyValueCache(const TransformerConfig& config, std::int64_t batch
 
 KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& keys,
                                           const at::Tensor& values) {
+  View& all = layers_.at(static_cast<std::size_t>(layer));
+  if (fixed_) {
+    all.keys.index_copy_(2, fixed_->index, keys);
+    all.values.index_copy_(2, fixed_->index, values);
+    return {all.keys.slice(2, 0, fixed_->seen), all.values.slice(2, 0, fixed_->seen)};
+  }
   const std::int64_t end = length_ + keys.size(2);
   TORCH_CHECK(end <= capacity_, "the key/value cache holds ", capacity_, " positions, ", end, " are needed");
-  View& all = layers_.at(static_cast<std::size_t>(layer));
   all.keys.slice(2, length_, end).copy_(keys);
   all.values.slice(2, length_, end).copy_(values);
   return {all.keys.slice(2, 0, end), all.values.slice(2, 0, end)};
@@ -35,7 +40,15 @@ void KeyValueCache::truncate(std::int64_t length) {
   length_ = length;
 }
 
+void KeyValueCache::clear_until(std::int64_t seen) {
+  for (View& layer : layers_) {
+    layer.keys.slice(2, length_, seen).zero_();
+    layer.values.slice(2, length_, seen).zero_();
+  }
+}
+
 void KeyValueCache::replace(std::int64_t batch, const std::function<at::Tensor(const at::Tensor&)>& change) {
+  ++moves_;
   for (View& layer : layers_) {
     for (at::Tensor* all : {&layer.keys, &layer.values}) {
       at::Tensor changed = at::empty({batch, all->size(1), capacity_, all->size(3)}, all->options());

@@ -9,6 +9,7 @@
 ///     const auto output = model.forward({.input_ids = next, .cache = &cache});  // reads one token more
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -37,8 +38,10 @@ class KeyValueCache {
   View& memory(std::int64_t layer) { return memory_.at(static_cast<std::size_t>(layer)); }
 
   /// Number of cached positions of every layer. A step calls advance() once, after its last layer.
-  std::int64_t length() const { return length_; }
-  void advance(std::int64_t positions) { length_ += positions; }
+  std::int64_t length() const { return fixed_ ? fixed_->seen - 1 : length_; }
+  void advance(std::int64_t positions) {
+    if (!fixed_) length_ += positions;
+  }
   void truncate(std::int64_t length);
 
   /// Replaces row b by row rows[b] (beam search), in the memory's keys and values too if `memory`. rows [B]
@@ -52,6 +55,20 @@ class KeyValueCache {
   /// Grows the capacity to at least `capacity` positions, and at least twofold.
   void reserve(std::int64_t capacity);
 
+  /// A step whose kernels have the same addresses and sizes as those of the next one: append() writes its one
+  /// position at `index` (int64 [1], on the cache's device) and returns the first `seen` positions, of which
+  /// the caller's mask hides those without a token. Until unfix(), length() is seen - 1 and advance() does
+  /// nothing.
+  void fix(at::Tensor index, std::int64_t seen) { fixed_ = {std::move(index), seen}; }
+  void unfix() { fixed_.reset(); }
+
+  /// Zeroes the positions from length() to `seen`: a hidden position's weight is 0, but 0 times NaN is NaN.
+  void clear_until(std::int64_t seen);
+
+  /// How often keys and values have moved to other memory.
+  std::int64_t moves() const { return moves_; }
+
+  c10::Device device() const { return layers_.front().keys.device(); }
   std::int64_t capacity() const { return capacity_; }
   std::int64_t bytes() const;
 
@@ -60,8 +77,14 @@ class KeyValueCache {
   // two caches.
   void replace(std::int64_t batch, const std::function<at::Tensor(const at::Tensor&)>& change);
 
+  struct Fixed {
+    at::Tensor index;
+    std::int64_t seen;
+  };
+
   std::vector<View> layers_, memory_;
-  std::int64_t length_ = 0, capacity_;
+  std::int64_t length_ = 0, capacity_, moves_ = 0;
+  std::optional<Fixed> fixed_;
 };
 
 }  // namespace zoo

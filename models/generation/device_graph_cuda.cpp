@@ -1,0 +1,45 @@
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "models/generation/device_graph.h"
+
+namespace zoo {
+
+struct DeviceGraph::Recorded {
+  at::cuda::CUDAGraph graph;
+};
+
+bool DeviceGraph::available(c10::Device device) {
+  return device.is_cuda();
+}
+
+DeviceGraph::DeviceGraph(c10::Device device, const std::function<void()>& kernels)
+    : recorded_(std::make_unique<Recorded>()) {
+  const c10::impl::VirtualGuardImpl devices(device.type());
+  devices.getStream(device).synchronize();
+  // The default stream cannot be recorded.
+  const c10::Stream stream = devices.getStreamFromGlobalPool(device);
+  const c10::StreamGuard guard(stream);
+  for (int i = 0; i < 2; ++i) kernels();
+  stream.synchronize();
+  recorded_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  try {
+    kernels();
+  } catch (...) {
+    try {
+      recorded_->graph.capture_end();  // or the stream would take no other work
+    } catch (const c10::Error&) {      // the first fault is the one to tell
+    }
+    throw;
+  }
+  recorded_->graph.capture_end();
+}
+
+DeviceGraph::~DeviceGraph() = default;
+
+void DeviceGraph::replay() {
+  recorded_->graph.replay();
+}
+
+}  // namespace zoo

@@ -73,6 +73,12 @@ bool is_only_causal(const AttentionMask& mask, const AttentionOptions& options) 
          options.softcap == 0 && !options.need_weights && !options.relative_keys.defined();
 }
 
+// One masked query per head on a GPU: LibTorch's attentions with a mask give each head to one multiprocessor,
+// and copy the keys of grouped heads.
+bool is_single_query(const at::Tensor& q, const AttentionMask& mask) {
+  return !q.is_cpu() && q.size(2) == 1 && mask.bias.defined() && mask.bias.size(1) == 1 && !mask.causal;
+}
+
 }  // namespace
 
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -92,6 +98,10 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops) {
     result = explicit_attention(q, k, v, mask, options);
     if (!options.need_weights) result.weights = at::Tensor();
+  } else if (is_single_query(q, mask) && options.dropout == 0) {
+    // To its keys, a group's heads are one head with several queries.
+    const at::Tensor grouped = q.reshape({q.size(0), k.size(1), -1, q.size(3)});
+    result.output = explicit_attention(grouped, k, v, {.bias = mask.bias}, options).output.reshape(q.sizes());
   } else {
     const auto bias = mask.bias.defined() ? std::optional<at::Tensor>(mask.bias) : std::nullopt;
     result.output = at::scaled_dot_product_attention(q, k, v, bias, options.dropout, mask.causal,

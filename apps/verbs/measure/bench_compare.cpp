@@ -1,5 +1,6 @@
 #include "apps/verbs/measure/bench_compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -35,12 +36,16 @@ struct Kind {
   double products = 0;  // operations per second
 };
 
-// A kind of work: its speed, and the share of the limit that it reaches.
+// A kind of work: its speed, and how much of a limit it uses.
 struct Reached {
-  std::string work, numbers;
-  double speed;
-  std::string unit, limit;
-  double share;
+  std::string work;
+  const Kind* kind;
+  double speed;     // tokens per second
+  double used;      // bytes or operations per second
+  double rate = 0;  // the limit of `used`; 0: the kind's products
+
+  double share() const { return used / (rate > 0 ? rate : kind->products); }
+  std::string limit() const { return rate > 0 ? "memory" : "products"; }
 };
 
 // Operations of reading `rows` texts of `length` tokens: the blocks' products, and those of attention, which
@@ -52,7 +57,7 @@ double operations(const TransformerConfig& config, std::int64_t parameters, std:
   return 2.0 * static_cast<double>(rows * length) * static_cast<double>(blocks + attention);
 }
 
-void decode(const Kind& kind, Model& model, double bandwidth, std::vector<Reached>& table) {
+void decode(const Kind& kind, Model& model, std::vector<Reached>& table) {
   const auto packed = pack(
       model,
       {.weights = kind.type, .cache = kind.type == WeightType::kFloat32 ? kind.type : WeightType::kBfloat16});
@@ -64,12 +69,15 @@ void decode(const Kind& kind, Model& model, double bandwidth, std::vector<Reache
     }
     return median(rounds);
   };
+  // A decoder reads its weights once a token, from memory or a cache where they fit into one: so does this.
+  const auto bytes = static_cast<std::size_t>(packed->decoder_bytes());
+  const double before = read_rate(bytes);
   const double step = seconds(&GenerationResult::seconds_decode, 32, kNewTokens) / (kNewTokens - 1);
-  table.push_back({"decode", name_of(kind.type), 1 / step, "tokens/s", "memory",
-                   static_cast<double>(packed->decoder_bytes()) / step / bandwidth});
+  table.push_back(
+      {"decode", &kind, 1 / step, static_cast<double>(bytes) / step, std::max(before, read_rate(bytes))});
   const double whole = seconds(&GenerationResult::seconds_prefill, kPrompt, 1);
-  table.push_back({"prefill", name_of(kind.type), kPrompt / whole, "tokens/s", "products",
-                   operations(model.config(), model.parameter_count(), 1, kPrompt) / whole / kind.products});
+  table.push_back({"prefill", &kind, kPrompt / whole,
+                   operations(model.config(), model.parameter_count(), 1, kPrompt) / whole});
 }
 
 // The backward pass has two products for each of the forward pass.
@@ -83,8 +91,7 @@ void train(const Kind& kind, std::vector<Reached>& table) {
       .vocab_size = 65, .hidden_size = 384, .num_layers = 6, .max_positions = found["block_size"]};
   const double seconds = found["update_ms"].get<double>() / 1000;
   const double done = 3 * operations(config, found["parameters"], found["batch_size"], found["block_size"]);
-  table.push_back({"train", name_of(kind.type), found["tokens_per_second"], "tokens/s", "products",
-                   done / seconds / kind.products});
+  table.push_back({"train", &kind, found["tokens_per_second"], done / seconds});
 }
 
 std::string rounded(double value, int digits) {
@@ -94,7 +101,12 @@ std::string rounded(double value, int digits) {
 }
 
 void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::vector<Reached>& reached) {
-  std::cout << kernels::name_of(kernels::instruction_set()) << " kernels, " << at::get_num_threads()
+  const Processor processor = this_processor();
+  std::cout << processor.name << "\n"
+            << "caches " << processor.caches << "; " << rounded(processor.clock / 1e9, 1) << " GHz, "
+            << rounded(kinds.front().products / at::get_num_threads() / processor.clock, 0)
+            << " float32 operations a clock and thread\n"
+            << kernels::name_of(kernels::instruction_set()) << " kernels, " << at::get_num_threads()
             << " threads\n\n";
   Table limits({{"limit"}, {"numbers"}, number("measured"), {""}});
   limits.row({"memory", "", rounded(bandwidth / 1e9, 1), "GB/s"});
@@ -105,23 +117,26 @@ void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::ve
   std::cout << "\n";
   Table table({{"work"}, {"numbers"}, number("speed"), {""}, number("share"), {"of"}});
   for (const Reached& row : reached)
-    table.row({row.work, row.numbers, with_separators(std::llround(row.speed)), row.unit,
-               rounded(100 * row.share, 0) + " %", row.limit});
+    table.row({row.work, name_of(row.kind->type), with_separators(std::llround(row.speed)), "tokens/s",
+               rounded(100 * row.share(), 0) + " %", row.limit()});
   table.print(std::cout);
 }
 
 void print_json(double bandwidth, const std::vector<Kind>& kinds, const std::vector<Reached>& reached) {
+  const Processor processor = this_processor();
   ordered_json json{{"work", "compare"},
                     {"kernels", kernels::name_of(kernels::instruction_set())},
                     {"threads", at::get_num_threads()},
+                    {"processor", processor.name},
+                    {"clock_ghz", processor.clock / 1e9},
                     {"memory_gb_per_second", bandwidth / 1e9}};
   for (const Kind& kind : kinds) json["products_gflops"][name_of(kind.type)] = kind.products / 1e9;
   for (const Reached& row : reached)
     json["reached"].push_back({{"work", row.work},
-                               {"numbers", row.numbers},
+                               {"numbers", name_of(row.kind->type)},
                                {"tokens_per_second", row.speed},
-                               {"limit", row.limit},
-                               {"share", row.share}});
+                               {"limit", row.limit()},
+                               {"share", row.share()}});
   std::cout << json_text(json) << "\n";
 }
 
@@ -143,20 +158,25 @@ int run_bench_compare(const Arguments& arguments) {
 
   std::vector<Kind> kinds{
       {WeightType::kFloat32}, {WeightType::kBfloat16}, {WeightType::kInt8}, {WeightType::kInt4}};
-  Progress progress(static_cast<std::int64_t>(2 * kinds.size()) + 2, "measurements");
+  Progress progress(static_cast<std::int64_t>(3 * kinds.size()) + 2, "measurements");
   std::int64_t done = 0;
-  const double bandwidth = memory_bandwidth();
-  for (Kind& kind : kinds) {
-    kind.products = product_rate(kind.type);
-    progress.update(++done);
-  }
+  double bandwidth = 0;
+  // Before the work and after it: the processor's clock and other programs change in a minute.
+  const auto measure_limits = [&] {
+    bandwidth = std::max(bandwidth, memory_bandwidth());
+    for (Kind& kind : kinds) {
+      kind.products = std::max(kind.products, product_rate(kind.type));
+      progress.update(++done);
+    }
+  };
+  measure_limits();
   std::vector<Reached> reached;
   {
     const auto model = build_model(find_family("gpt2"), find_preset("gpt2").preset.config, Head::kCausalLm,
                                    static_cast<std::uint64_t>(compute.seed));
     model->eval();
     for (const Kind& kind : kinds) {
-      decode(kind, *model, bandwidth, reached);
+      decode(kind, *model, reached);
       progress.update(++done);
     }
   }
@@ -164,6 +184,7 @@ int run_bench_compare(const Arguments& arguments) {
     train(kinds[i], reached);
     progress.update(++done);
   }
+  measure_limits();
   progress.clear();
   (json ? print_json : print_table)(bandwidth, kinds, reached);
   return 0;

@@ -1,14 +1,32 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "models/kernels/packed/packed_weight.h"
 
 namespace zoo {
 
-/// Bytes per second that all threads read from memory: the best of a few passes over 512 MB.
+/// What the system tells of the processor, and its clock in Hz while one thread computes: the best of a few
+/// measurements of multiplications that wait for one another, three clocks each.
+struct Processor {
+  std::string name;    // "AMD EPYC 9R14 (virtual machine)"
+  std::string caches;  // "L1 32 KB, L2 1 MB, L3 32 MB"
+  double clock = 0;
+};
+Processor this_processor();
+
+/// Bytes per second at which all threads read `bytes` of memory, each its part, again and again: what lies in
+/// a cache from one pass to the next is read at the cache's speed, as in the work that this limits. The best
+/// pass of a quarter of a second.
+double read_rate(std::size_t bytes);
+
+/// The same for 512 MB, which no cache holds.
 double memory_bandwidth();
 
-/// Operations (a multiplication and an addition are two) per second of all threads in products of 512 rows
-/// with a packed weight [2048, 2048], which no work exceeds: the best of a few.
+/// Operations (a multiplication and an addition are two) per second of all threads that limit products with
+/// weights of this type. kFloat32: those of the multiply-add units with numbers in registers, which no work
+/// exceeds. Others: those of the fastest products known here, our packed ones of 512 rows or LibTorch's.
 double product_rate(kernels::WeightType type);
 
 }  // namespace zoo

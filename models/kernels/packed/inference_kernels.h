@@ -120,6 +120,14 @@ struct InferenceKernels {
                  const float* value);
   void (*attend)(const Attention&);
   void (*rotate)(const Rotation&);
+
+  // The machine's limits, for benchmarks.
+  /// Multiplies and adds float32 in registers, at the rate of the units. Returns the number of operations (a
+  /// multiplication and an addition are two); `result` has room for 16 numbers.
+  double (*multiply_add)(std::size_t rounds, float* result);
+  /// Reads these bytes, a multiple of 256, at the rate of the memory or cache that holds them. Returns a sum
+  /// that depends on each.
+  std::uint64_t (*read_words)(const std::byte* data, std::size_t bytes);
 };
 
 enum class InstructionSet;  // models/kernels/cpu.h

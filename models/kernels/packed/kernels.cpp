@@ -13,11 +13,13 @@ namespace {
 #include "models/kernels/packed/product.h"
 #include "models/kernels/packed/prepare.h"
 #include "models/kernels/packed/attend.h"
+#include "models/kernels/packed/probe.h"
 // clang-format on
 
 }  // namespace
 
 extern const InferenceKernels kernels;
-const InferenceKernels kernels{kBfloat16Bytes, prepare, multiply, append, attend, rotate};
+const InferenceKernels kernels{kBfloat16Bytes, prepare, multiply,     append,
+                               attend,         rotate,  multiply_add, read_words};
 
 }  // namespace zoo::kernels::ZOO_KERNELS_FOR

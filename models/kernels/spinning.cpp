@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <utility>
 
 #include <ATen/Parallel.h>
 
@@ -57,18 +58,22 @@ ProcessorTimes processor_times(const std::filesystem::path& tasks) {
   return sum;
 }
 
-bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after) {
-  // Ended threads no longer count.
-  const auto since = [](std::uint64_t first, std::uint64_t last) { return last > first ? last - first : 0; };
-  const std::uint64_t ran = since(before.ran, after.ran), waited = since(before.waited, after.waited);
-  return waited > 0 && waited * 10 > ran + waited;
+double processors_waited_for(const ProcessorTimes& before, const ProcessorTimes& after, double seconds) {
+  if (after.waited <= before.waited) return 0;  // ended threads no longer count
+  return static_cast<double>(after.waited - before.waited) / (1e9 * seconds);
 }
 
-bool Contention::observe(bool waited) {
-  constexpr int kHigh = 4, kMost = 20;
-  level_ = std::clamp(level_ + (waited ? 1 : -1), 0, kMost);
-  high_ = level_ >= kHigh || (high_ && level_ > 0);
-  return high_;
+bool Contention::observe(double waited) {
+  constexpr double kMuch = 0.45;
+  constexpr int kInRow = 2;
+  if (left_ > 0) return --left_ > 0;
+  much_ = waited > kMuch ? much_ + 1 : 0;
+  little_ = waited > kMuch ? 0 : little_ + 1;
+  if (little_ == kInRow) next_ = kFirst;
+  if (much_ < kInRow) return false;
+  left_ = std::exchange(next_, std::min(2 * next_, kMost));
+  much_ = little_ = 0;
+  return true;
 }
 
 SpinWatch::SpinWatch() : thread_(start_thread([this] { watch(); })) {}
@@ -83,15 +88,20 @@ SpinWatch::~SpinWatch() {
 }
 
 void SpinWatch::watch() {
+  using Clock = std::chrono::steady_clock;
   constexpr auto kInterval = std::chrono::milliseconds(100);
   std::optional<ShortSpins> short_spins;
   Contention contention;
   ProcessorTimes before = processor_times();
+  Clock::time_point then = Clock::now();
   std::unique_lock lock(mutex_);
   while (!ends_.wait_for(lock, kInterval, [this] { return ended_; })) {
-    const ProcessorTimes now = processor_times();
-    const bool shorter = contention.observe(waited_for_processors(before, now));
-    before = now;
+    const ProcessorTimes after = processor_times();
+    const Clock::time_point now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - then).count();
+    const bool shorter = contention.observe(processors_waited_for(before, after, seconds));
+    before = after;
+    then = now;
     if (shorter && !short_spins) short_spins.emplace();
     if (!shorter) short_spins.reset();
   }

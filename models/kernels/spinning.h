@@ -35,19 +35,23 @@ struct ProcessorTimes {
 /// Reads Linux's `schedstat` of each thread in this folder; returns zeros if there is none.
 ProcessorTimes processor_times(const std::filesystem::path& tasks = "/proc/self/task");
 
-/// True if threads waited for a processor more than a tenth of the time between two moments.
-bool waited_for_processors(const ProcessorTimes& before, const ProcessorTimes& after);
+/// Processors that threads waited for on average between two moments this long apart: 0.5 if another program
+/// takes one of their processors whole, since the system gives each half of it.
+double processors_waited_for(const ProcessorTimes& before, const ProcessorTimes& after, double seconds);
 
-/// Decides when spins should be short: not when a program briefly needs the processors now and then, but when
-/// one keeps needing them.
+/// Decides when spins should be short: while a program keeps a processor for itself, but not while one takes
+/// it for parts of the time, when threads that sleep would lose more than those that wait for it.
 class Contention {
  public:
-  /// Call ten times a second with whether threads have waited; returns whether spins should be short.
-  bool observe(bool waited);
+  /// Call ten times a second with processors_waited_for(); returns whether spins should be short until the
+  /// next call. They are so for half a second and then tried long again, after twice the time if they were
+  /// too long again.
+  bool observe(double waited);
 
  private:
-  int level_ = 0;
-  bool high_ = false;
+  static constexpr int kFirst = 5, kMost = 20;  // tenths of a second
+  int much_ = 0, little_ = 0;                   // calls in a row
+  int left_ = 0, next_ = kFirst;
 };
 
 /// While it lives, its own thread checks whether other programs need the processors, and shortens spins while

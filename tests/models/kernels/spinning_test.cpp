@@ -47,25 +47,30 @@ TEST_CASE("The processor times of a process are those of its threads") {
   CHECK(processor_times(tasks / "none").ran == 0);
 }
 
-TEST_CASE("Threads wait for processors when they are kept from running a tenth of the time") {
-  const ProcessorTimes before{1000, 100};
-  CHECK(waited_for_processors(before, {1800, 190}));
-  CHECK_FALSE(waited_for_processors(before, {1920, 180}));
-  CHECK_FALSE(waited_for_processors(before, before));
-  // A thread has ended in between.
-  CHECK_FALSE(waited_for_processors(before, {900, 50}));
-  CHECK(waited_for_processors(before, {900, 150}));
+TEST_CASE("Threads that wait a twentieth of a second in a tenth lack half a processor") {
+  const ProcessorTimes before{100'000'000, 7'000'000};
+  CHECK(processors_waited_for(before, {250'000'000, 57'000'000}, 0.1) == Approx(0.5));
+  CHECK(processors_waited_for(before, before, 0.1) == 0);
+  CHECK(processors_waited_for(before, {90'000'000, 5'000'000}, 0.1) == 0);  // a thread has ended in between
 }
 
-TEST_CASE("Spins become short when threads keep waiting, and stay so for up to two seconds") {
-  Contention often;
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(often.observe(i % 2 == 0));
+TEST_CASE("Spins become short while a processor is taken, and are tried long again") {
+  // Another program has half of a processor: threads that share it wait for a quarter.
+  Contention half;
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(half.observe(i % 5 == 0 ? 0.5 : 0.25));
+  // One has a processor for itself: tenths of a second with long and with short spins in turns.
   Contention always;
-  for (int i = 0; i < 3; ++i) CHECK_FALSE(always.observe(true));
-  for (int i = 0; i < 50; ++i) CHECK(always.observe(true));
-  for (int i = 0; i < 19; ++i) CHECK(always.observe(false));
-  CHECK_FALSE(always.observe(false));
-  CHECK_FALSE(always.observe(true));
+  for (const int is_short : {5, 10, 20, 20}) {
+    CHECK_FALSE(always.observe(0.5));
+    for (int i = 0; i < is_short; ++i) CHECK(always.observe(0.5));
+    CHECK_FALSE(always.observe(0));
+  }
+  // It has ended: two quiet tenths, and the next time begins with half a second again.
+  CHECK_FALSE(always.observe(0));
+  CHECK_FALSE(always.observe(0));
+  CHECK_FALSE(always.observe(0.5));
+  for (int i = 0; i < 5; ++i) CHECK(always.observe(0.5));
+  CHECK_FALSE(always.observe(0.5));
 }
 
 TEST_CASE("Short spins need threads that sleep, and computing goes on beside them") {

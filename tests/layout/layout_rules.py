@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
     "models": ["models", "tokenizer/token_id.h"],
-    "models/embedding": ["models", "tokenizer"],
+    "models/tasks": ["models", "tokenizer"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
     "apps": ["apps", "data", "models", "tokenizer"],
 }
@@ -46,7 +46,8 @@ MODEL_FLOORS = [
     ["models/registry."],
     ["models/checkpoint/"],
     ["models/generation/"],
-    ["models/analysis/", "models/inference/", "models/script/", "models/embedding/"],
+    ["models/analysis/", "models/inference/", "models/script/"],
+    ["models/tasks/"],
 ]
 
 # The parts of models/ that call kernels.

@@ -8,7 +8,7 @@
 #include "apps/verbs/generate/text_constraint.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -14,7 +14,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "models/registry.h"
 #include "tokenizer/tokenizer.h"
 

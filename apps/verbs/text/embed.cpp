@@ -13,7 +13,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/embedding/text_embedder.h"
+#include "models/tasks/text_embedder.h"
 
 namespace zoo {
 namespace {

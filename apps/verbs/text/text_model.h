@@ -8,7 +8,7 @@
 #include "apps/command/compute_options.h"
 #include "apps/verbs/packed_weights.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

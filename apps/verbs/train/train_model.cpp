@@ -12,7 +12,7 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "models/registry.h"
 
 namespace zoo {

@@ -5,7 +5,7 @@
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/tensor.h>
 #include <zoo/models/checkpoint/checkpoint.h>
-#include <zoo/models/embedding/text_embedder.h>
+#include <zoo/models/tasks/text_embedder.h>
 #include <zoo/models/generation/generate.h>
 #include <zoo/models/layers/linear.h>
 #include <zoo/tokenizer/tokenizer.h>

@@ -1,4 +1,4 @@
-#include "models/embedding/sentence_config.h"
+#include "models/tasks/sentence_config.h"
 
 #include <algorithm>
 #include <array>

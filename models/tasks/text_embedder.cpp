@@ -1,4 +1,4 @@
-#include "models/embedding/text_embedder.h"
+#include "models/tasks/text_embedder.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 #include "data/base/error.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 
 namespace zoo {
 namespace {

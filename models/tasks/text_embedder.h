@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/embedding/sentence_modules.h"
+#include "models/tasks/sentence_modules.h"
 #include "models/model.h"
 #include "tokenizer/tokenizer.h"
 

@@ -1,4 +1,4 @@
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 
 #include <algorithm>
 #include <numeric>

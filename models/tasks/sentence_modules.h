@@ -15,7 +15,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include "models/embedding/sentence_config.h"
+#include "models/tasks/sentence_config.h"
 
 namespace zoo {
 

@@ -1,4 +1,4 @@
-#include "models/embedding/sentence_modules.h"
+#include "models/tasks/sentence_modules.h"
 
 #include <algorithm>
 #include <array>

@@ -14,7 +14,7 @@
 #include "apps/command/progress.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
-#include "apps/verbs/pictures.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/near_match.h"
 

@@ -10,7 +10,7 @@
 #include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 #include "models/layers/linear.h"
 #include "models/registry.h"
 

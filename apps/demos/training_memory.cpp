@@ -9,7 +9,7 @@
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/training/precision.h"
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 #include "models/kernels/cpu.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"

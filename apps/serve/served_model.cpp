@@ -9,7 +9,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/verbs/generate/chat_ends.h"
 #include "apps/verbs/generate/generation_config_flags.h"
-#include "apps/verbs/look/number_text.h"
+#include "apps/answers/number_text.h"
 #include "data/base/error.h"
 #include "models/generation/decoding_batch.h"
 #include "tokenizer/constraint/token_automaton.h"

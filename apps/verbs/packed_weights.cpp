@@ -1,6 +1,6 @@
 #include "apps/verbs/packed_weights.h"
 
-#include "apps/verbs/process_memory.h"
+#include "data/base/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/error.h"
 #include "models/checkpoint/checkpoint.h"

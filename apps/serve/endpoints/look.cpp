@@ -8,7 +8,7 @@
 #include "apps/serve/endpoints/look_request.h"
 #include "apps/serve/writing_reply.h"
 #include "apps/verbs/look/answers.h"
-#include "apps/verbs/look/number_text.h"
+#include "apps/answers/number_text.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"

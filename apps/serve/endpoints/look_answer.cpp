@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/verbs/look/answers.h"
-#include "apps/verbs/text/answer_spans.h"
+#include "models/tasks/answer_spans.h"
 #include "apps/verbs/text/text_spans.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"

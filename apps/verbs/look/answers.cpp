@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "apps/command/arguments.h"
-#include "apps/verbs/text/token_entities.h"
+#include "models/tasks/token_entities.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "apps/hub/find_model.h"
-#include "apps/verbs/pictures.h"
+#include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {

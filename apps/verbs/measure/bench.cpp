@@ -15,7 +15,7 @@
 #include "apps/verbs/measure/bench_compare.h"
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/limits.h"
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 #include "apps/verbs/packed_weights.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"

@@ -13,7 +13,7 @@
 #include "apps/command/progress.h"
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/limits.h"
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 #include "apps/verbs/torch_options.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"

@@ -6,7 +6,7 @@
 
 #include <ATen/ops/randn.h>
 
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 #include "data/base/error.h"
 #include "models/inference/packed_linear.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/text/answer_spans.h"
-#include "apps/verbs/text/run_piece.h"
+#include "models/tasks/answer_spans.h"
+#include "models/tasks/run_piece.h"
 #include "apps/verbs/text/text_model.h"
 
 namespace zoo {

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/text/run_piece.h"
+#include "models/tasks/run_piece.h"
 #include "apps/verbs/text/text_model.h"
-#include "apps/verbs/text/token_entities.h"
+#include "models/tasks/token_entities.h"
 
 namespace zoo {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/command/output.h"
-#include "apps/verbs/process_memory.h"
+#include "data/base/process_memory.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -9,7 +9,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
-#include "apps/verbs/process_memory.h"
+#include "data/base/process_memory.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/resumed_run.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
-#include "apps/verbs/process_memory.h"
+#include "data/base/process_memory.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"

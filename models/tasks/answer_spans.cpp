@@ -1,4 +1,4 @@
-#include "apps/verbs/text/answer_spans.h"
+#include "models/tasks/answer_spans.h"
 
 #include <algorithm>
 

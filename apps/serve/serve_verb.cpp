@@ -1,3 +1,5 @@
+#include "apps/serve/serve_verb.h"
+
 #include <chrono>
 #include <future>
 #include <iostream>
@@ -10,7 +12,6 @@
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/torch_options.h"
-#include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 
 namespace zoo {

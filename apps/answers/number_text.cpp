@@ -1,4 +1,4 @@
-#include "apps/verbs/look/number_text.h"
+#include "apps/answers/number_text.h"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/verbs/text/token_entities.h"
+#include "models/tasks/token_entities.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "apps/verbs/measure/measure.h"
+#include "apps/compute/measure.h"
 
 #include <algorithm>
 #include <chrono>

@@ -9,8 +9,8 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/demos/demos.h"
-#include "apps/verbs/pictures.h"
-#include "apps/verbs/verbs.h"
+#include "apps/plots/pictures.h"
+#include "apps/command/verbs.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
 

@@ -1,4 +1,4 @@
-#include "apps/verbs/process_memory.h"
+#include "data/base/process_memory.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "apps/verbs/pictures.h"
+#include "apps/plots/pictures.h"
 
 #include <iostream>
 

@@ -209,6 +209,19 @@ void Flags::add_compute(ComputeOptions& options) {
   group(before);
 }
 
+void Flags::add_weights(ComputeOptions& options) {
+  choice(
+      "weights", options.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"},
+      "number format of the weights; int8 and int4 are quantization: faster and less exact; gguf: as "
+      "a quantized GGUF file has them; auto: gguf for such a file, else that of --dtype; modules: "
+      "computed by LibTorch in --dtype");
+}
+
+void Flags::add_cache(ComputeOptions& options) {
+  choice("cache", options.cache, {"auto", "float32", "bfloat16", "int8"},
+         "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
+}
+
 void Flags::add_recipes(std::span<const Recipe> recipes) {
   impl_->recipes = recipes;
   std::vector<std::string> names;

@@ -124,6 +124,9 @@ class Flags {
 
   /// Adds --device, --dtype, --threads, --seed.
   void add_compute(ComputeOptions& options);
+  /// Adds --weights, and --cache of verbs that decode.
+  void add_weights(ComputeOptions& options);
+  void add_cache(ComputeOptions& options);
   /// Adds --recipe NAME. The recipes must outlive the Flags.
   void add_recipes(std::span<const Recipe> recipes = embedded_recipes());
 

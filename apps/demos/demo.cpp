@@ -15,7 +15,7 @@
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
 #include "apps/plots/pictures.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/verbs/packed_weights.h"
 #include "data/base/near_match.h"
 
 namespace zoo {

@@ -108,7 +108,7 @@ int run_all(const Arguments& arguments) {
     try {
       demo.verb.run({"tzoo demo " + name, words});
     } catch (const Error& error) {
-      faults += (faults.empty() ? "" : "\n") + name + ": " + error.what();
+      faults += (faults.empty() ? "" : "\n") + name + ": " + flag_message(error);
     }
   }
   if (!faults.empty()) throw Error(faults);

@@ -100,8 +100,8 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   flags.choice(
       "generation_defaults", values.options.generation_defaults, {"file", "ours"},
       "file: requests begin with what generation_config.json says; ours: with OpenAI's defaults alone");
-  values.options.weights.add_to(flags);
-  values.options.weights.add_cache_to(flags);
+  flags.add_weights(values.options.compute);
+  flags.add_cache(values.options.compute);
   add_access(flags, values);
   add_limits(flags, values);
   flags.add_compute(values.options.compute);

@@ -34,7 +34,6 @@ GenerateFlags default_flags(const std::string& directory, const ServeOptions& op
   flags.temperature = 1.0;
   flags.prompt = "";  // a tokenizer is needed
   flags.compute = options.compute;
-  flags.weights = options.weights;
   apply_generation_config(flags, is_not_a_default);
   return flags;
 }
@@ -58,7 +57,7 @@ std::unique_ptr<WritingModel> load_writing(const std::string& directory, const C
   auto model = std::make_unique<WritingModel>(std::move(flags), session);
   model->draws_seeds = options.draws_seeds;
   read_chat(*model);
-  model->decoder = load_decoding_model(checkpoint, options.compute, options.weights);
+  model->decoder = load_decoding_model(checkpoint, options.compute);
   ContinuousBatch::Options batch = options.batch;
   const TransformerConfig& config = checkpoint.config;
   if (batch.context == 0)
@@ -79,7 +78,7 @@ std::unique_ptr<TranslatingModel> load_translating(const std::string& directory,
   const GenerationDefaults defaults = defaults_of(*flags.generation_config);
   auto model = std::make_unique<TranslatingModel>();
   model->decoder =
-      decoding_model({.model = text.model, .stored = text.stored}, options.compute, options.weights);
+      decoding_model({.model = text.model, .stored = text.stored}, options.compute);
   flags.options.beams.num_return_sequences = 1;
   model->options = generation_options(flags);
   const std::int64_t reads = std::min(context_limit(text.model->config()), kUsualContext);
@@ -91,10 +90,9 @@ std::unique_ptr<TranslatingModel> load_translating(const std::string& directory,
 }
 
 // The server's --cache is for those of its models that write.
-PackedWeights weights_without_cache(const ServeOptions& options) {
-  PackedWeights weights = options.weights;
-  weights.cache = "auto";
-  return weights;
+ComputeOptions without_cache(ComputeOptions compute) {
+  compute.cache = "auto";
+  return compute;
 }
 
 std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const ServeOptions& options,
@@ -103,8 +101,7 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
   c10::Device device = c10::kCPU;
   if (!loaded) {
-    TextModel bare =
-        load_text_model(checkpoint, options.compute, weights_without_cache(options), Head::kBase);
+    TextModel bare = load_text_model(checkpoint, without_cache(options.compute), Head::kBase);
     loaded = bare.model;
     device = bare.device;
   }
@@ -146,7 +143,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     model->embedder = load_embedder(directory, options, nullptr);
   } else {
     model->text = std::make_unique<TextModel>(
-        load_text_model(checkpoint, options.compute, weights_without_cache(options), checkpoint.head));
+        load_text_model(checkpoint, without_cache(options.compute), checkpoint.head));
     if (checkpoint.head == Head::kSeq2SeqLm)
       model->translator = load_translating(directory, *model->text, options);
     if (checkpoint.head == Head::kMaskedLm)
@@ -180,7 +177,8 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
                    "model", "model_not_supported");
   LookFlags flags;
   flags.model = model.directory;
-  flags.compute = {.device = options.compute.device, .threads = options.compute.threads};
+  flags.compute = {
+      .device = options.compute.device, .weights = "modules", .threads = options.compute.threads};
   auto loaded = std::make_unique<LookedModel>(load_looked_model(flags));
   if (!loaded->model.model->parts().embeddings)
     throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",

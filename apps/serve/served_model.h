@@ -18,7 +18,6 @@
 namespace zoo {
 
 struct ServeOptions {
-  PackedWeights weights;
   ComputeOptions compute;
   std::string generation_defaults = "file";
   ContinuousBatch::Options batch;    // context 0: the model's, at most 4096

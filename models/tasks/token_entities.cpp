@@ -80,6 +80,11 @@ std::vector<LabelledSpan> grouped(const std::vector<Scored>& parts) {
 
 }  // namespace
 
+const std::vector<std::string>& aggregation_names() {
+  static const std::vector<std::string> names{"none", "simple", "first", "average", "max"};
+  return names;
+}
+
 std::string label_name(const TransformerConfig& config, std::int64_t label) {
   if (config.label_names.empty()) return "LABEL_" + std::to_string(label);
   return config.label_names[static_cast<std::size_t>(label)];

@@ -19,6 +19,9 @@ enum class Aggregation {
   kMax,      ///< words, with the label of their surest token
 };
 
+/// "none", "simple", "first", "average", "max": in the order of the enum.
+const std::vector<std::string>& aggregation_names();
+
 struct LabelledSpan {
   std::string label;  // "B-PER" of a single token, else "PER"
   float score = 0.0F;

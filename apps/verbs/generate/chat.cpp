@@ -90,7 +90,7 @@ int run_chat(const Arguments& arguments) {
   if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
   GenerationOptions options = options_of(flags, session, prompts);
   const std::unique_ptr<DecodingModel> model =
-      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
+      load_decoding_model(session.checkpoint, flags.compute);
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (chat.messages) {

@@ -70,7 +70,7 @@ int run_generate(const Arguments& arguments) {
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);
   const std::unique_ptr<DecodingModel> loaded =
-      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
+      load_decoding_model(session.checkpoint, flags.compute);
   DecodingModel& model = *loaded;
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();

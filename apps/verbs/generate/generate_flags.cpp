@@ -184,8 +184,8 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add("json", values.json, "print one JSON object with the new ids, their text and tokens per second");
   flags.add("logprobs", values.logprobs, "with --json: add the log-probability of each new id");
   flags.add("color", values.color, "colour each token by its probability: red is improbable, green probable");
-  values.weights.add_to(flags);
-  values.weights.add_cache_to(flags);
+  flags.add_weights(values.compute);
+  flags.add_cache(values.compute);
   flags.add_compute(values.compute);
 }
 

@@ -36,7 +36,6 @@ struct GenerateFlags {
   bool early_stopping = false;
 
   bool json = false, logprobs = false, color = false;
-  PackedWeights weights;
   ComputeOptions compute;
 };
 

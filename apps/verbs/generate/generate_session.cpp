@@ -152,7 +152,7 @@ void set_stop_strings(GenerationOptions& options, const GenerateSession& session
 
 std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags) {
   if (flags.draft_model.empty()) return nullptr;
-  return load_decoding_model(read_writing_checkpoint(flags.draft_model), flags.compute, flags.weights);
+  return load_decoding_model(read_writing_checkpoint(flags.draft_model), flags.compute);
 }
 
 bool TextIds::contains(TokenId id) const {

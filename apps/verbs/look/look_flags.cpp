@@ -4,6 +4,7 @@
 
 #include "apps/hub/find_model.h"
 #include "apps/plots/pictures.h"
+#include "apps/verbs/torch_options.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {
@@ -46,6 +47,7 @@ void LookFlags::write_numbers(const std::string& name, const std::string& json) 
 }
 
 LookedModel load_looked_model(const LookFlags& flags) {
+  apply_threads(flags.compute);
   LookedModel loaded{.model = load_text_model(read_checkpoint_config(flags.model), flags.compute)};
   loaded.defaults = defaults_of(read_generation_config(flags.model, loaded.model.checkpoint.json));
   return loaded;

@@ -15,7 +15,7 @@ struct LookFlags {
   ModelTexts texts;
   std::string format = "both";
   bool json = false;
-  ComputeOptions compute{.device = "cpu"};
+  ComputeOptions compute{.device = "cpu", .weights = "modules"};
 
   /// The groups "Input" and "Output". `files`: what --out_dir receives.
   void add_input(Flags& flags, const std::string& text_help);

@@ -36,7 +36,6 @@ struct BenchFlags {
   fs::path model;
   std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
   std::string lengths = "128";
-  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -52,7 +51,7 @@ std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) 
 void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
-                    {"weights", flags.weights.weights},
+                    {"weights", flags.compute.weights},
                     {"kernels", kernels::name_of(kernels::instruction_set())},
                     {"threads", at::get_num_threads()}};
   json.update(figures);
@@ -64,7 +63,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
 int bench_generation(const BenchFlags& flags, const char* work) {
   std::unique_ptr<DecodingModel> model;
   const double seconds_load = seconds_of([&] {
-    model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
+    model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
   });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
   const GenerationOptions options{.max_new_tokens = flags.new_tokens,
@@ -79,7 +78,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
   const double peak = peak_resident_mb();  // before the bandwidth test allocates memory
   const double bandwidth = memory_bandwidth();
-  ordered_json figures{{"cache", flags.weights.cache},
+  ordered_json figures{{"cache", flags.compute.cache},
                        {"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
                        {"new_tokens", flags.new_tokens},
@@ -121,14 +120,14 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 
 int bench_encoding(const BenchFlags& flags) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
-  const c10::Device device = device_of(flags.compute, flags.weights, checkpoint);
+  const c10::Device device = device_of(flags.compute, checkpoint);
   const LoadedModel loaded =
       load_model(checkpoint, {.dtype = dtype_of(flags.compute),
                               .device = device,
-                              .stored = packs(checkpoint, flags.compute, flags.weights)});
+                              .stored = packs(checkpoint, flags.compute)});
   if (loaded.model->config().shape == Shape::kEncoderDecoder)
     throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
-  make_ready(loaded, flags.compute, flags.weights);
+  make_ready(loaded, flags.compute);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = static_cast<std::int64_t>(lengths.size());
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
@@ -160,7 +159,7 @@ int bench_load(const BenchFlags& flags) {
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     seconds.push_back(seconds_of([&] {
       const auto model =
-          load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
+          load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
       const GenerationOptions options{.max_new_tokens = 1, .sampling = {.temperature = 0}};
       generate(*model, {{1}}, options);
     }));
@@ -173,13 +172,13 @@ void declare(Flags& flags, BenchFlags& values) {
   add_model_flag(flags, values.model);
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
       .at_least(1);
-  values.weights.add_to(flags);
+  flags.add_weights(values.compute);
   flags.add_compute(values.compute);
 }
 
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
-  values.weights.add_cache_to(flags);
+  flags.add_cache(values.compute);
   flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt")
       .between(1, kMostBatchRows);
   flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").between(1, 1000000);

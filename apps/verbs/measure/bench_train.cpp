@@ -13,6 +13,7 @@
 #include "apps/training/precision.h"
 #include "apps/compute/measure.h"
 #include "data/base/process_memory.h"
+#include "apps/verbs/packed_weights.h"
 #include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_batches.h"

@@ -1,36 +1,34 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TextModel model = zoo::load_text_model(zoo::read_checkpoint_config("bert"), {});
+///     const auto masks = zoo::fill_mask(model, {.text = "Paris is the [MASK] of France."});
+///     std::cout << masks[0][0].text << "\n";  // the most probable guess for the first mask
+
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "apps/verbs/text/text_model.h"
 
 namespace zoo {
 
+struct FillMaskRequest {
+  std::string text;
+  std::int64_t top_k = 5;  // guesses for each mask
+};
+
 /// A token that a masked language model puts in the place of a mask.
 struct MaskGuess {
-  TokenId id;
-  float probability;
+  TokenId id = 0;
+  float probability = 0.0F;
+  std::string token;  // as the vocabulary writes it
+  std::string text;   // with the guess in place; special tokens are left out if it has no other mask
 };
 
-/// A text with masks and what may stand there.
-struct MaskedText {
-  Encoding encoding;
-  TokenId mask;
-  std::vector<std::vector<MaskGuess>> guesses;  // for each mask, the most probable first
-};
-
-/// Throws Error if the tokenizer has no mask token or the text, as far as the model reads it, has none.
-MaskedText guess_masks(const TextModel& model, const std::string& text, std::int64_t top_k);
-
-/// The text with mask number `which` replaced by `guess`. Special tokens are left out if there is no other
-/// mask to show.
-std::string filled(const TextModel& model, const MaskedText& text, std::size_t which, TokenId guess);
-
-/// {"text", "masks": [[{"token", "id", "score", "text"}, …], …]}
-nlohmann::ordered_json describe_masks(const TextModel& model, const std::string& text,
-                                      const MaskedText& masked);
+/// For each mask of the text its guesses, the most probable first. Throws Error if the text, as far as the
+/// model reads it, has no mask token; FieldError if the tokenizer has none.
+std::vector<std::vector<MaskGuess>> fill_mask(const TextModel& model, const FillMaskRequest& request);
 
 }  // namespace zoo

@@ -1,34 +1,48 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::TextModel model = zoo::load_text_model(zoo::read_checkpoint_config("bert-reviews"), {});
+///     for (const zoo::TextLabels& each : zoo::classify(model, {.texts = {"I did not like it", "Bravo"}}))
+///       std::cout << each.best->label << " " << each.best->score << "\n";
+
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "models/tasks/run_piece.h"
 #include "apps/verbs/text/text_model.h"
+#include "models/tasks/run_piece.h"
 #include "models/tasks/token_entities.h"
 
 namespace zoo {
 
-/// "none", "simple", "first", "average" or "max".
-Aggregation aggregation_named(const std::string& name);
-
-struct LabelOptions {
+struct ClassifyRequest {
+  std::vector<std::string> texts;
+  std::vector<std::string> pairs;  // the second text of each, "" for none; or empty
   std::int64_t batch_size = 32;
   Aggregation aggregation = Aggregation::kFirst;  // of token classification
+};
+
+struct ScoredLabel {
+  std::string label;
+  float score = 0.0F;  // a probability
+};
+
+/// Labels of one text, by the model's head and problem type.
+struct TextLabels {
+  std::optional<ScoredLabel> best;    // of labels that exclude one another
+  std::vector<ScoredLabel> scores;    // of all labels; of a regression with one label, its sigmoid
+  std::vector<float> values;          // of a regression
+  std::optional<std::vector<LabelledSpan>> entities;  // of token classification, alone
 };
 
 /// True for a model that labels texts or the words in them.
 bool labels_texts(const TextModel& model);
 
-/// For each text {"text", "label", "score", "scores"}, or "value" of a regression, or "entities". `pairs` has
-/// the second text of each, "" for none, or is empty; a piece is a batch. Throws Error naming a text without
-/// tokens, or a pair that the model would label word by word.
-std::vector<nlohmann::ordered_json> label_texts(const TextModel& model, const std::vector<std::string>& texts,
-                                                const std::vector<std::string>& pairs,
-                                                const LabelOptions& options,
-                                                const RunPiece& run = run_at_once);
+/// Labels of each text, as transformers' pipelines give them. Rows are batched by length; a piece is a batch.
+/// Throws Error for a text without tokens and for a pair that the model would label word by word.
+std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
+                                 const RunPiece& run = run_at_once);
 
 }  // namespace zoo

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "apps/verbs/torch_options.h"
-#include "data/base/error.h"
+#include "apps/verbs/packed_weights.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 
@@ -13,14 +13,14 @@ std::size_t TextModel::max_length() const {
 }
 
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
-                          const PackedWeights& weights, std::optional<Head> head) {
-  apply_threads(compute);
+                          std::optional<Head> head) {
   const std::filesystem::path& directory = checkpoint.directory;
-  if (!has_tokenizer(directory)) throw Error("--model: ", directory, " holds no tokenizer, which texts need");
+  if (!has_tokenizer(directory)) 
+    throw FieldError(Field{"model"}, ": ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.json.get()),
-                       .device = device_of(compute, weights, checkpoint)};
-  const bool packed = packs(checkpoint, compute, weights);
+                       .device = device_of(compute, checkpoint)};
+  const bool packed = packs(checkpoint, compute);
   // As in load_decoding_model(): packing starts from float32.
   const bool decodes = packed && head == Head::kSeq2SeqLm;
   const LoadedModel loaded = load_model(checkpoint, {.dtype = decodes ? at::kFloat : dtype_of(compute),
@@ -32,13 +32,20 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
   if (loaded.head == Head::kSeq2SeqLm)
     text_model.stored = loaded.stored;
   else
-    make_ready(loaded, compute, weights);
+    make_ready(loaded, compute);
   text_model.head = loaded.head;
   return text_model;
 }
 
 ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> encodings) {
   return batch_of(*model.model, *model.tokenizer, model.device, encodings);
+}
+
+void require_offsets(const Encoding& encoding) {
+  if (encoding.offsets.size() == encoding.size()) return;
+  throw FieldError(
+      Field{"model"},
+      ": its tokenizer does not tell where its tokens lie in a text, so that no words can be named");
 }
 
 }  // namespace zoo

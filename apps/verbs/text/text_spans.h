@@ -1,17 +1,29 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "tokenizer/encoding.h"
+#include "apps/verbs/text/context_question.h"
+#include "apps/verbs/text/mask_guesses.h"
+#include "apps/verbs/text/text_labels.h"
 
 namespace zoo {
 
-/// Adds "text", "start" and "end" of a part of a UTF-8 text, in characters as Hugging Face counts them.
-void add_span(nlohmann::ordered_json& json, const std::string& text, const ByteRange& range);
+// Results of tasks as the command line's --json and HTTP write them.
 
-/// Throws Error if the tokenizer did not tell where the tokens lie in their text.
-void require_offsets(const Encoding& encoding);
+/// For each text {"text", "text_pair" if it has one} with "label", "score", "scores", or "value" of a
+/// regression, or "entities".
+std::vector<nlohmann::ordered_json> answers_json(const ClassifyRequest& request,
+                                                 const std::vector<TextLabels>& labels);
+
+/// For each answer {"text", "start", "end", "score"}.
+std::vector<nlohmann::ordered_json> answers_json(const AnswerRequest& asked,
+                                                 const std::vector<Answer>& answers);
+
+/// {"text", "masks": [[{"token", "id", "score", "text"}, …], …]}
+nlohmann::ordered_json answer_json(const FillMaskRequest& request,
+                                   const std::vector<std::vector<MaskGuess>>& masks);
 
 }  // namespace zoo

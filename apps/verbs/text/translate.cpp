@@ -9,6 +9,7 @@
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/text/text_model.h"
 #include "apps/verbs/text/translation.h"
+#include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -62,8 +63,8 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .between(1, BeamOptions::kMostBeams);
   flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
-  generation.weights.add_to(flags);
-  generation.weights.add_cache_to(flags);
+  flags.add_weights(generation.compute);
+  flags.add_cache(generation.compute);
   flags.add_compute(generation.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
@@ -84,12 +85,13 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
 int run_translate(const Arguments& arguments) {
   TranslateFlags flags;
   if (!read_flags(arguments, flags)) return 0;
+  apply_threads(flags.generation.compute);
   require_utf8(flags.prefix, "--prefix");
   const GenerateFlags& generation = flags.generation;
   const TextModel model =
-      load_text_model(*generation.checkpoint, generation.compute, generation.weights, Head::kSeq2SeqLm);
+      load_text_model(*generation.checkpoint, generation.compute, Head::kSeq2SeqLm);
   const auto decoder =
-      decoding_model({.model = model.model, .stored = model.stored}, generation.compute, generation.weights);
+      decoding_model({.model = model.model, .stored = model.stored}, generation.compute);
   const GenerationDefaults defaults = defaults_of(*generation.generation_config);
   GenerationOptions options = generation_options(generation);
   options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);

@@ -1,6 +1,6 @@
 #include "apps/verbs/text/translation.h"
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -13,10 +13,10 @@ std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string&
 }
 
 // The token of a language: its name, or as M2M-100 writes it.
-TokenId language_token(const Tokenizer& tokenizer, const char* flag, const std::string& language) {
+TokenId language_token(const Tokenizer& tokenizer, const char* field, const std::string& language) {
   for (const std::string& text : {language, "__" + language + "__"})
     if (const auto id = find_token(tokenizer, text)) return *id;
-  throw Error(flag, ": the tokenizer has no token of a language '", language, "'");
+  throw FieldError(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
 bool has_role(const Tokenizer& tokenizer, TokenId id) {
@@ -34,17 +34,17 @@ void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language
     encoding.ids[i] = language;
     found = true;
   }
-  if (!found) throw Error("--source_lang: this tokenizer puts no language beside a text");
+  if (!found) throw FieldError(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
 }
 
 }  // namespace
 
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target) {
   Languages languages;
-  if (!source.empty()) languages.source = language_token(tokenizer, "--source_lang", source);
+  if (!source.empty()) languages.source = language_token(tokenizer, "source_lang", source);
   if (target.empty()) return languages;
   languages.code = find_token(tokenizer, ">>" + target + "<<");
-  if (!languages.code) languages.target = language_token(tokenizer, "--target_lang", target);
+  if (!languages.code) languages.target = language_token(tokenizer, "target_lang", target);
   return languages;
 }
 

@@ -1,5 +1,13 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::Languages languages = zoo::languages_of(*model.tokenizer, "eng_Latn", "fra_Latn");
+///     if (languages.target) options.history.forced_bos_token_id = *languages.target;
+///     const auto result = zoo::generate(*decoder, {zoo::source_ids(model, "Good day.", languages)}, options);
+///     std::cout << zoo::translated_text(model, result.ids[0]) << "\n";
+
 #include <optional>
 #include <string>
 
@@ -13,7 +21,7 @@ struct Languages {
   std::optional<TokenId> code;  // of the target, before the text (Marian)
 };
 
-/// An empty name is none. Throws Error naming the flag of a language that the tokenizer lacks.
+/// An empty name is none. Throws FieldError naming source_lang or target_lang for one that the tokenizer lacks.
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target);
 
 /// The ids that the encoder reads. Throws Error for a text without tokens.

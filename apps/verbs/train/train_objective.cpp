@@ -1,6 +1,6 @@
 #include "apps/verbs/train/train_objective.h"
 
-#include "apps/verbs/torch_options.h"
+#include "apps/verbs/packed_weights.h"
 #include "models/layers/recompute.h"
 
 namespace zoo {

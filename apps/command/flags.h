@@ -15,7 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command/arguments.h"
-#include "apps/command/compute_options.h"
+#include "models/tasks/compute_options.h"
 #include "apps/command/recipes.h"
 
 namespace zoo {

@@ -15,7 +15,7 @@
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
 #include "apps/plots/pictures.h"
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/inference_loading.h"
 #include "data/base/near_match.h"
 
 namespace zoo {

@@ -13,7 +13,7 @@
 #include "apps/demos/demos.h"
 #include "apps/demos/word_pairs.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 #include "data/base/error.h"
 
 namespace zoo {

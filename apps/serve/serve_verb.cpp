@@ -11,7 +11,7 @@
 #include "apps/serve/model_names.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -11,7 +11,7 @@
 #include "apps/serve/compute_thread.h"
 #include "apps/verbs/generate/generate_session.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 #include "models/tasks/text_embedder.h"
 #include "tokenizer/chat/chat_format.h"
 

@@ -9,7 +9,7 @@
 
 #include "apps/verbs/look/answers.h"
 #include "models/tasks/answer_spans.h"
-#include "apps/verbs/text/text_spans.h"
+#include "apps/answers/answer_json.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"

@@ -4,11 +4,11 @@
 
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "apps/verbs/text/context_question.h"
-#include "apps/verbs/text/mask_guesses.h"
-#include "apps/verbs/text/text_labels.h"
-#include "apps/verbs/text/text_spans.h"
-#include "apps/verbs/text/translation.h"
+#include "models/tasks/answer.h"
+#include "models/tasks/fill_mask.h"
+#include "models/tasks/classify.h"
+#include "apps/answers/answer_json.h"
+#include "models/tasks/translate.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 

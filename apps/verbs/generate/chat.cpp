@@ -9,7 +9,7 @@
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"

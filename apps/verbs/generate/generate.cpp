@@ -8,7 +8,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 
 namespace zoo {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apps/command/arguments.h"
-#include "apps/command/compute_options.h"
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/compute_options.h"
+#include "models/tasks/inference_loading.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"

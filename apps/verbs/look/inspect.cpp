@@ -10,7 +10,7 @@
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/inference_loading.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"

@@ -4,7 +4,7 @@
 
 #include "apps/hub/find_model.h"
 #include "apps/plots/pictures.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {

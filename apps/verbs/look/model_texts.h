@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 #include "models/generation/generation_config.h"
 
 namespace zoo {

@@ -14,7 +14,7 @@
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/limits.h"
 #include "apps/compute/measure.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"

@@ -10,7 +10,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "data/base/process_memory.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"

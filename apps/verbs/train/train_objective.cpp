@@ -1,6 +1,6 @@
 #include "apps/verbs/train/train_objective.h"
 
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/inference_loading.h"
 #include "models/layers/recompute.h"
 
 namespace zoo {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 #include "models/tasks/run_piece.h"
 #include "models/tasks/token_entities.h"
 

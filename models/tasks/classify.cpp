@@ -1,4 +1,4 @@
-#include "apps/verbs/text/text_labels.h"
+#include "models/tasks/classify.h"
 
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>

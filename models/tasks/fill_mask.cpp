@@ -1,4 +1,4 @@
-#include "apps/verbs/text/mask_guesses.h"
+#include "models/tasks/fill_mask.h"
 
 #include <algorithm>
 

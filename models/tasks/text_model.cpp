@@ -1,8 +1,8 @@
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 
 #include <algorithm>
 
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/inference_loading.h"
 #include "data/base/field_error.h"
 
 namespace zoo {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/text/context_question.h"
-#include "apps/verbs/text/mask_guesses.h"
-#include "apps/verbs/text/text_labels.h"
+#include "models/tasks/answer.h"
+#include "models/tasks/fill_mask.h"
+#include "models/tasks/classify.h"
 
 namespace zoo {
 

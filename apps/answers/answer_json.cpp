@@ -1,4 +1,4 @@
-#include "apps/verbs/text/text_spans.h"
+#include "apps/answers/answer_json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 

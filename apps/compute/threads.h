@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/command/compute_options.h"
+#include "models/tasks/compute_options.h"
 
 namespace zoo {
 

@@ -1,4 +1,4 @@
-#include "apps/verbs/torch_options.h"
+#include "apps/compute/threads.h"
 
 #include <iostream>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "apps/verbs/packed_weights.h"
+#include "models/tasks/inference_loading.h"
 
 #include <ATen/Context.h>
 

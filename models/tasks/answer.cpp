@@ -1,4 +1,4 @@
-#include "apps/verbs/text/context_question.h"
+#include "models/tasks/answer.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 

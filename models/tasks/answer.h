@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/text/text_model.h"
+#include "models/tasks/text_model.h"
 #include "models/tasks/answer_spans.h"
 #include "models/tasks/run_piece.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "apps/command/compute_options.h"
+#include "models/tasks/compute_options.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/tasks/encoding_batch.h"
 #include "tokenizer/tokenizer.h"

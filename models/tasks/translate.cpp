@@ -1,4 +1,4 @@
-#include "apps/verbs/text/translation.h"
+#include "models/tasks/translate.h"
 
 #include "data/base/field_error.h"
 #include "tokenizer/text/utf8.h"

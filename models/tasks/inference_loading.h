@@ -14,7 +14,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "apps/command/compute_options.h"
+#include "models/tasks/compute_options.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/decoding_session.h"
 #include "models/inference/packed_engine.h"

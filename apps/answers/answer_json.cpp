@@ -63,4 +63,8 @@ ordered_json answer_json(const FillMaskRequest& request, const std::vector<std::
   return json;
 }
 
+ordered_json translation_json(const std::string& text, const std::string& translation, const TokenIds& ids) {
+  return {{"text", text}, {"translation", translation}, {"ids", ids}};
+}
+
 }  // namespace zoo

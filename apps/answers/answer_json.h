@@ -26,4 +26,8 @@ std::vector<nlohmann::ordered_json> answers_json(const AnswerRequest& asked,
 nlohmann::ordered_json answer_json(const FillMaskRequest& request,
                                    const std::vector<std::vector<MaskGuess>>& masks);
 
+/// {"text", "translation", "ids"}
+nlohmann::ordered_json translation_json(const std::string& text, const std::string& translation,
+                                        const TokenIds& ids);
+
 }  // namespace zoo

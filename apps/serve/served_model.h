@@ -10,6 +10,7 @@
 #include "apps/serve/automaton_cache.h"
 #include "apps/serve/compute_thread.h"
 #include "apps/verbs/generate/generate_session.h"
+#include "apps/verbs/generate/generation_config_flags.h"
 #include "apps/verbs/look/look_flags.h"
 #include "models/tasks/text_model.h"
 #include "models/tasks/text_embedder.h"
@@ -30,10 +31,10 @@ struct ServeOptions {
 
 /// A model that writes texts: a decoder.
 struct WritingModel {
-  WritingModel(GenerateFlags given, const GenerateSession& own)
+  WritingModel(GenerationSettings given, const GenerateSession& own)
       : defaults(std::move(given)), session(own), chat_session(own) {}
 
-  GenerateFlags defaults;  // of a request that says nothing, from generation_config.json
+  GenerationSettings defaults;  // of a request that says nothing, from generation_config.json
   GenerateSession session;
   bool draws_seeds = true;
   std::optional<ChatFormat> chat;  // with a template that the zoo can run

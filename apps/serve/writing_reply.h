@@ -26,9 +26,6 @@ const char* finish_reason(RowEnd end);
 /// Waits for all rows.
 std::vector<WrittenRow> collect_rows(GenerationCall& call);
 
-/// The text of a finished row, up to the first stop string.
-std::string text_of_ids(const TokenIds& ids, const GenerateSession& session);
-
 nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
 
 /// The event of a stream that an endpoint writes for a row's new text.

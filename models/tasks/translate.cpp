@@ -48,6 +48,24 @@ Languages languages_of(const Tokenizer& tokenizer, const std::string& source, co
   return languages;
 }
 
+GenerationSettings translation_settings() {
+  return {.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
+}
+
+GenerationOptions translation_options(GenerationSettings settings, const CheckpointConfig& checkpoint,
+                                      const GenerationConfig& config) {
+  if (!settings.stop.empty())
+    throw FieldError("generation_config.json: 'stop_strings' is not supported by translate; ",
+                     Field{"generation_defaults"}, " ours leaves the file out");
+  settings.options.beams.num_return_sequences = 1;
+  const GenerationDefaults defaults = defaults_of(config);
+  GenerationOptions options = settings.generation_options();
+  options.max_new_tokens = settings.new_token_limit(/*longest_prompt=*/1);
+  options.eos_token_ids = defaults.eos_token_ids;
+  options.decoder_start_token_id = decoder_start(defaults, checkpoint.config);
+  return options;
+}
+
 TokenIds source_ids(const TextModel& model, const std::string& text, const Languages& languages) {
   Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
   if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/verbs/generate/generation_config_flags.h"
 #include "models/tasks/text_model.h"
 
 namespace zoo {
@@ -23,6 +24,13 @@ struct Languages {
 
 /// An empty name is none. Throws FieldError naming source_lang or target_lang for one that the tokenizer lacks.
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target);
+
+/// How translations are written where nobody says more: greedily, at most 128 tokens.
+GenerationSettings translation_settings();
+
+/// Options of a translation with these settings. Throws FieldError for stop strings, which end no translation.
+GenerationOptions translation_options(GenerationSettings settings, const CheckpointConfig& checkpoint,
+                                      const GenerationConfig& config);
 
 /// The ids that the encoder reads. Throws Error for a text without tokens.
 TokenIds source_ids(const TextModel& model, const std::string& text, const Languages& languages);

@@ -163,7 +163,7 @@ WebReply answer_translate(ServerState& state, const WebRequest& request) {
   ComputeJob job(state.thread, state.watch(request));
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const TokenIds ids = translation_of(*served.translator, sources[i], options, job);
-    list.push_back({{"text", texts[i]}, {"translation", translated_text(model, ids)}, {"ids", ids}});
+    list.push_back(translation_json(texts[i], translated_text(model, ids), ids));
   }
   return results(std::move(list), served);
 }

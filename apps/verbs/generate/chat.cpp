@@ -9,6 +9,7 @@
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
+#include "apps/verbs/generate/session_flags.h"
 #include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -54,7 +55,7 @@ void print_prompt(const GenerateFlags& flags, const std::string& prompt) {
 }
 
 GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
-  GenerateSession session = open_generate_session(flags);
+  GenerateSession session = open_session(flags);
   if (session.has_encoder())
     throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
   if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");

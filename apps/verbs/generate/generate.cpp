@@ -8,6 +8,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
+#include "apps/verbs/generate/session_flags.h"
 #include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 
@@ -65,7 +66,7 @@ int run_generate(const Arguments& arguments) {
   GenerateFlags flags;
   if (!parse_generate_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const GenerateSession session = open_generate_session(flags);
+  const GenerateSession session = open_session(flags);
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);

@@ -1,11 +1,10 @@
 #include "apps/verbs/generate/generate_flags.h"
 
-#include <limits>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/verbs/generate/generation_config_flags.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -267,7 +266,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   if (!flags.parse(arguments)) return false;
   check(values);
   check_choice_of_tokens(flags, values);
-  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  apply_generation_config(values, flags);
   return true;
 }
 
@@ -298,33 +297,11 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   check_choice_of_tokens(flags, values);
   check_chat(values, chat);
   if (chat.print_prompt) return true;
-  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  apply_generation_config(values, flags);
   return true;
 }
 
 namespace {
-
-// The ids of a JSON list; nullopt if it is none.
-std::optional<TokenIds> ids_of(const json& list) {
-  if (!list.is_array()) return std::nullopt;
-  TokenIds ids;
-  for (const json& id : list) {
-    // The library compares numbers beyond 63 bits as negative ones.
-    using Limits = std::numeric_limits<TokenId>;
-    const bool is_small = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{Limits::max()};
-    if (!id.is_number_integer() || !is_small || id < Limits::min()) return std::nullopt;
-    ids.push_back(id.get<TokenId>());
-  }
-  return ids;
-}
-
-// An id, or a list of ids.
-TokenIds parse_ids(const std::string& flag, const std::string& text) {
-  const json parsed = parse_json(text);
-  const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
-  if (!ids) throw Error("--", flag, ": expected ids, such as [1, 2], got '", text, "'");
-  return *ids;
-}
 
 std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
   std::vector<std::pair<TokenId, double>> biases;
@@ -343,13 +320,22 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
 
 }  // namespace
 
+void apply_generation_config(GenerateFlags& values, const Flags& flags) {
+  const std::filesystem::path& model = values.model;
+  if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run()) {
+    throw Error("--model: ", model,
+                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
+  }
+  values.checkpoint = read_writing_checkpoint(model);
+  values.generation_config = read_generation_config(model, values.checkpoint->json);
+  if (values.generation_defaults != "file") return;
+  apply_generation_config(values, *values.generation_config,
+                          [&](std::string_view name) { return flags.given(name); });
+}
+
 GenerationOptions generation_options(const GenerateFlags& flags) {
-  GenerationOptions options = flags.options;
-  const bool greedy = options.beams.num_beams > 1 || options.contrastive.penalty_alpha > 0;
-  options.sampling.temperature = flags.temperature.value_or(greedy ? 0 : 0.8);
-  options.beams.sample = options.beams.num_beams > 1 && options.sampling.temperature > 0;
+  GenerationOptions options = flags.generation_options();
   options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.contrastive.top_k = options.sampling.top_k;
   HistoryOptions& history = options.history;
   if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
   if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
@@ -361,27 +347,6 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
   options.log_probabilities = flags.logprobs || flags.color;
   return options;
-}
-
-std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_prompt) {
-  if (!flags.max_length) return flags.options.max_new_tokens;
-  if (*flags.max_length > longest_prompt) return *flags.max_length - longest_prompt;
-  throw Error("--max_length ", *flags.max_length, " leaves no new token after ", longest_prompt,
-              " tokens; --max_new_tokens counts new ones alone");
-}
-
-std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
-  const json parsed = parse_json(text);
-  std::vector<TokenIds> rows;
-  bool good = parsed.is_array() && !parsed.empty();
-  for (const json& row : good ? parsed : json::array()) {
-    const std::optional<TokenIds> ids = ids_of(row);
-    good = good && ids;
-    rows.push_back(ids.value_or(TokenIds()));
-  }
-  if (!good)
-    throw Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
-  return rows;
 }
 
 }  // namespace zoo

@@ -1,16 +1,27 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto checkpoint = zoo::read_writing_checkpoint("gpt2");
+///     const auto config = zoo::read_generation_config("gpt2", checkpoint.json);
+///     const auto session = zoo::open_generate_session(checkpoint, config, {"\n"}, zoo::TokenizerUse::kNeeded);
+///     zoo::set_stop_strings(options, session);
+///     std::cout << zoo::text_of_row(zoo::generate(*model, {ids}, options).ids[0], session) << "\n";
+
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "apps/verbs/generate/generate_flags.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/generate.h"
+#include "models/generation/generation_config.h"
 #include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
 
-/// Everything that `tzoo generate` needs besides the weights.
+/// Everything besides the weights that continues texts, or ids.
 struct GenerateSession {
   CheckpointConfig checkpoint;
   GenerationDefaults defaults;
@@ -21,23 +32,16 @@ struct GenerateSession {
   bool has_encoder() const { return checkpoint.config.shape == Shape::kEncoderDecoder; }
 };
 
-/// Reads everything except the weights. Throws Error naming the directory, or the flag that needs a missing
-/// tokenizer.
-GenerateSession open_generate_session(const GenerateFlags& flags);
+/// Generation from ids works even if the zoo cannot read the model's tokenizer.
+enum class TokenizerUse { kNeeded, kIfReadable };
 
-/// The prompts from the flags, each repeated for the number of samples. Throws Error or UsageError naming the
-/// flag.
-std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session);
-
-/// Options from the flags, completed by the checkpoint and its tokenizer.
-GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
-                             const std::vector<TokenIds>& prompts);
+/// Reads everything except the weights. Without a tokenizer in the directory the session has none; one that
+/// cannot be read is an Error, or with kIfReadable a warning. Throws Error naming the directory.
+GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
+                                      const std::vector<std::string>& stop, TokenizerUse use);
 
 /// Sets options.row_ends, so that a row ends at a stop string of the session, which must outlive the options.
 void set_stop_strings(GenerationOptions& options, const GenerateSession& session);
-
-/// The model of --draft_model, or null.
-std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags);
 
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
 /// have a tokenizer and outlive this object.
@@ -54,5 +58,8 @@ class TextIds {
   TokenIds ends_;
   const Tokenizer& tokenizer_;
 };
+
+/// The text of a row of new ids, up to the first stop string.
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
 
 }  // namespace zoo

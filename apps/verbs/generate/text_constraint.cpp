@@ -6,14 +6,8 @@
 #include <map>
 
 #include <ATen/ops/full.h>
-#include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
-#include "data/base/json_text.h"
-#include "data/corpora/text_file.h"
-#include "tokenizer/constraint/json_schema.h"
-#include "tokenizer/constraint/regular_expression.h"
-#include "tokenizer/constraint/token_automaton.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 namespace {
@@ -32,8 +26,8 @@ class TextConstraint : public TokenConstraint {
   std::int64_t begin(std::int64_t tokens) const override {
     const std::int64_t needed = automaton_->distance(automaton_->begin());
     if (needed > tokens)
-      throw Error("the shortest text that fits the constraint takes ", needed,
-                  " tokens, more than --max_new_tokens, which is ", tokens);
+      throw FieldError("the shortest text that fits the constraint takes ", needed, " tokens, more than ",
+                       Field{"max_new_tokens"}, ", which is ", tokens);
     return automaton_->begin();
   }
 
@@ -105,29 +99,7 @@ class TextConstraint : public TokenConstraint {
   mutable std::deque<TokenAutomaton::State> reached_;  // the known ones, the oldest first
 };
 
-PatternPtr pattern_of(const GenerateFlags& flags) {
-  if (flags.regex) return parse_regular_expression(*flags.regex, ExpressionDialect::kPython).pattern;
-  // A schema in place of its file begins with a brace or is true or false.
-  const std::string given = flags.json_schema.string();
-  const bool in_place = given.starts_with('{') || given == "true" || given == "false";
-  const std::string text = in_place ? given : read_text(flags.json_schema);
-  const auto schema = parse_ordered_json(text);
-  if (schema.is_discarded()) throw Error(flags.json_schema, " is not JSON");
-  return json_schema_pattern(schema);
-}
-
 }  // namespace
-
-std::shared_ptr<const TokenConstraint> make_text_constraint(const GenerateFlags& flags,
-                                                            const GenerateSession& session) {
-  if (!flags.regex && flags.json_schema.empty()) return nullptr;
-  try {
-    return make_text_constraint(
-        make_token_automaton(pattern_of(flags), session, token_bytes(*session.tokenizer)), session);
-  } catch (const Error& error) {
-    throw Error(flags.regex ? "--regex: " : "--json_schema: ", error.what());
-  }
-}
 
 std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
                                                            const GenerateSession& session,

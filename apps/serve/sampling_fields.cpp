@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/verbs/generate/text_constraint.h"
+#include "models/tasks/text_constraint.h"
 #include "data/base/field_error.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"

@@ -7,7 +7,7 @@
 
 #include "apps/hub/find_model.h"
 #include "apps/serve/api_error.h"
-#include "apps/verbs/generate/chat_ends.h"
+#include "models/tasks/chat_ends.h"
 #include "apps/answers/number_text.h"
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"

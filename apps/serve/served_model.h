@@ -9,8 +9,8 @@
 
 #include "apps/serve/automaton_cache.h"
 #include "apps/serve/compute_thread.h"
-#include "apps/verbs/generate/generate_session.h"
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "models/tasks/generate_session.h"
+#include "models/tasks/generation_settings.h"
 #include "apps/verbs/look/look_flags.h"
 #include "models/tasks/text_model.h"
 #include "models/tasks/text_embedder.h"

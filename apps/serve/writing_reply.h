@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/serve/generation_call.h"
-#include "apps/serve/row_text.h"
+#include "models/tasks/row_text.h"
 #include "apps/serve/web/web_server.h"
 
 namespace zoo {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "models/tasks/generation_settings.h"
 #include "models/tasks/text_model.h"
 
 namespace zoo {

@@ -5,7 +5,7 @@
 
 #include "apps/command/lines.h"
 #include "apps/command/visible_text.h"
-#include "apps/verbs/generate/chat_ends.h"
+#include "models/tasks/chat_ends.h"
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"

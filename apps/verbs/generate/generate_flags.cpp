@@ -5,7 +5,7 @@
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "models/tasks/generation_settings.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 

@@ -7,7 +7,7 @@
 
 #include "apps/command/flags.h"
 #include "models/tasks/inference_loading.h"
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "models/tasks/generation_settings.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/stream_decoder.h"
 
 namespace zoo {

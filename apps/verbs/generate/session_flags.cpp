@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/lines.h"
-#include "apps/verbs/generate/text_constraint.h"
+#include "models/tasks/text_constraint.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/corpora/text_file.h"

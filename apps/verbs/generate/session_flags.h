@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "apps/verbs/generate/generate_flags.h"
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 
 namespace zoo {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/stream_decoder.h"
 
 namespace zoo {

@@ -1,4 +1,4 @@
-#include "apps/serve/row_text.h"
+#include "models/tasks/row_text.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "models/tasks/generation_settings.h"
 
 #include <array>
 #include <limits>

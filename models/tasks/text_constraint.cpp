@@ -1,4 +1,4 @@
-#include "apps/verbs/generate/text_constraint.h"
+#include "models/tasks/text_constraint.h"
 
 #include <algorithm>
 #include <deque>

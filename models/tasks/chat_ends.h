@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 
 namespace zoo {

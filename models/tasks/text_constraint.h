@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "models/generation/token_constraint.h"
 #include "tokenizer/constraint/pattern.h"
 #include "tokenizer/constraint/token_automaton.h"

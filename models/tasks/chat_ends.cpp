@@ -1,4 +1,4 @@
-#include "apps/verbs/generate/chat_ends.h"
+#include "models/tasks/chat_ends.h"
 
 #include <algorithm>
 #include <optional>

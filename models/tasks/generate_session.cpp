@@ -1,4 +1,4 @@
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 
 #include <algorithm>
 

@@ -165,11 +165,8 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
                    "'" + model.name + "' needs " + decimal(gigabytes, 1) +
                        " GB in float32 to be looked into; --look_gb allows " + decimal(options.look_gb, 1),
                    "model", "model_not_supported");
-  LookFlags flags;
-  flags.model = model.directory;
-  flags.compute = {
-      .device = options.compute.device, .weights = "modules", .threads = options.compute.threads};
-  auto loaded = std::make_unique<LookedModel>(load_looked_model(flags));
+  auto loaded = std::make_unique<LookedModel>(
+      load_looked_model(model.directory, {.device = options.compute.device}));
   if (!loaded->model.model->parts().embeddings)
     throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",
                    "model_not_supported");

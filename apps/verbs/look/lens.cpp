@@ -84,7 +84,7 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   std::optional<NamedLogit> token;
   if (flags.token) {
     const at::Tensor logits = analysis::lens_logits(*model.model, run.stream.back());
-    token = answer_named(model, "--token", *flags.token, logits[0][position].to(at::kFloat));
+    token = answer_named(model, "token", *flags.token, logits[0][position].to(at::kFloat));
     options.token = token->id;
   }
   Lens lens{.model = model,

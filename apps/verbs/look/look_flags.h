@@ -15,7 +15,7 @@ struct LookFlags {
   ModelTexts texts;
   std::string format = "both";
   bool json = false;
-  ComputeOptions compute{.device = "cpu", .weights = "modules"};
+  ComputeOptions compute{.device = "cpu"};
 
   /// The groups "Input" and "Output". `files`: what --out_dir receives.
   void add_input(Flags& flags, const std::string& text_help);
@@ -28,11 +28,7 @@ struct LookFlags {
   void write_numbers(const std::string& name, const std::string& json) const;
 };
 
-/// The checkpoint's model as modules, with its tokenizer, and what it reads.
-struct LookedModel {
-  TextModel model;
-  GenerationDefaults defaults;
-};
+/// The model, as modules.
 LookedModel load_looked_model(const LookFlags& flags);
 
 }  // namespace zoo

@@ -2,20 +2,24 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "apps/command/arguments.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/generation/generate.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
-Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& flag) {
-  require_utf8(texts.text, flag.c_str());
+void require_utf8_in(const std::string& field, const std::string& text) {
+  if (const auto at = invalid_utf8_at(text))
+    throw FieldError("invalid UTF-8 in ", Field{field}, " at byte ", *at, " (line ", line_of(text, *at), ")");
+}
+
+Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& field) {
+  require_utf8_in(field, texts.text);
   // Offsets name the parts of a text that a question answering head chooses.
   const EncodeOptions options{.with_offsets = texts.text_pair.has_value()};
   if (!texts.text_pair) return model.tokenizer->encode(texts.text, options);
-  require_utf8(*texts.text_pair, "--text_pair");
+  require_utf8_in("text_pair", *texts.text_pair);
   return model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
 }
 
@@ -30,9 +34,9 @@ void append(Encoding& encoding, const TokenIds& ids) {
   }
 }
 
-void check_length(const std::string& flag, std::size_t tokens, const TransformerConfig& config) {
+void check_length(const std::string& field, std::size_t tokens, const TransformerConfig& config) {
   if (config.has_position_table() && static_cast<std::int64_t>(tokens) > config.max_length())
-    throw Error(flag, ": ", tokens, " tokens, but the model reads at most ", config.max_length());
+    throw FieldError(Field{field}, ": ", tokens, " tokens, but the model reads at most ", config.max_length());
 }
 
 std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
@@ -45,7 +49,7 @@ TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) 
   const TransformerConfig& config = model.model->config();
   const std::int64_t start = decoder_start(defaults, config);
   if (start >= 0 && start < config.vocab_size) return static_cast<TokenId>(start);
-  throw Error("--model: its files have no decoder_start_token_id");
+  throw FieldError(Field{"model"}, ": its files have no decoder_start_token_id");
 }
 
 // Decoder inputs: the start token, then the target or the generated tokens.
@@ -53,15 +57,15 @@ TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const Model
                      const GenerationDefaults& defaults) {
   TokenIds ids{start_token(model, defaults)};
   if (texts.target) {
-    require_utf8(*texts.target, "--target");
+    require_utf8_in("target", *texts.target);
     const auto target = model.tokenizer->encode(*texts.target);
     ids.insert(ids.end(), target.begin(), target.end());
     ids.insert(ids.end(), texts.appended.begin(), texts.appended.end());
     return ids;
   }
-  if (model.head != Head::kSeq2SeqLm) {
-    throw UsageError("missing flag '--target': without a language model head the decoder cannot generate it");
-  }
+  if (model.head != Head::kSeq2SeqLm)
+    throw UnfitField(Field{"target"},
+                     " is missing: without a language model head the decoder cannot generate it");
   const GenerationOptions options{.max_new_tokens = texts.max_new_tokens,
                                   .sampling = {.temperature = 0},
                                   .eos_token_ids = defaults.eos_token_ids,
@@ -74,11 +78,12 @@ TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const Model
 
 void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
   if (texts.text_pair && config.shape != Shape::kEncoder) {
-    throw UsageError("--text_pair: only an encoder reads two texts, and this model is not one",
-                     config.shape == Shape::kEncoderDecoder ? "; the decoder's text is --target" : "");
+    constexpr const char* kOnly = ": only an encoder reads two texts, and this model is not one";
+    if (config.shape != Shape::kEncoderDecoder) throw UnfitField(Field{"text_pair"}, kOnly);
+    throw UnfitField(Field{"text_pair"}, kOnly, "; the decoder's text is ", Field{"target"});
   }
   if (texts.target && config.shape != Shape::kEncoderDecoder) {
-    throw UsageError("--target: only an encoder-decoder has a target, and this model is not one");
+    throw UnfitField(Field{"target"}, ": only an encoder-decoder has a target, and this model is not one");
   }
 }
 
@@ -91,22 +96,29 @@ std::string token_name(const TextModel& model, std::int64_t id) {
 }
 
 TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
-                      const std::string& flag) {
+                      const std::string& field) {
   const TransformerConfig& config = model.model->config();
   check_texts(config, texts);
-  Encoding encoding = encode(model, texts, flag);
+  Encoding encoding = encode(model, texts, field);
   if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
-  if (encoding.ids.empty()) throw Error(flag, ": the text is empty");
-  check_length(flag, encoding.size(), config);
+  if (encoding.ids.empty()) throw FieldError(Field{field}, ": the text is empty");
+  check_length(field, encoding.size(), config);
   const Encoding* const batch[] = {&encoding};
   TextInputs read{
       .inputs = batch_of(model, batch), .source = tokens_of(model, encoding.ids), .encoding = encoding};
   if (config.shape != Shape::kEncoderDecoder) return read;
   const TokenIds target = decoder_ids(model, encoding.ids, texts, defaults);
-  check_length("--target", target.size(), config);
+  check_length("target", target.size(), config);
   read.inputs.decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0).to(model.device);
   read.written = tokens_of(model, target);
   return read;
+}
+
+LookedModel load_looked_model(const std::filesystem::path& directory, ComputeOptions compute) {
+  compute.weights = "modules";
+  LookedModel loaded{.model = load_text_model(read_checkpoint_config(directory), compute)};
+  loaded.defaults = defaults_of(read_generation_config(directory, loaded.model.checkpoint.json));
+  return loaded;
 }
 
 }  // namespace zoo

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::LookedModel looked = zoo::load_looked_model("gpt2");
+///     const auto read = zoo::read_texts(looked.model, {.text = "The capital of"}, looked.defaults);
+///     const zoo::analysis::Run run = zoo::analysis::run(*looked.model.model, read.inputs);
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,9 +36,16 @@ struct TextInputs {
 /// A token as the vocabulary writes it; "#ID" for a row of the embeddings that is no token of the tokenizer.
 std::string token_name(const TextModel& model, std::int64_t id);
 
-/// Throws UsageError for a text that this model does not take; Error for an empty text and one that is longer
-/// than the model's positions. Errors name `flag`, that of the text.
+/// Throws UnfitField for a text that this model does not take; FieldError for an empty text and one that is
+/// longer than the model's positions. Errors name `field`, that of the text.
 TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
-                      const std::string& flag = "--text");
+                      const std::string& field = "text");
+
+/// A checkpoint's model with its tokenizer, as modules, whose parts can be looked at and touched.
+struct LookedModel {
+  TextModel model;
+  GenerationDefaults defaults;
+};
+LookedModel load_looked_model(const std::filesystem::path& directory, ComputeOptions compute = {});
 
 }  // namespace zoo

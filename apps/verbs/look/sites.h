@@ -1,5 +1,11 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const auto off = zoo::named_sites({.heads = {"3.5", "4.0"}}, zoo::stack_of(model, std::nullopt));
+///     const auto interventions = zoo::analysis::ablated(model, inputs, off, zoo::analysis::Ablation::kZero);
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +15,7 @@
 
 namespace zoo {
 
-/// Kinds of parts that flags name: "residual", "attention", "cross_attention", "feed_forward", "head",
+/// Kinds of parts: "residual", "attention", "cross_attention", "feed_forward", "head",
 /// "cross_head". site_kind() takes "layer" for the first.
 struct SiteKind {
   LayerPart part = LayerPart::kResidual;
@@ -18,18 +24,21 @@ struct SiteKind {
 const std::vector<std::string>& site_kind_names();
 SiteKind site_kind(const std::string& name);
 
-/// Configuration of the stack that --stack names; without a name of the one whose states the head reads.
-/// Throws Error naming --stack for one that the model lacks.
+/// Configuration of the encoder or decoder, by name; without a name of the one whose states the head reads.
+/// Throws FieldError naming `stack` for one that the model lacks.
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name);
 
-/// Sites as flags list them, separated by commas: layers "3", heads "3.5" (layer, head) and sublayers
-/// "3.attention". Throws Error naming the flag for one that the stack lacks.
-std::vector<Site> layer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack);
-std::vector<Site> head_sites(const std::string& flag, const std::vector<std::string>& texts, LayerPart part,
-                             const TransformerConfig& stack);
-std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack);
+/// Parts of a stack in words: layers "3", heads "3.5" (layer, head) and sublayers "3.attention", several of them
+/// with commas between them.
+struct SiteNames {
+  std::vector<std::string> layers, sublayers, heads, cross_heads;
+};
 
-/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order.
+/// Throws FieldError naming the member with a part that the stack lacks.
+std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);
+
+/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws FieldError naming
+/// `positions`.
 std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
 
 }  // namespace zoo

@@ -11,7 +11,7 @@
 #include "apps/serve/compute_thread.h"
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 #include "models/tasks/text_model.h"
 #include "models/tasks/text_embedder.h"
 #include "tokenizer/chat/chat_format.h"

@@ -7,7 +7,7 @@
 #include "apps/serve/endpoints/look_answer.h"
 #include "apps/serve/endpoints/look_request.h"
 #include "apps/serve/writing_reply.h"
-#include "apps/verbs/look/answers.h"
+#include "models/tasks/look_answers.h"
 #include "apps/answers/number_text.h"
 #include "data/base/base64.h"
 #include "data/base/json_text.h"

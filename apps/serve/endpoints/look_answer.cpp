@@ -7,7 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/verbs/look/answers.h"
+#include "models/tasks/look_answers.h"
 #include "models/tasks/answer_spans.h"
 #include "apps/answers/answer_json.h"
 #include "data/base/base64.h"

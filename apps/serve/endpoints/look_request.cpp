@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/verbs/look/sites.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/serve/request_fields.h"
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 #include "models/analysis/ablation.h"
 
 namespace zoo {

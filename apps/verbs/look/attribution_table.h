@@ -2,7 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/look/answers.h"
+#include "models/tasks/look_answers.h"
 #include "models/analysis/attribution.h"
 
 namespace zoo {

@@ -6,7 +6,7 @@
 #include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/answers.h"
+#include "models/tasks/look_answers.h"
 #include "apps/verbs/look/attribution_table.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/answers/number_text.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/command/flags.h"
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 

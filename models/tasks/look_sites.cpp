@@ -1,4 +1,4 @@
-#include "apps/verbs/look/sites.h"
+#include "models/tasks/look_sites.h"
 
 #include <algorithm>
 #include <charconv>

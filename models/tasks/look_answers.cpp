@@ -1,4 +1,4 @@
-#include "apps/verbs/look/answers.h"
+#include "models/tasks/look_answers.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 #include <ATen/ops/tensor.h>
 

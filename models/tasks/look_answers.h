@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 

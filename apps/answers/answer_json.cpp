@@ -28,7 +28,8 @@ ordered_json entities_json(const std::string& text, const std::vector<LabelledSp
 
 }  // namespace
 
-std::vector<ordered_json> answers_json(const ClassifyRequest& request, const std::vector<TextLabels>& labels) {
+std::vector<ordered_json> answers_json(const ClassifyRequest& request,
+                                       const std::vector<TextLabels>& labels) {
   std::vector<ordered_json> list;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     ordered_json& json = list.emplace_back(ordered_json{{"text", request.texts[i]}});

@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/tasks/answer.h"
-#include "models/tasks/fill_mask.h"
 #include "models/tasks/classify.h"
+#include "models/tasks/fill_mask.h"
 
 namespace zoo {
 

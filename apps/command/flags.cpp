@@ -210,11 +210,10 @@ void Flags::add_compute(ComputeOptions& options) {
 }
 
 void Flags::add_weights(ComputeOptions& options) {
-  choice(
-      "weights", options.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"},
-      "number format of the weights; int8 and int4 are quantization: faster and less exact; gguf: as "
-      "a quantized GGUF file has them; auto: gguf for such a file, else that of --dtype; modules: "
-      "computed by LibTorch in --dtype");
+  choice("weights", options.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"},
+         "number format of the weights; int8 and int4 are quantization: faster and less exact; gguf: as "
+         "a quantized GGUF file has them; auto: gguf for such a file, else that of --dtype; modules: "
+         "computed by LibTorch in --dtype");
 }
 
 void Flags::add_cache(ComputeOptions& options) {

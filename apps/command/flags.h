@@ -15,8 +15,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command/arguments.h"
-#include "models/tasks/compute_options.h"
 #include "apps/command/recipes.h"
+#include "models/tasks/compute_options.h"
 
 namespace zoo {
 

@@ -1,5 +1,3 @@
-#include "apps/demos/demo.h"
-
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -8,9 +6,10 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/command/verbs.h"
+#include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/plots/pictures.h"
-#include "apps/command/verbs.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "models/tasks/text_constraint.h"
 #include "data/base/field_error.h"
+#include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/text/utf8.h"

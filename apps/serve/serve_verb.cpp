@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "apps/command/flags.h"
+#include "apps/compute/threads.h"
 #include "apps/serve/api_key.h"
 #include "apps/serve/endpoints/watched_run.h"
 #include "apps/serve/model_names.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
-#include "apps/compute/threads.h"
 #include "data/base/error.h"
 
 namespace zoo {

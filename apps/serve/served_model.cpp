@@ -5,12 +5,12 @@
 #include <functional>
 #include <numeric>
 
+#include "apps/answers/number_text.h"
 #include "apps/hub/find_model.h"
 #include "apps/serve/api_error.h"
-#include "models/tasks/chat_ends.h"
-#include "apps/answers/number_text.h"
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"
+#include "models/tasks/chat_ends.h"
 #include "models/tasks/inference_loading.h"
 #include "models/tasks/translate.h"
 #include "tokenizer/constraint/token_automaton.h"
@@ -134,8 +134,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
   } else {
     model->text = std::make_unique<TextModel>(
         load_text_model(checkpoint, without_cache(options.compute), checkpoint.head));
-    if (checkpoint.head == Head::kSeq2SeqLm)
-      model->translator = load_translating(*model->text, options);
+    if (checkpoint.head == Head::kSeq2SeqLm) model->translator = load_translating(*model->text, options);
     if (checkpoint.head == Head::kMaskedLm)
       model->embedder = load_embedder(directory, options, model->text->model);
   }
@@ -165,8 +164,8 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
                    "'" + model.name + "' needs " + decimal(gigabytes, 1) +
                        " GB in float32 to be looked into; --look_gb allows " + decimal(options.look_gb, 1),
                    "model", "model_not_supported");
-  auto loaded = std::make_unique<LookedModel>(
-      load_looked_model(model.directory, {.device = options.compute.device}));
+  auto loaded =
+      std::make_unique<LookedModel>(load_looked_model(model.directory, {.device = options.compute.device}));
   if (!loaded->model.model->parts().embeddings)
     throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",
                    "model_not_supported");

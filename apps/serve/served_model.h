@@ -12,8 +12,8 @@
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
 #include "models/tasks/look_texts.h"
-#include "models/tasks/text_model.h"
 #include "models/tasks/text_embedder.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/chat/chat_format.h"
 
 namespace zoo {

@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/serve/generation_call.h"
-#include "models/tasks/row_text.h"
 #include "apps/serve/web/web_server.h"
+#include "models/tasks/row_text.h"
 
 namespace zoo {
 

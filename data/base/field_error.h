@@ -25,8 +25,8 @@ struct Field {
   }
 };
 
-/// An error about a field of a request or of options. Libraries name the member; who prints the message writes
-/// the name as its reader knows it.
+/// An error about a field of a request or of options. Libraries name the member; who prints the message
+/// writes the name as its reader knows it.
 class FieldError : public Error {
  public:
   /// At least one part is a Field; the error is about the first one.

@@ -25,8 +25,7 @@ std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& as
 
 }  // namespace
 
-std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked,
-                                    const RunPiece& run) {
+std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPiece& run) {
   AnswerCollector collector(asked.rules, model.tokenizer->special_id(SpecialToken::cls));
   for (const Encoding& window : windows_of(model, asked)) {
     require_offsets(window);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/text_model.h"
 #include "models/tasks/answer_spans.h"
 #include "models/tasks/run_piece.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/text_model.h"
 #include "models/tasks/run_piece.h"
+#include "models/tasks/text_model.h"
 #include "models/tasks/token_entities.h"
 
 namespace zoo {
@@ -31,9 +31,9 @@ struct ScoredLabel {
 
 /// Labels of one text, by the model's head and problem type.
 struct TextLabels {
-  std::optional<ScoredLabel> best;    // of labels that exclude one another
-  std::vector<ScoredLabel> scores;    // of all labels; of a regression with one label, its sigmoid
-  std::vector<float> values;          // of a regression
+  std::optional<ScoredLabel> best;  // of labels that exclude one another
+  std::vector<ScoredLabel> scores;  // of all labels; of a regression with one label, its sigmoid
+  std::vector<float> values;        // of a regression
   std::optional<std::vector<LabelledSpan>> entities;  // of token classification, alone
 };
 

@@ -11,7 +11,8 @@ namespace zoo {
 namespace {
 
 // The text of the ids with the mask at `position` replaced by `guess`.
-std::string filled(const Tokenizer& tokenizer, TokenIds ids, std::size_t position, TokenId guess, TokenId mask) {
+std::string filled(const Tokenizer& tokenizer, TokenIds ids, std::size_t position, TokenId guess,
+                   TokenId mask) {
   const bool several = std::ranges::count(ids, mask) > 1;
   ids[position] = guess;
   if (const auto pad = tokenizer.special_id(SpecialToken::pad)) std::erase(ids, *pad);  // as a guess

@@ -5,9 +5,9 @@
 ///
 ///     const auto checkpoint = zoo::read_writing_checkpoint("gpt2");
 ///     const auto config = zoo::read_generation_config("gpt2", checkpoint.json);
-///     const auto session = zoo::open_generate_session(checkpoint, config, {"\n"}, zoo::TokenizerUse::kNeeded);
-///     zoo::set_stop_strings(options, session);
-///     std::cout << zoo::text_of_row(zoo::generate(*model, {ids}, options).ids[0], session) << "\n";
+///     const auto session = zoo::open_generate_session(checkpoint, config, {"\n"},
+///     zoo::TokenizerUse::kNeeded); zoo::set_stop_strings(options, session); std::cout <<
+///     zoo::text_of_row(zoo::generate(*model, {ids}, options).ids[0], session) << "\n";
 
 #include <memory>
 #include <string>

@@ -180,7 +180,8 @@ std::int64_t GenerationSettings::new_token_limit(std::int64_t longest_prompt) co
                    " tokens; ", Field{"max_new_tokens"}, " counts new ones alone");
 }
 
-void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config, const Given& given) {
+void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config,
+                             const Given& given) {
   const Defaults defaults(*config.values, config.path.string(), given);
   if (defaults.has_candidates()) defaults.set("penalty_alpha", settings.options.contrastive.penalty_alpha);
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
@@ -211,7 +212,8 @@ std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string&
     rows.push_back(ids.value_or(TokenIds()));
   }
   if (!good)
-    throw FieldError(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
+    throw FieldError(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text,
+                     "'");
   return rows;
 }
 

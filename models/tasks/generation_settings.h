@@ -5,8 +5,8 @@
 ///
 ///     zoo::GenerationSettings settings{.temperature = 0.7};
 ///     const auto given = [](std::string_view field) { return field == "temperature"; };
-///     zoo::apply_generation_config(settings, zoo::read_generation_config(directory, checkpoint.json), given);
-///     const zoo::GenerationOptions options = settings.generation_options();
+///     zoo::apply_generation_config(settings, zoo::read_generation_config(directory, checkpoint.json),
+///     given); const zoo::GenerationOptions options = settings.generation_options();
 
 #include <functional>
 #include <optional>
@@ -19,8 +19,8 @@
 
 namespace zoo {
 
-/// How a text is to be written, by the names of the command line's flags: what a user or a request has said and
-/// what generation_config.json says for the rest.
+/// How a text is to be written, by the names of the command line's flags: what a user or a request has said
+/// and what generation_config.json says for the rest.
 struct GenerationSettings {
   GenerationOptions options{.sampling = {.top_k = 200}};
   std::optional<double> temperature;       // none: 0.8; 0 for beam search and contrastive search
@@ -29,8 +29,8 @@ struct GenerationSettings {
 
   /// options, completed by the temperature. Ends and texts are the caller's to add.
   GenerationOptions generation_options() const;
-  /// New tokens that max_length leaves after `longest_prompt` tokens (an encoder-decoder's start token is one),
-  /// or options.max_new_tokens. Throws FieldError if none are left.
+  /// New tokens that max_length leaves after `longest_prompt` tokens (an encoder-decoder's start token is
+  /// one), or options.max_new_tokens. Throws FieldError if none are left.
   std::int64_t new_token_limit(std::int64_t longest_prompt) const;
 };
 

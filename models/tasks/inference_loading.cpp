@@ -2,8 +2,8 @@
 
 #include <ATen/Context.h>
 
-#include "data/base/process_memory.h"
 #include "data/base/field_error.h"
+#include "data/base/process_memory.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_engine.h"
@@ -25,10 +25,10 @@ std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeO
   const auto packed = loaded.stored ? loaded.stored->packed() : nullptr;
   if (!device_with(compute, packed != nullptr).is_cpu()) return std::nullopt;
   const bool has_blocks = loaded.stored && loaded.stored->has_blocks();
-  const std::string& name = packed                     ? packed->weights()
+  const std::string& name = packed                      ? packed->weights()
                             : compute.weights != "auto" ? compute.weights
-                            : has_blocks               ? "gguf"
-                                                       : compute.dtype;
+                            : has_blocks                ? "gguf"
+                                                        : compute.dtype;
   if (compute.weights == "gguf" && loaded.model && !has_blocks)
     throw FieldError(Field{"weights"}, " gguf: the model is no GGUF file with quantized weights; use ",
                      Field{"weights"}, " auto");
@@ -37,7 +37,8 @@ std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeO
   const bool exact = *weights == WeightType::kFloat32;
   return PackOptions{
       .weights = *weights,
-      .cache = weight_type_named(compute.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
+      .cache =
+          weight_type_named(compute.cache).value_or(exact ? WeightType::kFloat32 : WeightType::kBfloat16),
       .release = true,
       .stored = loaded.stored};
 }
@@ -77,7 +78,8 @@ c10::Device device_of(const ComputeOptions& options) {
   const bool has_cuda = at::hasCUDA() && at::globalContext().getAcceleratorHooksInterface().deviceCount() > 0;
   if (options.device == "auto" && !has_cuda) return c10::kCPU;
   if (!has_cuda)
-    throw FieldError(Field{"device"}, " ", options.device, ": this LibTorch or this machine has no CUDA device");
+    throw FieldError(Field{"device"}, " ", options.device,
+                     ": this LibTorch or this machine has no CUDA device");
   // cuDNN's attention makes a plan for each new length, which takes longer than the step of a decoder.
   at::globalContext().setSDPUseCuDNN(false);
   c10::Device device(options.device == "auto" ? "cuda" : options.device);
@@ -107,8 +109,7 @@ c10::Device device_of(const ComputeOptions& compute, const CheckpointConfig& che
 bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
   const auto packed = checkpoint.packed_parts();
   if (!packed) return options_for({}, compute).has_value();
-  if (compute.weights == "modules" || !device_of(compute, checkpoint).is_cpu())
-    packed->refuse_modules();
+  if (compute.weights == "modules" || !device_of(compute, checkpoint).is_cpu()) packed->refuse_modules();
   if (compute.weights != "auto" && compute.weights != packed->weights())
     throw FieldError(Field{"weights"}, " ", compute.weights, ": ", checkpoint.directory,
                      " holds packed weights of type ", packed->weights(), "; leave ", Field{"weights"},

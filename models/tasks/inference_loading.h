@@ -14,10 +14,10 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "models/tasks/compute_options.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/decoding_session.h"
 #include "models/inference/packed_engine.h"
+#include "models/tasks/compute_options.h"
 
 namespace zoo {
 
@@ -35,8 +35,8 @@ c10::ScalarType dtype_of(const ComputeOptions& compute);
 std::optional<kernels::WeightType> weight_type_named(const std::string& name);
 
 /// True if the options ask for packed weights, or the directory holds such: a model then loads with
-/// LoadOptions::stored, so that only those weights are read into memory that are not packed. Throws FieldError
-/// if the directory holds another type than the options ask for.
+/// LoadOptions::stored, so that only those weights are read into memory that are not packed. Throws
+/// FieldError if the directory holds another type than the options ask for.
 bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute);
 
 /// A language model ready for decoding; packing releases the modules' weights. Throws FieldError for a format

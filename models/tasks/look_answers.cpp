@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "models/tasks/token_entities.h"
 #include "data/base/field_error.h"
+#include "models/tasks/token_entities.h"
 
 namespace zoo {
 namespace {
@@ -90,7 +90,7 @@ NamedLogit answer_named(const TextModel& model, const std::string& field, const 
   std::string tokens;
   for (const TokenId id : ids) tokens += (tokens.empty() ? "" : " ") + token_name(model, id);
   throw FieldError(Field{field}, " '", word, "': one token is expected, and this is ",
-              tokens.empty() ? std::string("none") : tokens);
+                   tokens.empty() ? std::string("none") : tokens);
 }
 
 }  // namespace zoo

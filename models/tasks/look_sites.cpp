@@ -33,7 +33,8 @@ std::int64_t number_below(const std::string& field, const std::string& item, std
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool is_number = failure == std::errc() && end == digits.data() + digits.size() && number >= 0;
   if (is_number && number < count) return number;
-  throw FieldError(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '", digits, "'");
+  throw FieldError(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '",
+                   digits, "'");
 }
 
 // Divides "3.rest" into its two parts.

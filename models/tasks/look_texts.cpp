@@ -36,7 +36,8 @@ void append(Encoding& encoding, const TokenIds& ids) {
 
 void check_length(const std::string& field, std::size_t tokens, const TransformerConfig& config) {
   if (config.has_position_table() && static_cast<std::int64_t>(tokens) > config.max_length())
-    throw FieldError(Field{field}, ": ", tokens, " tokens, but the model reads at most ", config.max_length());
+    throw FieldError(Field{field}, ": ", tokens, " tokens, but the model reads at most ",
+                     config.max_length());
 }
 
 std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/text_model.h"
 #include "models/generation/generation_config.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/generate_session.h"
 #include "models/generation/token_constraint.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/constraint/pattern.h"
 #include "tokenizer/constraint/token_automaton.h"
 
@@ -25,8 +25,8 @@ std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pat
                                                            const GenerateSession& session,
                                                            std::vector<std::string> tokens);
 
-/// The constraint of an automaton that was made for such a session. One thread may use it; it throws FieldError
-/// naming max_new_tokens where too few of them are left for the shortest text.
+/// The constraint of an automaton that was made for such a session. One thread may use it; it throws
+/// FieldError naming max_new_tokens where too few of them are left for the shortest text.
 std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
                                                             const GenerateSession& session);
 

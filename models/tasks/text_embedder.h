@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/sentence_modules.h"
 #include "models/model.h"
+#include "models/tasks/sentence_modules.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "models/tasks/inference_loading.h"
 #include "data/base/field_error.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 
@@ -15,7 +15,7 @@ std::size_t TextModel::max_length() const {
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           std::optional<Head> head) {
   const std::filesystem::path& directory = checkpoint.directory;
-  if (!has_tokenizer(directory)) 
+  if (!has_tokenizer(directory))
     throw FieldError(Field{"model"}, ": ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.checkpoint = checkpoint,
                        .tokenizer = load_tokenizer(directory, checkpoint.json.get()),

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "models/tasks/compute_options.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/tasks/compute_options.h"
 #include "models/tasks/encoding_batch.h"
 #include "tokenizer/tokenizer.h"
 

@@ -5,8 +5,8 @@
 ///
 ///     const zoo::Languages languages = zoo::languages_of(*model.tokenizer, "eng_Latn", "fra_Latn");
 ///     if (languages.target) options.history.forced_bos_token_id = *languages.target;
-///     const auto result = zoo::generate(*decoder, {zoo::source_ids(model, "Good day.", languages)}, options);
-///     std::cout << zoo::translated_text(model, result.ids[0]) << "\n";
+///     const auto result = zoo::generate(*decoder, {zoo::source_ids(model, "Good day.", languages)},
+///     options); std::cout << zoo::translated_text(model, result.ids[0]) << "\n";
 
 #include <optional>
 #include <string>
@@ -22,13 +22,15 @@ struct Languages {
   std::optional<TokenId> code;  // of the target, before the text (Marian)
 };
 
-/// An empty name is none. Throws FieldError naming source_lang or target_lang for one that the tokenizer lacks.
+/// An empty name is none. Throws FieldError naming source_lang or target_lang for one that the tokenizer
+/// lacks.
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target);
 
 /// How translations are written where nobody says more: greedily, at most 128 tokens.
 GenerationSettings translation_settings();
 
-/// Options of a translation with these settings. Throws FieldError for stop strings, which end no translation.
+/// Options of a translation with these settings. Throws FieldError for stop strings, which end no
+/// translation.
 GenerationOptions translation_options(GenerationSettings settings, const CheckpointConfig& checkpoint,
                                       const GenerationConfig& config);
 

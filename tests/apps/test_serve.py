@@ -246,6 +246,19 @@ class Api(ServeTest):
                 self.assertEqual(error["type"], "invalid_request_error")
         error = self.refused(400, "4000", prompt="a", max_tokens=4001)
         self.assertEqual((error["param"], error["code"]), ("max_tokens", "context_length_exceeded"))
+        self.refused(400, "takes 60 tokens, more than 'max_tokens', which is 3", param="max_tokens",
+                     prompt="a", regex="(abc){20}", max_tokens=3)
+
+    def test_looking_inside_names_the_field(self):
+        for field, value, words in [
+            ("heads", ["99.0"], "'heads' 99.0: expected a layer from 0 to"),
+            ("sublayers", ["0.head"], "'sublayers' 0.head: expected attention, cross_attention or feed_forward, got 'head'"),
+            ("stack", "encoder", "'stack' encoder: the model has none"),
+            ("position", 99, "'position' 99: there are 5 tokens, numbered from 0 to 4"),
+            ("text_pair", "b", "'text_pair': only an encoder reads two texts, and this model is not one"),
+        ]:
+            with self.subTest(field=field):
+                self.refused(400, words, path="/look", param=field, text="a cab", **{field: value})
 
     def test_fields_that_change_nothing(self):
         plain = self.server.post("/v1/completions", prompt="a", temperature=0)["choices"]

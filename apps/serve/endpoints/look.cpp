@@ -2,19 +2,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_answer.h"
 #include "apps/serve/endpoints/look_request.h"
 #include "apps/serve/writing_reply.h"
-#include "models/tasks/look_answers.h"
-#include "apps/answers/number_text.h"
 #include "data/base/base64.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
 #include "models/layers/stack.h"
+#include "models/tasks/look_answers.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

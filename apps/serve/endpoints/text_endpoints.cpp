@@ -2,15 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "models/tasks/answer.h"
-#include "models/tasks/fill_mask.h"
-#include "models/tasks/classify.h"
-#include "apps/answers/answer_json.h"
-#include "models/tasks/translate.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/answer.h"
+#include "models/tasks/classify.h"
+#include "models/tasks/fill_mask.h"
+#include "models/tasks/translate.h"
 
 namespace zoo {
 namespace {
@@ -119,9 +119,9 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   ServedModel& served = state.model_of(fields);
   const TextModel& model = text_part(served, "answers no questions about a text", {Head::kQuestionAnswering});
   AnswerRequest asked{.question = required_text(fields, "question"),
-                              .context = required_text(fields, "context"),
-                              .max_length = fields.integer("max_length", 8, 1'000'000),
-                              .stride = fields.integer("stride", 0, 1'000'000)};
+                      .context = required_text(fields, "context"),
+                      .max_length = fields.integer("max_length", 8, 1'000'000),
+                      .stride = fields.integer("stride", 0, 1'000'000)};
   AnswerRules& rules = asked.rules;
   rules.top_k = fields.integer("top_k", 1, kMostGuesses).value_or(rules.top_k);
   rules.max_answer_length =

@@ -5,16 +5,16 @@
 
 #include "apps/command/lines.h"
 #include "apps/command/visible_text.h"
-#include "models/tasks/chat_ends.h"
+#include "apps/compute/threads.h"
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "apps/verbs/generate/session_flags.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/chat_ends.h"
 
 namespace zoo {
 namespace {
@@ -90,8 +90,7 @@ int run_chat(const Arguments& arguments) {
   std::vector<TokenIds> prompts;
   if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
   GenerationOptions options = options_of(flags, session, prompts);
-  const std::unique_ptr<DecodingModel> model =
-      load_decoding_model(session.checkpoint, flags.compute);
+  const std::unique_ptr<DecodingModel> model = load_decoding_model(session.checkpoint, flags.compute);
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (chat.messages) {

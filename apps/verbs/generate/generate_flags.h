@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "apps/command/flags.h"
-#include "models/tasks/inference_loading.h"
-#include "models/tasks/generation_settings.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/tasks/generation_settings.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 
@@ -47,8 +47,8 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values);
 /// The same for `tzoo chat`. With --print_prompt no checkpoint is read.
 bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFlags& chat);
 
-/// Reads the model's config.json and generation_config.json, and, unless generation_defaults is "ours", sets the
-/// flags that are not given to what the latter says.
+/// Reads the model's config.json and generation_config.json, and, unless generation_defaults is "ours", sets
+/// the flags that are not given to what the latter says.
 void apply_generation_config(GenerateFlags& values, const Flags& flags);
 
 /// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/lines.h"
-#include "models/tasks/text_constraint.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/corpora/text_file.h"
+#include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/text/utf8.h"
@@ -100,10 +100,9 @@ std::shared_ptr<const TokenConstraint> text_constraint(const GenerateFlags& flag
 GenerateSession open_session(const GenerateFlags& flags) {
   for (const std::string& text : flags.stop) require_utf8(text, "--stop");
   const std::string needs_text = flag_of_text(flags);
-  GenerateSession session =
-      open_generate_session(*flags.checkpoint, *flags.generation_config, flags.stop,
-                            !flags.input_ids || !needs_text.empty() ? TokenizerUse::kNeeded
-                                                                    : TokenizerUse::kIfReadable);
+  GenerateSession session = open_generate_session(
+      *flags.checkpoint, *flags.generation_config, flags.stop,
+      !flags.input_ids || !needs_text.empty() ? TokenizerUse::kNeeded : TokenizerUse::kIfReadable);
   if (!session.tokenizer && !needs_text.empty()) {
     throw Error("--", needs_text, ": ", flags.model,
                 " holds no tokenizer, which texts need; give --input_ids without it");

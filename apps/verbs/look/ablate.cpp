@@ -4,19 +4,19 @@
 #include <ATen/ops/log_softmax.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/plots/attention_maps.h"
-#include "models/tasks/look_answers.h"
-#include "apps/verbs/look/look_flags.h"
-#include "apps/answers/number_text.h"
-#include "models/tasks/look_sites.h"
 #include "apps/plots/pictures.h"
+#include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/ablation.h"
 #include "models/analysis/logit_lens.h"
+#include "models/tasks/look_answers.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {
@@ -43,7 +43,9 @@ void add_site_flags(Flags& flags, AblateFlags& values) {
   flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head")
       .placeholder("LAYER.HEAD,…");
   flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention").placeholder("LAYER.HEAD,…");
-  flags.add("sublayers", values.off.sublayers, "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
+  flags
+      .add("sublayers", values.off.sublayers,
+           "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
       .placeholder("LAYER.NAME,…");
   flags.add("layers", values.off.layers, "whole layers, such as 4,5").placeholder("LAYER,…");
   flags.choice(

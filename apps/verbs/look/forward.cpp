@@ -2,16 +2,16 @@
 #include <iostream>
 
 #include "apps/command/flags.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/look/forward_inputs.h"
 #include "apps/verbs/measure/packed_evaluation.h"
-#include "models/tasks/inference_loading.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/registry.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {

@@ -3,18 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/plots/attention_maps.h"
-#include "models/tasks/look_answers.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/look/attribution_table.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/answers/number_text.h"
-#include "apps/plots/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
+#include "models/tasks/look_answers.h"
 
 namespace zoo {
 namespace {

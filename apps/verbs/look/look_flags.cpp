@@ -2,9 +2,9 @@
 
 #include <iostream>
 
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/plots/pictures.h"
-#include "apps/compute/threads.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {

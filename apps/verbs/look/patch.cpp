@@ -3,18 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/progress.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
-#include "models/tasks/look_answers.h"
-#include "apps/verbs/look/look_flags.h"
-#include "apps/answers/number_text.h"
-#include "models/tasks/look_sites.h"
 #include "apps/plots/pictures.h"
+#include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/patching.h"
+#include "models/tasks/look_answers.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {

@@ -11,13 +11,12 @@
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/compute/measure.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/measure/bench_compare.h"
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/limits.h"
-#include "apps/compute/measure.h"
-#include "models/tasks/inference_loading.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -25,6 +24,7 @@
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"
 #include "models/kernels/cpu.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -62,9 +62,8 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
 // Greedy decoding without an end token: every run does the same work.
 int bench_generation(const BenchFlags& flags, const char* work) {
   std::unique_ptr<DecodingModel> model;
-  const double seconds_load = seconds_of([&] {
-    model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
-  });
+  const double seconds_load =
+      seconds_of([&] { model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute); });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
   const GenerationOptions options{.max_new_tokens = flags.new_tokens,
                                   .sampling = {.temperature = 0},
@@ -121,10 +120,9 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 int bench_encoding(const BenchFlags& flags) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
   const c10::Device device = device_of(flags.compute, checkpoint);
-  const LoadedModel loaded =
-      load_model(checkpoint, {.dtype = dtype_of(flags.compute),
-                              .device = device,
-                              .stored = packs(checkpoint, flags.compute)});
+  const LoadedModel loaded = load_model(
+      checkpoint,
+      {.dtype = dtype_of(flags.compute), .device = device, .stored = packs(checkpoint, flags.compute)});
   if (loaded.model->config().shape == Shape::kEncoderDecoder)
     throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
   make_ready(loaded, flags.compute);
@@ -158,8 +156,7 @@ int bench_load(const BenchFlags& flags) {
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     seconds.push_back(seconds_of([&] {
-      const auto model =
-          load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
+      const auto model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
       const GenerationOptions options{.max_new_tokens = 1, .sampling = {.temperature = 0}};
       generate(*model, {{1}}, options);
     }));

@@ -6,14 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/training/metrics/bleu.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
-#include "models/tasks/inference_loading.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
@@ -24,6 +23,7 @@
 #include "data/base/lines.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {

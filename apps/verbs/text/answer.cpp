@@ -1,19 +1,20 @@
+#include "models/tasks/answer.h"
+
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
 #include "apps/command/lines.h"
 #include "apps/command/visible_text.h"
-#include "apps/hub/find_model.h"
-#include "models/tasks/answer.h"
-#include "models/tasks/text_model.h"
-#include "apps/answers/answer_json.h"
 #include "apps/compute/threads.h"
+#include "apps/hub/find_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/corpora/text_file.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -37,7 +38,8 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
       .placeholder("TEXT|-|FILE:PATH")
       .required();
   flags.add("top_k", values.asked.rules.top_k, "number of answers, best first").at_least(1);
-  flags.add("max_answer_length", values.asked.rules.max_answer_length, "most tokens in an answer").at_least(1);
+  flags.add("max_answer_length", values.asked.rules.max_answer_length, "most tokens in an answer")
+      .at_least(1);
   flags.add("impossible", values.asked.rules.impossible,
             "count \"no answer\" among the answers: an empty text with the probability of [CLS]");
   flags.add("align_to_words", values.asked.rules.align_to_words, "extend an answer to whole words");

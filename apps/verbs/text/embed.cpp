@@ -7,14 +7,14 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
-#include "models/tasks/text_model.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/tasks/text_embedder.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {
@@ -124,8 +124,7 @@ int run_embed(const Arguments& arguments) {
   apply_threads(flags.compute);
   const at::NoGradGuard no_grad;
   const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model =
-      load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
+  TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
   const EmbedOptions options = options_of(flags, config, model.device);
   const std::string prompt = options.prompt.value_or(config.default_prompt);
   const bool reads_empty = !model.tokenizer->encode(prompt, EncodeOptions{}).ids.empty();

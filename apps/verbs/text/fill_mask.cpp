@@ -1,19 +1,20 @@
+#include "models/tasks/fill_mask.h"
+
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
+#include "apps/answers/number_text.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
-#include "apps/answers/number_text.h"
-#include "apps/hub/find_model.h"
-#include "models/tasks/fill_mask.h"
-#include "apps/verbs/text/text_input.h"
-#include "models/tasks/text_model.h"
-#include "apps/answers/answer_json.h"
 #include "apps/compute/threads.h"
+#include "apps/hub/find_model.h"
+#include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {

@@ -1,3 +1,5 @@
+#include "models/tasks/translate.h"
+
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -5,16 +7,15 @@
 #include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
 #include "apps/command/visible_text.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/text/text_input.h"
-#include "models/tasks/text_model.h"
-#include "models/tasks/translate.h"
-#include "apps/compute/threads.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -84,10 +85,8 @@ int run_translate(const Arguments& arguments) {
   const GenerateFlags& generation = flags.generation;
   GenerationOptions options =
       translation_options(generation, *generation.checkpoint, *generation.generation_config);
-  const TextModel model =
-      load_text_model(*generation.checkpoint, generation.compute, Head::kSeq2SeqLm);
-  const auto decoder =
-      decoding_model({.model = model.model, .stored = model.stored}, generation.compute);
+  const TextModel model = load_text_model(*generation.checkpoint, generation.compute, Head::kSeq2SeqLm);
+  const auto decoder = decoding_model({.model = model.model, .stored = model.stored}, generation.compute);
   const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   TextInput input(flags.text, {{"source"}, {"target"}});

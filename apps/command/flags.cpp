@@ -121,6 +121,13 @@ Flag& Flag::above(double bound) {
   return *this;
 }
 
+Flag& Flag::within(const FieldRange& range) {
+  data_.smallest = range.least;
+  data_.above = range.above;
+  data_.largest = range.most;
+  return *this;
+}
+
 Flag& Flag::between(double smallest, double largest) {
   data_.smallest = smallest;
   data_.largest = largest;

@@ -16,6 +16,7 @@
 
 #include "apps/command/arguments.h"
 #include "apps/command/recipes.h"
+#include "data/base/field_range.h"
 #include "models/tasks/compute_options.h"
 
 namespace zoo {
@@ -49,6 +50,7 @@ class Flag {
   Flag& at_least(double smallest);
   Flag& above(double bound);
   Flag& between(double smallest, double largest);
+  Flag& within(const FieldRange& range);
   /// For an integer that is no count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
   Flag& of_any_size();
   /// For text: `expected` completes "expected …" in the error if `holds` returns false.

@@ -7,6 +7,8 @@
 
 #include "apps/serve/api_error.h"
 #include "data/base/field_error.h"
+#include "data/base/sizes.h"
+#include "models/tasks/generation_fields.h"
 #include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
@@ -82,23 +84,32 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   }
 }
 
+// Sets a field of the settings to what the request says, under a name of its own or the field's.
+void read_field(RequestFields& fields, GenerationSettings& settings, const std::string& name,
+                const std::string& field_name) {
+  const GenerationField field = field_of(settings, field_name);
+  const auto set = [&](auto* member) {
+    if constexpr (std::is_same_v<decltype(member), double*> ||
+                  std::is_same_v<decltype(member), std::optional<double>*>) {
+      if (const auto value = fields.number(name, field.range)) *member = *value;
+    } else {
+      const auto least = static_cast<std::int64_t>(field.range.least.value_or(0)),
+                 most = static_cast<std::int64_t>(field.range.most.value_or(kLargestGivenCount));
+      if (const auto value = fields.integer(name, least, most)) *member = *value;
+    }
+  };
+  std::visit(set, field.member);
+}
+
 void read_sampling(RequestFields& fields, GenerationSettings& settings, bool draws_seed) {
+  for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty",
+                           "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"})
+    read_field(fields, settings, name, name);
+  read_field(fields, settings, "min_tokens", "min_new_tokens");
   SamplingOptions& sampling = settings.options.sampling;
-  if (const auto value = fields.number("temperature", 0, 100)) settings.temperature = *value;
-  if (const auto value = fields.integer("top_k", 0, 1'000'000)) sampling.top_k = *value;
-  if (const auto value = fields.number("top_p", 0, 1)) sampling.top_p = *value;
-  if (const auto value = fields.number("min_p", 0, 1)) sampling.min_p = *value;
-  if (const auto value = fields.number("typical_p", 1e-6, 1)) sampling.typical_p = *value;
   const auto seed = fields.integer("seed", -1, kMostSeed);  // -1, as in llama.cpp: any
   if (draws_seed || seed == -1) sampling.seed = std::uint64_t{std::random_device()()} << 16;
   if (seed && *seed >= 0) sampling.seed = static_cast<std::uint64_t>(*seed);
-  HistoryOptions& history = settings.options.history;
-  if (const auto value = fields.number("repetition_penalty", 0.01, 100)) history.repetition_penalty = *value;
-  if (const auto value = fields.number("presence_penalty", -100, 100)) history.presence_penalty = *value;
-  if (const auto value = fields.number("frequency_penalty", -100, 100)) history.frequency_penalty = *value;
-  if (const auto value = fields.integer("no_repeat_ngram_size", 0, 1'000'000))
-    history.no_repeat_ngram_size = *value;
-  if (const auto value = fields.integer("min_tokens", 0, 1'000'000)) history.min_new_tokens = *value;
 }
 
 void read_stream(RequestFields& fields, WritingRequest& request) {

@@ -9,6 +9,7 @@
 #include "data/base/json_text.h"
 #include "data/base/sizes.h"
 #include "models/formats/config_reader.h"
+#include "models/tasks/generation_fields.h"
 
 namespace zoo {
 namespace {
@@ -69,14 +70,11 @@ class Defaults {
 
   bool says(const char* key) const { return reader_.has(key) && !given_(key); }
 
-  void set(const char* key, std::int64_t& value) const {
-    if (says(key)) value = get_count(key, value);
-  }
-  void set(const char* key, std::optional<std::int64_t>& value) const {
-    if (says(key)) value = get_count(key, 0);
-  }
-  void set(const char* key, double& value) const {
-    if (says(key)) value = reader_.get_double(key, value);
+  void set(GenerationSettings& settings, std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) {
+      if (!says(key)) continue;
+      std::visit([&](auto* member) { *member = get(key, *member); }, field_of(settings, key).member);
+    }
   }
   void set(const char* key, TokenIds& ids) const {
     if (says(key)) ids = parse_ids(key, reader_.at(key).dump());
@@ -89,21 +87,16 @@ class Defaults {
     if (!given_("temperature")) settings.temperature = samples ? reader_.get_double("temperature", 1.0) : 0.0;
     if (!samples) return;
     if (!given_("top_k")) settings.options.sampling.top_k = get_count("top_k", kTheirTopK);
-    set("top_p", settings.options.sampling.top_p);
-    set("min_p", settings.options.sampling.min_p);
-    set("typical_p", settings.options.sampling.typical_p);
+    set(settings, {"top_p", "min_p", "typical_p"});
   }
 
   // Contrastive search chooses among top_k candidates; transformers is greedy where the file allows only one.
   bool has_candidates() const { return given_("top_k") || reader_.get_int("top_k", kTheirTopK) > 1; }
 
   void set_beams(GenerationSettings& settings) const {
-    set("num_beams", settings.options.beams.num_beams);
+    set(settings, {"num_beams"});
     if (settings.options.beams.num_beams < 2) return;
-    set("length_penalty", settings.options.beams.length_penalty);
-    set("num_return_sequences", settings.options.beams.num_return_sequences);
-    set("num_beam_groups", settings.options.beams.num_beam_groups);
-    set("diversity_penalty", settings.options.beams.diversity_penalty);
+    set(settings, {"length_penalty", "num_return_sequences", "num_beam_groups", "diversity_penalty"});
     settings.options.beams.renormalize_logits = reader_.get_bool("renormalize_logits", false);
     if (!says("early_stopping")) return;
     if (reader_.at("early_stopping") == json("never")) {
@@ -114,13 +107,12 @@ class Defaults {
   }
 
   void set_ends(GenerationSettings& settings) const {
-    if (!given_("max_length")) set("max_new_tokens", settings.options.max_new_tokens);
+    if (!given_("max_length")) set(settings, {"max_new_tokens"});
     const bool says_new_tokens = given_("max_new_tokens") || says("max_new_tokens");
-    if (!says_new_tokens) set("max_length", settings.max_length);
-    if (!given_("min_length")) set("min_new_tokens", settings.options.history.min_new_tokens);
+    if (!says_new_tokens) set(settings, {"max_length"});
+    if (!given_("min_length")) set(settings, {"min_new_tokens"});
     // In transformers even a min_new_tokens of 0 takes the place of min_length.
-    if (!given_("min_new_tokens") && !says("min_new_tokens"))
-      set("min_length", settings.options.history.min_length);
+    if (!given_("min_new_tokens") && !says("min_new_tokens")) set(settings, {"min_length"});
     if (!says("stop_strings") || given_("stop")) return;
     const json& stop = reader_.at("stop_strings");
     for (const json& text : stop.is_array() ? stop : json::array({stop})) {
@@ -130,13 +122,11 @@ class Defaults {
   }
 
   void set_history(GenerationSettings& settings) const {
-    set("repetition_penalty", settings.options.history.repetition_penalty);
-    set("no_repeat_ngram_size", settings.options.history.no_repeat_ngram_size);
+    set(settings, {"repetition_penalty", "no_repeat_ngram_size", "forced_bos_token_id"});
     if (says("bad_words_ids"))
       settings.options.history.bad_words = parse_id_rows("bad_words_ids", reader_.at("bad_words_ids").dump());
     set("suppress_tokens", settings.options.history.suppressed);
     set("begin_suppress_tokens", settings.options.history.suppressed_first);
-    set("forced_bos_token_id", settings.options.history.forced_bos_token_id);
     set("forced_eos_token_id", settings.options.history.forced_eos_token_ids);
   }
 
@@ -150,6 +140,11 @@ class Defaults {
       throw FieldError(error.what(), "; ", Field{"generation_defaults"}, " ours leaves the file out");
     }
   }
+
+  double get(const char* key, double) const { return reader_.get_double(key, 0); }
+  double get(const char* key, std::optional<double>) const { return reader_.get_double(key, 0); }
+  std::int64_t get(const char* key, std::int64_t) const { return get_count(key, 0); }
+  std::int64_t get(const char* key, std::optional<std::int64_t>) const { return get_count(key, 0); }
 
   std::int64_t get_count(const char* key, std::int64_t fallback) const {
     const std::int64_t count = reader_.get_int(key, fallback);
@@ -183,7 +178,7 @@ std::int64_t GenerationSettings::new_token_limit(std::int64_t longest_prompt) co
 void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config,
                              const Given& given) {
   const Defaults defaults(*config.values, config.path.string(), given);
-  if (defaults.has_candidates()) defaults.set("penalty_alpha", settings.options.contrastive.penalty_alpha);
+  if (defaults.has_candidates()) defaults.set(settings, {"penalty_alpha"});
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
                          given("typical_p") || given("penalty_alpha") || given("draft_model") ||
                          given("num_samples");

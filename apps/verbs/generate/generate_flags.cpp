@@ -1,5 +1,7 @@
 #include "apps/verbs/generate/generate_flags.h"
 
+#include <regex>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
@@ -7,7 +9,7 @@
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/tasks/generation_settings.h"
+#include "models/tasks/generation_fields.h"
 
 namespace zoo {
 namespace {
@@ -34,68 +36,26 @@ void add_input(Flags& flags, GenerateFlags& values) {
             "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
 
+// Declares fields of the settings, as models/tasks states them.
+void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const GenerationField field = field_of(settings, name);
+    const std::string help = std::regex_replace(field.help, std::regex("'([a-z_]+)'"), "--$1");
+    std::visit([&](auto* member) { flags.add(name, *member, help).within(field.range); }, field.member);
+  }
+}
+
 void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
-  flags
-      .add("max_new_tokens", values.options.max_new_tokens,
-           "most tokens to generate per row; an end token stops earlier")
-      .at_least(1);
-  flags
-      .add("max_length", values.max_length,
-           "maximum total length in tokens, prompt included (of an encoder-decoder: of its answer); "
-           "--max_new_tokens overrides it")
-      .at_least(1);
-  flags
-      .add("context", values.options.context,
-           "tokens that a decoder sees; a longer text goes on from the last half of them, so that the KV "
-           "cache "
-           "grows no more; 0: as many as its positions allow")
-      .at_least(0);
+  add_fields(flags, values, {"max_new_tokens", "max_length", "context"});
   flags.add("num_samples", values.num_samples, "number of samples per prompt").between(1, kMostBatchRows);
-  flags
-      .add("temperature", values.temperature,
-           "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, "
-           "whose candidates are drawn above 0, and for contrastive search")
-      .between(0, 1e6);
-  flags
-      .add("top_k", values.options.sampling.top_k,
-           "top-k sampling: draw from the K most probable tokens; 0: off")
-      .at_least(0);
-  flags
-      .add(
-          "top_p", values.options.sampling.top_p,
-          "nucleus sampling: draw from the most probable tokens that together reach this probability; 1: off")
-      .between(0, 1);
-  flags
-      .add("min_p", values.options.sampling.min_p,
-           "draw from tokens with at least this share of the highest probability; 0: off")
-      .between(0, 1);
-  flags
-      .add("typical_p", values.options.sampling.typical_p,
-           "typical sampling: draw from the tokens whose information is closest to the entropy and that "
-           "together reach this probability; 1: off")
-      .between(0, 1);
+  add_fields(flags, values, {"temperature", "top_k", "top_p", "min_p", "typical_p"});
 }
 
 void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
-  flags
-      .add("repetition_penalty", values.options.history.repetition_penalty,
-           "make tokens that are already in the text less probable: positive logits are divided by this, "
-           "negative ones multiplied; 1: off")
-      .above(0);
-  flags
-      .add("presence_penalty", values.options.history.presence_penalty,
-           "subtracted from the logit of a token that was generated before")
-      .between(-1e6, 1e6);
-  flags
-      .add("frequency_penalty", values.options.history.frequency_penalty,
-           "subtracted from a token's logit once for each time it was generated before")
-      .between(-1e6, 1e6);
-  flags
-      .add("no_repeat_ngram_size", values.options.history.no_repeat_ngram_size,
-           "never repeat N tokens in the same order; 0: off")
-      .at_least(0);
+  add_fields(flags, values,
+             {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
   flags.add("bad_words", values.bad_words, "a text that must not be generated").placeholder("TEXT");
   flags
       .add("bad_words_ids", values.bad_words_ids,
@@ -105,16 +65,7 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .placeholder("'[1, 2]'");
   flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token")
       .placeholder("'[1, 2]'");
-  flags
-      .add("min_length", values.options.history.min_length,
-           "minimum total length in tokens, prompt included; --min_new_tokens overrides it")
-      .at_least(0);
-  flags.add("min_new_tokens", values.options.history.min_new_tokens, "minimum number of new tokens")
-      .at_least(0);
-  flags
-      .add("forced_bos_token_id", values.options.history.forced_bos_token_id,
-           "id of the token that must follow a row's start token")
-      .at_least(0);
+  add_fields(flags, values, {"min_length", "min_new_tokens", "forced_bos_token_id"});
   flags
       .add("forced_eos_token_id", values.forced_eos_token_ids,
            "id, or list of ids, one of which must be the last token when --max_new_tokens is reached")
@@ -137,35 +88,14 @@ void add_history(Flags& flags, GenerateFlags& values) {
 
 void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
-  flags.add("num_beams", values.options.beams.num_beams, "number of beams; 1: no beam search")
-      .between(1, BeamOptions::kMostBeams);
-  flags
-      .add("length_penalty", values.options.beams.length_penalty,
-           "a beam's score is divided by its length to this power: above 0 favours long texts")
-      .between(-1e3, 1e3);
+  add_fields(flags, values, {"num_beams", "length_penalty"});
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
-  flags
-      .add("num_return_sequences", values.options.beams.num_return_sequences,
-           "number of beams to return per prompt, best first")
-      .at_least(1);
-  flags
-      .add("num_beam_groups", values.options.beams.num_beam_groups,
-           "diverse beam search: number of groups that the beams are divided into")
-      .at_least(1);
-  flags
-      .add("diversity_penalty", values.options.beams.diversity_penalty,
-           "diverse beam search: subtracted from a token's score for each beam of an earlier group that "
-           "chose it at the same step")
-      .at_least(0);
+  add_fields(flags, values, {"num_return_sequences", "num_beam_groups", "diversity_penalty"});
 }
 
 void add_contrastive(Flags& flags, GenerateFlags& values) {
   flags.group("Contrastive search");
-  flags
-      .add("penalty_alpha", values.options.contrastive.penalty_alpha,
-           "weight of a token's similarity to the text before it (hidden states), against its probability, "
-           "in choosing among the --top_k most probable tokens; usual: 0.6 with --top_k 4; 0: off")
-      .between(0, 1);
+  add_fields(flags, values, {"penalty_alpha"});
 }
 
 void add_drafting(Flags& flags, GenerateFlags& values) {
@@ -175,7 +105,7 @@ void add_drafting(Flags& flags, GenerateFlags& values) {
            "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
            "faster, with the same distribution")
       .placeholder("DIR");
-  flags.add("draft_tokens", values.options.draft_tokens, "number of tokens drafted at a time").at_least(1);
+  add_fields(flags, values, {"draft_tokens"});
 }
 
 void add_output(Flags& flags, GenerateFlags& values) {

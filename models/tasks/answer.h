@@ -12,11 +12,22 @@
 #include <string>
 #include <vector>
 
-#include "models/tasks/answer_spans.h"
-#include "models/tasks/run_piece.h"
 #include "models/tasks/text_model.h"
 
 namespace zoo {
+
+/// Rules of transformers' question answering pipeline (4.49, its last version).
+struct AnswerRules {
+  std::int64_t max_answer_length = 15;  // tokens
+  std::int64_t top_k = 1;
+  bool impossible = false;     // "no answer" is one of the answers, with the least score of all windows
+  bool align_to_words = true;  // an answer begins and ends with whole words
+};
+
+struct Answer {
+  ByteRange range;     // of the context; empty: no answer
+  float score = 0.0F;  // product of the probabilities of first and last token
+};
 
 /// A question about a text of any length, which is read in windows that overlap.
 struct AnswerRequest {

@@ -1,5 +1,12 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
+///     zoo::add_end_tokens(session, format);
+///     const zoo::TokenIds ids = session.tokenizer->encode(format.prompt(request));
+
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 

@@ -1,5 +1,10 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::ComputeOptions compute{.device = "cpu", .weights = "int8", .threads = 4};
+
 #include <cstdint>
 #include <optional>
 #include <string>

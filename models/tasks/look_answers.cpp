@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "data/base/field_error.h"
-#include "models/tasks/token_entities.h"
+#include "models/tasks/classify.h"
 
 namespace zoo {
 namespace {

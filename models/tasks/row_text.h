@@ -1,5 +1,14 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     zoo::RowText text(session);
+///     zoo::generate(*model, {ids}, options, [&](const zoo::NewToken& token) {
+///       std::cout << text.push(token.id) << std::flush;
+///       return true;  // false ends the row
+///     });
+
 #include <string>
 
 #include "models/tasks/generate_session.h"

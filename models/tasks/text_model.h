@@ -6,6 +6,7 @@
 ///     const zoo::TextModel model = zoo::load_text_model(zoo::read_checkpoint_config("bert-reviews"), {});
 ///     const auto labels = zoo::classify(model, {.texts = {"I did not like it"}});
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,12 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                           std::optional<Head> head = std::nullopt);
 
 ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> encodings);
+
+/// Runs a piece of a longer task: at once, or when its turn comes, as in a server.
+using RunPiece = std::function<void(const std::function<void()>& piece)>;
+inline void run_at_once(const std::function<void()>& piece) {
+  piece();
+}
 
 /// Throws FieldError if the tokenizer did not tell where the tokens lie in their text.
 void require_offsets(const Encoding& encoding);

@@ -11,7 +11,7 @@
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"
-#include "models/tasks/answer_spans.h"
+#include "models/tasks/answer.h"
 #include "models/tasks/look_answers.h"
 
 namespace zoo {

@@ -21,6 +21,7 @@
 #include "apps/command/version.h"
 #include "apps/command/visible_text.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/field_error.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
 #include "tokenizer/text/utf8.h"
@@ -119,8 +120,10 @@ int report(std::exception_ptr thrown) {
     return 0;
   } catch (const UsageError& error) {
     return fail(2, error.what());
+  } catch (const UnfitField& error) {
+    return fail(2, flag_message(error));
   } catch (const Error& error) {
-    return fail(1, error.what());
+    return fail(1, flag_message(error));
   } catch (const c10::Error& error) {
     const std::string_view message = error.what_without_backtrace();
     const std::string size = refused_allocation(message);

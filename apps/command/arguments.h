@@ -24,4 +24,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+/// The message of an error as the command line prints it: the fields of a FieldError are flags.
+std::string flag_message(const Error& error);
+
 }  // namespace zoo

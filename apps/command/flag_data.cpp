@@ -235,7 +235,8 @@ std::string expected_words(const FlagData& flag) {
   } else if (flag.smallest) {
     bounds = " of at least " + number_text(*flag.smallest);
   } else if (flag.above) {
-    bounds = " above " + number_text(*flag.above);
+    bounds = " above " + number_text(*flag.above) +
+             (flag.largest ? " and at most " + number_text(*flag.largest) : "");
   }
   return kind_words(flag) + bounds;
 }

@@ -121,6 +121,13 @@ Flag& Flag::above(double bound) {
   return *this;
 }
 
+Flag& Flag::within(const FieldRange& range) {
+  data_.smallest = range.least;
+  data_.above = range.above;
+  data_.largest = range.most;
+  return *this;
+}
+
 Flag& Flag::between(double smallest, double largest) {
   data_.smallest = smallest;
   data_.largest = largest;
@@ -207,6 +214,18 @@ void Flags::add_compute(ComputeOptions& options) {
   add("threads", options.threads, "threads on the CPU; default: one per core").between(1, 1024);
   add("seed", options.seed, "seed of the random generators").at_least(0).of_any_size();
   group(before);
+}
+
+void Flags::add_weights(ComputeOptions& options) {
+  choice("weights", options.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"},
+         "number format of the weights; int8 and int4 are quantization: faster and less exact; gguf: as "
+         "a quantized GGUF file has them; auto: gguf for such a file, else that of --dtype; modules: "
+         "computed by LibTorch in --dtype");
+}
+
+void Flags::add_cache(ComputeOptions& options) {
+  choice("cache", options.cache, {"auto", "float32", "bfloat16", "int8"},
+         "number format of the KV cache; auto: float32 for float32 weights, else bfloat16");
 }
 
 void Flags::add_recipes(std::span<const Recipe> recipes) {

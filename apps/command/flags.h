@@ -15,8 +15,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command/arguments.h"
-#include "apps/command/compute_options.h"
 #include "apps/command/recipes.h"
+#include "data/base/field_range.h"
+#include "models/tasks/compute_options.h"
 
 namespace zoo {
 
@@ -49,6 +50,7 @@ class Flag {
   Flag& at_least(double smallest);
   Flag& above(double bound);
   Flag& between(double smallest, double largest);
+  Flag& within(const FieldRange& range);
   /// For an integer that is not a count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
   Flag& of_any_size();
   /// For text: `expected` completes "expected …" in the error if `holds` returns false.
@@ -124,6 +126,9 @@ class Flags {
 
   /// Adds --device, --dtype, --threads, --seed.
   void add_compute(ComputeOptions& options);
+  /// Adds --weights, and --cache of verbs that decode.
+  void add_weights(ComputeOptions& options);
+  void add_cache(ComputeOptions& options);
   /// Adds --recipe NAME. The recipes must outlive the Flags.
   void add_recipes(std::span<const Recipe> recipes = embedded_recipes());
 

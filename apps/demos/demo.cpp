@@ -12,11 +12,11 @@
 #include <ATen/Parallel.h>
 
 #include "apps/command/progress.h"
+#include "apps/plots/pictures.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
-#include "apps/verbs/pictures.h"
-#include "apps/verbs/torch_options.h"
 #include "data/base/near_match.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {

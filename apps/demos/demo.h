@@ -15,7 +15,8 @@ namespace zoo {
 
 /// Options of every demo.
 struct DemoOptions {
-  ComputeOptions compute{.device = "cpu"};  // most demos are too small for other devices
+  ComputeOptions compute{.device = "cpu",
+                         .weights = "modules"};  // most demos are too small for other devices
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";
 };

@@ -4,6 +4,9 @@
 
 namespace zoo {
 
+/// `tzoo demo`: runs one demo, or all.
+int run_demo(const Arguments& arguments);
+
 // One source file per demo: demo_embeddings is in embeddings.cpp. Each returns the exit code; main prints
 // exceptions. What else a file has is in a namespace of its name (demos::embeddings), since the same short
 // names mean something else in the next.

@@ -10,9 +10,9 @@
 
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/compute/measure.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "apps/verbs/measure/measure.h"
 #include "models/layers/attention/attention.h"
 
 namespace zoo {

@@ -13,8 +13,8 @@
 #include "apps/demos/demos.h"
 #include "apps/demos/word_pairs.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/text/text_model.h"
 #include "data/base/error.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace demos::explore_embeddings {

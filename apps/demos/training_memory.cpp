@@ -6,10 +6,10 @@
 
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/compute/measure.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/training/precision.h"
-#include "apps/verbs/measure/measure.h"
 #include "models/kernels/cpu.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"

@@ -48,6 +48,14 @@ std::string text_of(double value) {
   return ordered_json(value).dump();
 }
 
+std::string words_of(const FieldRange& range) {
+  if (range.least && range.most) return " from " + text_of(*range.least) + " to " + text_of(*range.most);
+  std::string words = range.above ? " above " + text_of(*range.above) : "";
+  if (range.least) words += " of at least " + text_of(*range.least);
+  if (range.most) words += (words.empty() ? " of at most " : " and at most ") + text_of(*range.most);
+  return words;
+}
+
 }  // namespace
 
 void RequestFields::refuse(const std::string& name, const std::string& message, const std::string& code) {
@@ -103,12 +111,11 @@ std::optional<std::int64_t> RequestFields::integer(const std::string& name, std:
   return value->get<std::int64_t>();
 }
 
-std::optional<double> RequestFields::number(const std::string& name, double least, double most) {
+std::optional<double> RequestFields::number(const std::string& name, const FieldRange& range) {
   const ordered_json* value = get(name);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number() || !(value->get<double>() >= least) || !(value->get<double>() <= most))
-    refuse(name, "must be a number from " + text_of(least) + " to " + text_of(most) + ", got " +
-                     excerpt(value->dump(), 40));
+  if (!value->is_number() || !range.holds(value->get<double>()))
+    refuse(name, "must be a number" + words_of(range) + ", got " + excerpt(value->dump(), 40));
   return value->get<double>();
 }
 

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "data/base/field_range.h"
+
 namespace zoo {
 
 /// The fields of a request's JSON object. Each that a reader asks for is checked, and null is the same as
@@ -25,7 +27,7 @@ class RequestFields {
   std::optional<std::string> text(const std::string& name);
   std::optional<bool> flag(const std::string& name);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
-  std::optional<double> number(const std::string& name, double least, double most);
+  std::optional<double> number(const std::string& name, const FieldRange& range);
   /// A text or a list of at most `most` texts; empty if the field is missing.
   std::vector<std::string> texts(const std::string& name, std::size_t most);
   /// A list of ids below `count`; nothing if the field is missing.

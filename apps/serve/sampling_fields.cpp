@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/verbs/generate/text_constraint.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
+#include "data/base/sizes.h"
+#include "models/tasks/generation_fields.h"
+#include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
 #include "tokenizer/text/utf8.h"
@@ -82,23 +84,32 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   }
 }
 
-void read_sampling(RequestFields& fields, GenerateFlags& flags, bool draws_seed) {
-  SamplingOptions& sampling = flags.options.sampling;
-  if (const auto value = fields.number("temperature", 0, 100)) flags.temperature = *value;
-  if (const auto value = fields.integer("top_k", 0, 1'000'000)) sampling.top_k = *value;
-  if (const auto value = fields.number("top_p", 0, 1)) sampling.top_p = *value;
-  if (const auto value = fields.number("min_p", 0, 1)) sampling.min_p = *value;
-  if (const auto value = fields.number("typical_p", 1e-6, 1)) sampling.typical_p = *value;
+// Sets a field of the settings to what the request says, under a name of its own or the field's.
+void read_field(RequestFields& fields, GenerationSettings& settings, const std::string& name,
+                const std::string& field_name) {
+  const GenerationField field = field_of(settings, field_name);
+  const auto set = [&](auto* member) {
+    if constexpr (std::is_same_v<decltype(member), double*> ||
+                  std::is_same_v<decltype(member), std::optional<double>*>) {
+      if (const auto value = fields.number(name, field.range)) *member = *value;
+    } else {
+      const auto least = static_cast<std::int64_t>(field.range.least.value_or(0)),
+                 most = static_cast<std::int64_t>(field.range.most.value_or(kLargestGivenCount));
+      if (const auto value = fields.integer(name, least, most)) *member = *value;
+    }
+  };
+  std::visit(set, field.member);
+}
+
+void read_sampling(RequestFields& fields, GenerationSettings& settings, bool draws_seed) {
+  for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty",
+                           "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"})
+    read_field(fields, settings, name, name);
+  read_field(fields, settings, "min_tokens", "min_new_tokens");
+  SamplingOptions& sampling = settings.options.sampling;
   const auto seed = fields.integer("seed", -1, kMostSeed);  // -1, as in llama.cpp: any
-  if (draws_seed || seed == -1) flags.compute.seed = static_cast<std::int64_t>(std::random_device()()) << 16;
-  if (seed && *seed >= 0) flags.compute.seed = *seed;
-  HistoryOptions& history = flags.options.history;
-  if (const auto value = fields.number("repetition_penalty", 0.01, 100)) history.repetition_penalty = *value;
-  if (const auto value = fields.number("presence_penalty", -100, 100)) history.presence_penalty = *value;
-  if (const auto value = fields.number("frequency_penalty", -100, 100)) history.frequency_penalty = *value;
-  if (const auto value = fields.integer("no_repeat_ngram_size", 0, 1'000'000))
-    history.no_repeat_ngram_size = *value;
-  if (const auto value = fields.integer("min_tokens", 0, 1'000'000)) history.min_new_tokens = *value;
+  if (draws_seed || seed == -1) sampling.seed = std::uint64_t{std::random_device()()} << 16;
+  if (seed && *seed >= 0) sampling.seed = static_cast<std::uint64_t>(*seed);
 }
 
 void read_stream(RequestFields& fields, WritingRequest& request) {
@@ -120,8 +131,8 @@ void read_stream(RequestFields& fields, WritingRequest& request) {
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session) {
   WritingRequest request{.session = std::make_shared<GenerateSession>(session)};
-  GenerateFlags flags = model.defaults;
-  read_sampling(fields, flags, model.draws_seeds);
+  GenerationSettings settings = model.defaults;
+  read_sampling(fields, settings, model.draws_seeds);
   read_stream(fields, request);
   std::vector<std::string> stops = fields.texts("stop", kMostStops);
   std::erase(stops, "");  // which some clients send for "none"
@@ -129,7 +140,7 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
   request.batch->samples = fields.integer("n", 1, model.batch->options().slots).value_or(1);
 
   GenerationOptions& options = request.batch->options;
-  options = generation_options(flags);
+  options = settings.generation_options();
   options.eos_token_ids = request.session->defaults.eos_token_ids;
   options.history.logit_bias = logit_bias(fields, request.session->vocab_size());
   options.constraint = constraint(fields, model, *request.session);
@@ -156,7 +167,13 @@ void set_length(WritingRequest& request, const WritingModel& model, std::optiona
                        std::to_string(longest) + " and '" + name + "' asks for " + std::to_string(wanted),
                    name, "context_length_exceeded");
   request.batch->only_prompt = wanted == 0;
-  request.batch->options.max_new_tokens = std::max<std::int64_t>(1, wanted);
+  GenerationOptions& options = request.batch->options;
+  options.max_new_tokens = std::max<std::int64_t>(1, wanted);
+  try {
+    if (options.constraint && wanted > 0) options.constraint->begin(options.max_new_tokens);
+  } catch (const FieldError& error) {  // more than the request's own field allows
+    throw ApiError(400, error.message([&](const std::string&) { return "'" + name + "'"; }), name);
+  }
 }
 
 }  // namespace zoo

@@ -5,13 +5,14 @@
 #include <functional>
 #include <numeric>
 
+#include "apps/answers/number_text.h"
 #include "apps/hub/find_model.h"
 #include "apps/serve/api_error.h"
-#include "apps/verbs/generate/chat_ends.h"
-#include "apps/verbs/generate/generation_config_flags.h"
-#include "apps/verbs/look/number_text.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"
+#include "models/tasks/chat_ends.h"
+#include "models/tasks/inference_loading.h"
+#include "models/tasks/translate.h"
 #include "tokenizer/constraint/token_automaton.h"
 
 namespace zoo {
@@ -26,22 +27,16 @@ bool is_not_a_default(std::string_view flag) {
   return std::find(kNames.begin(), kNames.end(), flag) != kNames.end();
 }
 
-GenerateFlags default_flags(const std::string& directory, const ServeOptions& options) {
-  GenerateFlags flags;
-  flags.model = directory;
-  flags.generation_defaults = options.generation_defaults;
-  flags.options.sampling.top_k = 0;
-  flags.temperature = 1.0;
-  flags.prompt = "";  // a tokenizer is needed
-  flags.compute = options.compute;
-  flags.weights = options.weights;
-  apply_generation_config(flags, is_not_a_default);
-  return flags;
+GenerationSettings default_settings(const GenerationConfig& config, const ServeOptions& options) {
+  GenerationSettings settings{.temperature = 1.0};
+  settings.options.sampling = {.seed = static_cast<std::uint64_t>(options.compute.seed)};
+  if (options.generation_defaults == "file") apply_generation_config(settings, config, is_not_a_default);
+  return settings;
 }
 
 void read_chat(WritingModel& model) {
   try {
-    ChatFormat format = ChatFormat::read(model.defaults.model);
+    ChatFormat format = ChatFormat::read(model.session.checkpoint.directory);
     if (!format.has_template()) throw Error("this model has no chat template");
     format.choose(/*with_tools=*/false);
     add_end_tokens(model.chat_session, format);
@@ -51,14 +46,17 @@ void read_chat(WritingModel& model) {
   }
 }
 
-std::unique_ptr<WritingModel> load_writing(const std::string& directory, const CheckpointConfig& checkpoint,
-                                           const ServeOptions& options) {
-  GenerateFlags flags = default_flags(directory, options);
-  const GenerateSession session = open_generate_session(flags);
-  auto model = std::make_unique<WritingModel>(std::move(flags), session);
+std::unique_ptr<WritingModel> load_writing(const CheckpointConfig& checkpoint, const ServeOptions& options) {
+  const GenerationConfig file = read_generation_config(checkpoint.directory, checkpoint.json);
+  const GenerationSettings defaults = default_settings(file, options);
+  const GenerateSession session =
+      open_generate_session(checkpoint, file, defaults.stop, TokenizerUse::kNeeded);
+  if (!session.tokenizer)
+    throw FieldError(Field{"model"}, ": ", checkpoint.directory, " holds no tokenizer, which texts need");
+  auto model = std::make_unique<WritingModel>(defaults, session);
   model->draws_seeds = options.draws_seeds;
   read_chat(*model);
-  model->decoder = load_decoding_model(checkpoint, options.compute, options.weights);
+  model->decoder = load_decoding_model(checkpoint, options.compute);
   ContinuousBatch::Options batch = options.batch;
   const TransformerConfig& config = checkpoint.config;
   if (batch.context == 0)
@@ -68,33 +66,23 @@ std::unique_ptr<WritingModel> load_writing(const std::string& directory, const C
 }
 
 // As `tzoo translate` does.
-std::unique_ptr<TranslatingModel> load_translating(const std::string& directory, const TextModel& text,
-                                                   const ServeOptions& options) {
-  GenerateFlags flags{.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
-  flags.model = directory;
-  flags.generation_defaults = options.generation_defaults;
-  apply_generation_config(flags, [](std::string_view) { return false; });
-  if (!flags.stop.empty())
-    throw Error(directory, ": 'stop_strings' of generation_config.json is not supported for translations");
-  const GenerationDefaults defaults = defaults_of(*flags.generation_config);
+std::unique_ptr<TranslatingModel> load_translating(const TextModel& text, const ServeOptions& options) {
+  const GenerationConfig config = read_generation_config(text.checkpoint.directory, text.checkpoint.json);
+  GenerationSettings settings = translation_settings();
+  if (options.generation_defaults == "file")
+    apply_generation_config(settings, config, [](std::string_view) { return false; });
   auto model = std::make_unique<TranslatingModel>();
-  model->decoder =
-      decoding_model({.model = text.model, .stored = text.stored}, options.compute, options.weights);
-  flags.options.beams.num_return_sequences = 1;
-  model->options = generation_options(flags);
+  model->options = translation_options(settings, text.checkpoint, config);
+  model->decoder = decoding_model({.model = text.model, .stored = text.stored}, options.compute);
   const std::int64_t reads = std::min(context_limit(text.model->config()), kUsualContext);
   model->most_tokens = static_cast<std::size_t>(options.batch.context > 0 ? options.batch.context : reads);
-  model->options.max_new_tokens = new_token_limit(flags, /*longest_prompt=*/1);
-  model->options.eos_token_ids = defaults.eos_token_ids;
-  model->options.decoder_start_token_id = decoder_start(defaults, text.model->config());
   return model;
 }
 
 // The server's --cache is for those of its models that write.
-PackedWeights weights_without_cache(const ServeOptions& options) {
-  PackedWeights weights = options.weights;
-  weights.cache = "auto";
-  return weights;
+ComputeOptions without_cache(ComputeOptions compute) {
+  compute.cache = "auto";
+  return compute;
 }
 
 std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const ServeOptions& options,
@@ -103,8 +91,7 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
   c10::Device device = c10::kCPU;
   if (!loaded) {
-    TextModel bare =
-        load_text_model(checkpoint, options.compute, weights_without_cache(options), Head::kBase);
+    TextModel bare = load_text_model(checkpoint, without_cache(options.compute), Head::kBase);
     loaded = bare.model;
     device = bare.device;
   }
@@ -138,7 +125,7 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
   model->directory = directory;
   model->head = name_of(checkpoint.head);
   if (checkpoint.head == Head::kCausalLm) {
-    model->writing = load_writing(directory, checkpoint, options);
+    model->writing = load_writing(checkpoint, options);
     model->tokenizer = model->writing->session.tokenizer;
     return model;
   }
@@ -146,9 +133,8 @@ std::unique_ptr<ServedModel> load_served_model(const std::string& directory, con
     model->embedder = load_embedder(directory, options, nullptr);
   } else {
     model->text = std::make_unique<TextModel>(
-        load_text_model(checkpoint, options.compute, weights_without_cache(options), checkpoint.head));
-    if (checkpoint.head == Head::kSeq2SeqLm)
-      model->translator = load_translating(directory, *model->text, options);
+        load_text_model(checkpoint, without_cache(options.compute), checkpoint.head));
+    if (checkpoint.head == Head::kSeq2SeqLm) model->translator = load_translating(*model->text, options);
     if (checkpoint.head == Head::kMaskedLm)
       model->embedder = load_embedder(directory, options, model->text->model);
   }
@@ -178,10 +164,8 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
                    "'" + model.name + "' needs " + decimal(gigabytes, 1) +
                        " GB in float32 to be looked into; --look_gb allows " + decimal(options.look_gb, 1),
                    "model", "model_not_supported");
-  LookFlags flags;
-  flags.model = model.directory;
-  flags.compute = {.device = options.compute.device, .threads = options.compute.threads};
-  auto loaded = std::make_unique<LookedModel>(load_looked_model(flags));
+  auto loaded =
+      std::make_unique<LookedModel>(load_looked_model(model.directory, {.device = options.compute.device}));
   if (!loaded->model.model->parts().embeddings)
     throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",
                    "model_not_supported");

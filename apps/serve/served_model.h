@@ -9,16 +9,16 @@
 
 #include "apps/serve/automaton_cache.h"
 #include "apps/serve/compute_thread.h"
-#include "apps/verbs/generate/generate_session.h"
-#include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/text/text_model.h"
-#include "models/embedding/text_embedder.h"
+#include "models/tasks/generate_session.h"
+#include "models/tasks/generation_settings.h"
+#include "models/tasks/look_texts.h"
+#include "models/tasks/text_embedder.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/chat/chat_format.h"
 
 namespace zoo {
 
 struct ServeOptions {
-  PackedWeights weights;
   ComputeOptions compute;
   std::string generation_defaults = "file";
   ContinuousBatch::Options batch;    // context 0: the model's, at most 4096
@@ -31,10 +31,10 @@ struct ServeOptions {
 
 /// A model that writes texts: a decoder.
 struct WritingModel {
-  WritingModel(GenerateFlags given, const GenerateSession& own)
+  WritingModel(GenerationSettings given, const GenerateSession& own)
       : defaults(std::move(given)), session(own), chat_session(own) {}
 
-  GenerateFlags defaults;  // of a request that says nothing, from generation_config.json
+  GenerationSettings defaults;  // of a request that says nothing, from generation_config.json
   GenerateSession session;
   bool draws_seeds = true;
   std::optional<ChatFormat> chat;  // with a template that the zoo can run

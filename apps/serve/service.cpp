@@ -10,7 +10,7 @@
 #include "apps/hub/find_model.h"
 #include "apps/serve/endpoints/watched_run.h"
 #include "apps/serve/page.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
@@ -54,6 +54,8 @@ WebReply guarded(const std::function<WebReply()>& answer) {
     return reply_to(error);
   } catch (const ClientLeft&) {
     return {.status = 499};
+  } catch (const FieldError& error) {
+    return reply_to(ApiError(400, error.what(), error.field()));
   } catch (const Error& error) {
     return reply_to(ApiError(400, error.what()));
   } catch (const c10::Error& error) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/verbs/generate/generated_text.h"
 #include "data/base/json_text.h"
 #include "tokenizer/text/utf8.h"
 
@@ -84,12 +83,6 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call) {
     }
   }
   return rows;
-}
-
-std::string text_of_ids(const TokenIds& ids, const GenerateSession& session) {
-  GenerationResult result;
-  result.ids = {ids};
-  return text_of_row(result, 0, session);
 }
 
 ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {

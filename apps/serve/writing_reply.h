@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/serve/generation_call.h"
-#include "apps/serve/row_text.h"
 #include "apps/serve/web/web_server.h"
+#include "models/tasks/row_text.h"
 
 namespace zoo {
 
@@ -25,9 +25,6 @@ const char* finish_reason(RowEnd end);
 
 /// Waits for all rows.
 std::vector<WrittenRow> collect_rows(GenerationCall& call);
-
-/// The text of a finished row, up to the first stop string.
-std::string text_of_ids(const TokenIds& ids, const GenerateSession& session);
 
 nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
 

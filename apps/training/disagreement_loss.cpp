@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/layers/attention/disagreement.h"
 
 namespace zoo {
@@ -25,8 +25,9 @@ const std::vector<std::string>& disagreement_names() {
 DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)
     : kind_(kind), weight_(weight) {
   if (!has_self_attention(model))
-    throw Error("--disagreement: the model has no attention whose heads could differ");
-  if (model.config().num_heads < 2) throw Error("--disagreement: the model's attentions have one head each");
+    throw FieldError(Field{"disagreement"}, ": the model has no attention whose heads could differ");
+  if (model.config().num_heads < 2)
+    throw FieldError(Field{"disagreement"}, ": the model's attentions have one head each");
 }
 
 ModelOutput DisagreementLoss::forward(Model& model, ModelInputs inputs) const {

@@ -8,7 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 
 namespace zoo {
@@ -56,7 +56,7 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
       adapters->adapt(entry.key(), projection, generator, options);
   }
   if (adapters->adapted_.empty()) {
-    throw Error("--lora_targets: no projection of the model fits ", joined(options.targets));
+    throw FieldError(Field{"lora_targets"}, ": no projection of the model fits ", joined(options.targets));
   }
   module.register_module("lora", adapters);
   return adapters;

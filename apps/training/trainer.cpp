@@ -10,7 +10,7 @@
 #include "apps/training/records/event_file.h"
 #include "apps/training/records/trainer_state.h"
 #include "data/base/atomic_file.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/random/philox.h"
 
 namespace zoo {
@@ -156,7 +156,8 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     clock.go_on();
     if (stopped(observer)) return stop_at(iteration + 1, observer);
   }
-  throw Error("--max_iters ", options_.max_iters, ": the run is at iteration ", first_iteration_, " already");
+  throw FieldError(Field{"max_iters"}, " ", options_.max_iters, ": the run is at iteration ",
+                   first_iteration_, " already");
 }
 
 // Each rank draws its own dropout. A checkpoint holds only rank 0's generators, so the other ranks seed
@@ -208,7 +209,8 @@ double Trainer::last_loss() const {
                           ? options_.ranks->sum(loss) / static_cast<double>(options_.ranks->size())
                           : loss;
   if (!std::isfinite(mean) && updater_.scaler() == nullptr) {
-    throw Error("the loss is ", mean, "; the last checkpoint is whole (a lower --learning_rate may help)");
+    throw FieldError("the loss is ", mean, "; the last checkpoint is whole (a lower ", Field{"learning_rate"},
+                     " may help)");
   }
   return mean;
 }
@@ -240,8 +242,8 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   last_evaluation_.val_scores = std::move(validation.scores);
   const double val_loss = last_evaluation_.val_loss;
   if (!std::isfinite(val_loss)) {
-    throw Error("the validation loss before iteration ", iteration, " is ", val_loss,
-                "; the last checkpoint is whole (a lower --learning_rate may help)");
+    throw FieldError("the validation loss before iteration ", iteration, " is ", val_loss,
+                     "; the last checkpoint is whole (a lower ", Field{"learning_rate"}, " may help)");
   }
   // Do not save untrained weights as the best.
   last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;

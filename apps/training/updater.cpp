@@ -7,7 +7,7 @@
 
 #include "apps/training/precision.h"
 #include "apps/training/records/trainer_state.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 namespace {
@@ -135,8 +135,9 @@ void Updater::report_fault(std::int64_t iteration) const {
   for (std::int64_t step = 0; step < options_.accumulation && forward.empty(); ++step)
     forward = objective_.first_bad_tensor(iteration * options_.accumulation + step);
   if (!forward.empty()) forward = "; in the forward pass the first such tensor is '" + forward + "'";
-  throw Error("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",
-              loss_.item<float>(), ". The last checkpoint is whole (a lower --learning_rate may help)");
+  throw FieldError("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",
+                   loss_.item<float>(), ". The last checkpoint is whole (a lower ", Field{"learning_rate"},
+                   " may help)");
 }
 
 std::string Updater::largest_gradient() const {

@@ -6,7 +6,7 @@
 #include "data/base/error.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

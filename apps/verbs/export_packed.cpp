@@ -4,10 +4,10 @@
 #include "apps/hub/find_model.h"
 #include "apps/verbs/calibration_text.h"
 #include "apps/verbs/checkpoint_files.h"
-#include "apps/verbs/packed_weights.h"
 #include "data/base/atomic_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/save_packed.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {

@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "apps/demos/demos.h"
+#include "apps/serve/serve_verb.h"
+
 namespace zoo {
 namespace {
 

@@ -11,7 +11,6 @@ namespace zoo {
 // One source file per verb: run_models is in models.cpp. Each returns the exit code; main prints exceptions.
 int run_models(const Arguments& arguments);
 int run_pull(const Arguments& arguments);
-int run_demo(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
 int run_attention(const Arguments& arguments);
@@ -30,7 +29,6 @@ int run_fill_mask(const Arguments& arguments);
 int run_answer(const Arguments& arguments);
 int run_translate(const Arguments& arguments);
 int run_export(const Arguments& arguments);
-int run_serve(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_man(const Arguments& arguments);

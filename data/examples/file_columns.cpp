@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -51,10 +51,10 @@ FileColumns FileColumns::read(const std::string& flag) {
     const std::size_t equals = pair.find('=');
     const bool good = equals != std::string::npos && equals > 0 && equals + 1 < pair.size();
     if (!good || !columns.own.emplace(pair.substr(equals + 1), pair.substr(0, equals)).second)
-      throw Error(
-          "--columns: expected OURS=THEIRS, each once, with commas between them, as in "
-          "text=sentence1,label=class; got '",
-          flag, "'");
+      throw FieldError(Field{"columns"},
+                       ": expected OURS=THEIRS, each once, with commas between them, as in "
+                       "text=sentence1,label=class; got '",
+                       flag, "'");
     begin = end + 1;
   }
   return columns;
@@ -72,7 +72,8 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
   };
   for (const auto& [theirs, name] : own) {
     if (!has(known, name))
-      throw Error("--columns: '", name, "' is no column of this task; expected ", joined(known));
+      throw FieldError(Field{"columns"}, ": '", name, "' is no column of this task; expected ",
+                       joined(known));
   }
   std::vector<std::string> absent;
   for (const std::string& name : known) {
@@ -82,8 +83,8 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
     if (has(known, name)) continue;
     const std::string near = nearest(name, absent);
     if (!near.empty())
-      throw Error(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near,
-                  "'? Otherwise rename it or say --columns ", near, "=NAME");
+      throw FieldError(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near,
+                       "'? Otherwise rename it or say ", Field{"columns"}, " ", near, "=NAME");
     ignored.insert(name);
   }
 }
@@ -96,7 +97,7 @@ nlohmann::json FileColumns::read_object(const Line& line, const std::string& fil
   for (const auto& [key, value] : theirs.items()) {
     found.push_back(ours(key));
     if (object.contains(found.back()))
-      throw Error(file, ", line ", line.number, ": two keys are '", found.back(), "' by --columns");
+      throw FieldError(file, ", line ", line.number, ": two keys are '", found.back(), "' by ", Field{"columns"});
     object[found.back()] = value;
   }
   check(found, known, line, file);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/examples/translations.h"
@@ -189,7 +189,7 @@ std::string make_lines(const std::string& name, const Separators& between, std::
                        std::uint64_t seed) {
   static_cast<void>(find_toy_set(name));
   if (count < 1 || count > kMostLines) {
-    throw Error("--count must be from 1 to ", kMostLines, ", found ", count);
+    throw FieldError(Field{"count"}, " must be from 1 to ", kMostLines, ", found ", count);
   }
   if (name == "translation") return make_translations(PhraseSet::kTraining, count, seed);
   if (name == "translation-held-out") return make_translations(PhraseSet::kHeldOut, count, seed);

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
@@ -20,9 +20,9 @@ std::vector<std::string> all_names(const Columns& columns) {
 void require_fields(const Record& record, const Columns& columns, const std::string& name) {
   for (std::size_t i = 0; i < columns.required.size(); ++i) {
     if (!record.fields[i].empty()) continue;
-    throw Error(name, ", line ", record.line, ": '", columns.required[i],
-                "' is missing or empty; if it has another name, say --columns ", columns.required[i],
-                "=NAME");
+    throw FieldError(name, ", line ", record.line, ": '", columns.required[i],
+                     "' is missing or empty; if it has another name, say ", Field{"columns"}, " ",
+                     columns.required[i], "=NAME");
   }
 }
 
@@ -72,13 +72,13 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
     return places;
   }
   if (!in_file.own.empty())
-    throw Error(name, ", line ", first.number, ": --columns does not make its names '", first.text, "' to ",
-                joined(columns.required));
+    throw FieldError(name, ", line ", first.number, ": ", Field{"columns"}, " does not make its names '",
+                     first.text, "' to ", joined(columns.required));
   if (looks_like_names(parts))
-    throw Error(name, ", line ", first.number, ": '", first.text, "' looks like the names of columns, but ",
-                joined(columns.required), " are not all there; name them by --columns ",
-                proposed(parts, names), ", or put a line '", joined(names, "<TAB>"),
-                "' above it if it is an example");
+    throw FieldError(name, ", line ", first.number, ": '", first.text,
+                     "' looks like the names of columns, but ", joined(columns.required),
+                     " are not all there; name them by ", Field{"columns"}, " ", proposed(parts, names),
+                     ", or put a line '", joined(names, "<TAB>"), "' above it if it is an example");
   if (parts.size() < columns.required.size() || parts.size() > names.size()) {
     throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
                 " with tabs between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
@@ -60,7 +60,7 @@ std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::strin
   std::vector<TaggedSentence> sentences;
   const bool objects = name.ends_with(".jsonl");
   if (!objects && !names.own.empty())
-    throw Error("--columns: ", name, " has no names: each line is a word and its label");
+    throw FieldError(Field{"columns"}, ": ", name, " has no names: each line is a word and its label");
   bool inside = false;
   for (const Line& line : lines_of(text)) {
     if (!objects && line.number == 1 && looks_like_names(split_tabs(line.text)))

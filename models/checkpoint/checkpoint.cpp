@@ -6,7 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/tied_weights.h"
@@ -42,8 +42,8 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
     known.push_back(entry.architecture);
   }
   if (otherwise) return *otherwise;
-  throw Error(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ",
-              joined(known), " (--head chooses one)");
+  throw FieldError(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ",
+                   joined(known), " (", Field{"head"}, " chooses one)");
 }
 
 [[noreturn]] void refuse_head(const CheckpointConfig& checkpoint, Head wanted, const std::string& reason) {

@@ -9,7 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/checkpoint/packed_parts.h"
 #include "models/kernels/cpu.h"
 
@@ -200,9 +200,9 @@ void PackedLinear::pack_blocks(const WeightRows& rows, std::int64_t first_row, s
       holds = false;
   });
   if (!holds)
-    throw Error(rows.source(),
-                " has a scale that is no number or is above 65,504, which float16 does not hold; ",
-                "use --weights float32");
+    throw FieldError(rows.source(),
+                     " has a scale that is no number or is above 65,504, which float16 does not hold; use ",
+                     Field{"weights"}, " float32");
 }
 
 PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)

@@ -3,7 +3,7 @@
 #include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/json_file.h"
 #include "models/inference/calibration.h"
 #include "models/inference/packed_decoder.h"
@@ -78,7 +78,8 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .stored = true});
   const bool decodes = can_pack(*loaded.model);
   const std::string lacking = lacking_kernels(*loaded.model);
-  if (!lacking.empty()) throw Error(checkpoint.directory, ": ", lacking, "; use --format huggingface");
+  if (!lacking.empty())
+    throw FieldError(checkpoint.directory, ": ", lacking, "; use ", Field{"format"}, " huggingface");
   std::vector<PackedPart> made;
   inference::PackOptions options{.weights = type, .stored = loaded.stored, .made = &made};
   std::optional<inference::Calibration> calibration;

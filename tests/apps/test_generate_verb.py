@@ -257,7 +257,7 @@ class Errors(GenerateTest):
         self.assertEqual(run("generate", "--model", model, "--prompt", "ab", "--max_new_tokens", 1).code, 0)
 
     def test_values_out_of_range(self):
-        for flag, value in [("max_new_tokens", 0), ("temperature", -1), ("top_p", 1.5), ("top_k", -1)]:
+        for flag, value in [("max_new_tokens", 0), ("temperature", -1), ("top_p", 1.5), ("top_k", -1), ("typical_p", 0)]:
             self.fails(2, ["--model", self.chars, "--" + flag, value], "--" + flag)
         for flag, value, most in [("max_new_tokens", 2**63 - 1, 2**31 - 1), ("draft_tokens", 2**63 - 1, 2**31 - 1),
                                   ("num_beams", 999999999, 1024), ("num_samples", 2**63 - 1, 65536)]:

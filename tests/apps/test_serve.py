@@ -56,6 +56,8 @@ class Api(ServeTest):
              ["--logit_bias", '{"4": 50, "5": -100}', "--temperature", 1, "--seed", 2, "--top_k", 0]),
             ({"regex": "(cat|dog)+", "temperature": 1, "seed": 3},
              ["--regex", "(cat|dog)+", "--temperature", 1, "--seed", 3, "--top_k", 0]),
+            ({"temperature": 1000, "seed": 7}, ["--temperature", 1000, "--seed", 7, "--top_k", 0]),
+            ({"repetition_penalty": 0.001, "temperature": 0}, ["--repetition_penalty", 0.001, "--temperature", 0]),
             ({"stop": ["q", "zz"], "temperature": 1, "seed": 4},
              ["--stop", "q", "--stop", "zz", "--temperature", 1, "--seed", 4, "--top_k", 0]),
             ({"n": 3, "temperature": 1, "seed": 8},
@@ -75,7 +77,7 @@ class Api(ServeTest):
             found[i] = texts if texts == streamed else (texts, streamed)
 
         # All at once and in turns of two: they share batches of every kind, and none waits in vain.
-        for half in (range(0, 3), range(3, 6), range(6, 8)):
+        for half in (range(0, 3), range(3, 6), range(6, 8), range(8, 10)):
             threads = [threading.Thread(target=ask, args=(i,)) for i in half]
             for thread in threads:
                 thread.start()
@@ -216,6 +218,7 @@ class Api(ServeTest):
             ({"prompt": "a", "temperature": "hot"}, ["temperature", "hot"]),
             ({"prompt": "a", "temperature": True}, ["temperature"]),
             ({"prompt": "a", "top_p": 2}, ["top_p"]),
+            ({"prompt": "a", "typical_p": 0}, ["'typical_p'", "above 0.0 and at most 1.0"]),
             ({"prompt": "a", "n": 10**9}, ["'n'", "1 to 4"]),
             ({"prompt": "a", "n": 0}, ["'n'"]),
             ({"prompt": "a", "n": 1.5}, ["'n'"]),
@@ -246,6 +249,19 @@ class Api(ServeTest):
                 self.assertEqual(error["type"], "invalid_request_error")
         error = self.refused(400, "4000", prompt="a", max_tokens=4001)
         self.assertEqual((error["param"], error["code"]), ("max_tokens", "context_length_exceeded"))
+        self.refused(400, "takes 60 tokens, more than 'max_tokens', which is 3", param="max_tokens",
+                     prompt="a", regex="(bcd){20}", max_tokens=3)
+
+    def test_looking_inside_names_the_field(self):
+        for field, value, words in [
+            ("heads", ["99.0"], "'heads' 99.0: expected a layer from 0 to"),
+            ("sublayers", ["0.head"], "'sublayers' 0.head: expected attention, cross_attention or feed_forward, got 'head'"),
+            ("stack", "encoder", "'stack' encoder: the model has none"),
+            ("position", 99, "'position' 99: there are 5 tokens, numbered from 0 to 4"),
+            ("text_pair", "b", "'text_pair': only an encoder reads two texts, and this model is not one"),
+        ]:
+            with self.subTest(field=field):
+                self.refused(400, words, path="/look", param=field, text="a cab", **{field: value})
 
     def test_fields_that_change_nothing(self):
         plain = self.server.post("/v1/completions", prompt="a", temperature=0)["choices"]

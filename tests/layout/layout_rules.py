@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "data/tokens": ["data/tokens", "data/corpora", "data/random", "tokenizer"],
     "data": ["data", "tokenizer"],
     "models": ["models", "tokenizer/token_id.h"],
-    "models/embedding": ["models", "tokenizer"],
+    "models/tasks": ["models", "tokenizer"],
     "apps/training": ["apps/training", "apps/plots", "data", "models", "tokenizer"],
     "apps": ["apps", "data", "models", "tokenizer"],
 }
@@ -46,7 +46,20 @@ MODEL_FLOORS = [
     ["models/registry."],
     ["models/checkpoint/"],
     ["models/generation/"],
-    ["models/analysis/", "models/inference/", "models/script/", "models/embedding/"],
+    ["models/analysis/", "models/inference/", "models/script/"],
+    ["models/tasks/"],
+]
+
+# The same of apps/: what the doors share, then the doors. The list of verbs knows the verbs that have folders of their own.
+APP_FLOORS = [
+    ["apps/command/"],
+    ["apps/plots/"],
+    ["apps/training/"],
+    ["apps/hub/"],
+    ["apps/answers/", "apps/compute/"],
+    ["apps/serve/", "apps/demos/"],
+    ["apps/verbs/"],
+    ["apps/main."],
 ]
 
 # The parts of models/ that call kernels.
@@ -61,9 +74,9 @@ def within(path, folder):
     return path == folder or path.startswith(folder + "/")
 
 
-def model_floor(path):
-    """Floor and part of a file of models/; (None, None) for one that is on no floor."""
-    return next(((number, part) for number, floor in enumerate(MODEL_FLOORS) for part in floor
+def floor_of(path, floors):
+    """Floor and part of a file; (None, None) for one that is on no floor."""
+    return next(((number, part) for number, floor in enumerate(floors) for part in floor
                  if path.startswith(part)), (None, None))
 
 
@@ -79,10 +92,12 @@ def own_include_problem(path, included):
         return "families are reached through models/registry.h"
     if within(included, "models/kernels") and within(path, "models") and not any(within(path, f) for f in CALL_KERNELS):
         return "models/ops chooses between kernels and LibTorch's operators; the mathematics calls models/ops"
-    if within(path, "models"):
-        (floor, part), (lower, other) = model_floor(path), model_floor(included)
-        if within(included, "models") and (floor is None or lower is None):
-            return "models/ has floors, and this file is on none: see MODEL_FLOORS"
+    for tree, floors in (("models", MODEL_FLOORS), ("apps", APP_FLOORS)):
+        if not within(path, tree):
+            continue
+        (floor, part), (lower, other) = floor_of(path, floors), floor_of(included, floors)
+        if within(included, tree) and (floor is None or lower is None):
+            return f"{tree}/ has floors, and this file is on none: see layout_rules.py"
         if lower is not None and (lower > floor or lower == floor and part != other):
             return f"{part} stands below {other} or beside it: no include runs upwards"
     return None

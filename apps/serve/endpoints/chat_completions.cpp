@@ -153,7 +153,7 @@ ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
   std::int64_t count = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     ordered_json message{{"role", "assistant"},
-                         {"content", text_of_ids(rows[row].ids, *chat.writing.session)},
+                         {"content", text_of_row(rows[row].ids, *chat.writing.session)},
                          {"refusal", nullptr}};
     ordered_json logprobs;
     if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat.tokenizer());

@@ -167,7 +167,7 @@ ordered_json whole(const Completion& completion, GenerationCall& call) {
       for (const ScoredToken& token : rows[row].tokens) lists.add(token.id, &token);
       logprobs = lists.json();
     }
-    choices.push_back(choice(row, echoed + text_of_ids(rows[row].ids, *completion.writing.session),
+    choices.push_back(choice(row, echoed + text_of_row(rows[row].ids, *completion.writing.session),
                              std::move(logprobs), finish_reason(rows[row].end)));
     count += static_cast<std::int64_t>(rows[row].ids.size());
   }

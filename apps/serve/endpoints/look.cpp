@@ -2,20 +2,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_answer.h"
 #include "apps/serve/endpoints/look_request.h"
 #include "apps/serve/writing_reply.h"
-#include "apps/verbs/look/answers.h"
-#include "apps/verbs/look/number_text.h"
 #include "data/base/base64.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
 #include "models/layers/stack.h"
+#include "models/tasks/look_answers.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -24,15 +23,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostTokens = 1024;  // their attention has 600 MB in 12 layers of 12 heads
-
-// An error that names a flag of the verbs, "--text: …", as one that names the field.
-ApiError field_error(const Error& error) {
-  const std::string message = error.what();
-  if (!message.starts_with("--")) return {400, message};
-  const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", 2);
-  const std::string field = message.substr(2, end - 2);
-  return {400, "'" + field + "'" + (end == std::string::npos ? "" : message.substr(end)), field};
-}
 
 // A look at one text.
 class Look {
@@ -49,7 +39,7 @@ class Look {
 
  private:
   TextInputs read(const char* field, const ModelTexts& texts) const {
-    TextInputs inputs = read_texts(model_, texts, defaults_, std::string("--") + field);
+    TextInputs inputs = read_texts(model_, texts, defaults_, field);
     const std::size_t tokens = std::max(inputs.source.size(), inputs.written.size());
     if (tokens <= kMostTokens) return inputs;
     RequestFields::refuse(field, "has " + std::to_string(tokens) + " tokens; at most " +
@@ -248,14 +238,10 @@ WebReply answer_look(ServerState& state, const WebRequest& request) {
   // A page asks again with each key; what it no longer waits for is not computed.
   ComputeJob(state.thread, state.watch(request)).run([&] {
     const at::NoGradGuard no_grad;
-    try {
-      LookedModel& loaded = inside_of(served, state.options);
-      LookRequest asked = read_look(fields, loaded.model);
-      fields.refuse_others();
-      json = Look(served, loaded, std::move(asked)).json();
-    } catch (const Error& error) {
-      throw field_error(error);
-    }
+    LookedModel& loaded = inside_of(served, state.options);
+    LookRequest asked = read_look(fields, loaded.model);
+    fields.refuse_others();
+    json = Look(served, loaded, std::move(asked)).json();
   });
   return {.body = json_text(json)};
 }

@@ -7,12 +7,12 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/verbs/look/answers.h"
-#include "apps/verbs/text/answer_spans.h"
-#include "apps/verbs/text/text_spans.h"
+#include "apps/answers/answer_json.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"
+#include "models/tasks/answer.h"
+#include "models/tasks/look_answers.h"
 
 namespace zoo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 

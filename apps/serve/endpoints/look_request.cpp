@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/verbs/look/sites.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {
@@ -27,14 +27,11 @@ ModelTexts texts_of(RequestFields& fields, const TransformerConfig& config) {
 }
 
 std::vector<Site> off_sites(RequestFields& fields, const TransformerConfig& stack) {
-  std::vector<Site> sites = layer_sites(fields.texts("layers", kMostSites), stack);
-  for (const auto& more :
-       {sublayer_sites(fields.texts("sublayers", kMostSites), stack),
-        head_sites("--heads", fields.texts("heads", kMostSites), LayerPart::kAttention, stack),
-        head_sites("--cross_heads", fields.texts("cross_heads", kMostSites), LayerPart::kCrossAttention,
-                   stack)})
-    sites.insert(sites.end(), more.begin(), more.end());
-  return sites;
+  return named_sites({.layers = fields.texts("layers", kMostSites),
+                      .sublayers = fields.texts("sublayers", kMostSites),
+                      .heads = fields.texts("heads", kMostSites),
+                      .cross_heads = fields.texts("cross_heads", kMostSites)},
+                     stack);
 }
 
 void check_cross(const std::string& field, const Site& site, const TransformerConfig& stack) {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/serve/request_fields.h"
-#include "apps/verbs/look/model_texts.h"
 #include "models/analysis/ablation.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 

@@ -1,17 +1,16 @@
 #include <algorithm>
-#include <array>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "apps/verbs/text/context_question.h"
-#include "apps/verbs/text/mask_guesses.h"
-#include "apps/verbs/text/text_labels.h"
-#include "apps/verbs/text/text_spans.h"
-#include "apps/verbs/text/translation.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/answer.h"
+#include "models/tasks/classify.h"
+#include "models/tasks/fill_mask.h"
+#include "models/tasks/translate.h"
 
 namespace zoo {
 namespace {
@@ -82,14 +81,16 @@ WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
   ServedModel& served = state.model_of(fields);
   const TextModel& model = text_part(served, "fills no masks", {Head::kMaskedLm});
   const std::vector<std::string> texts = required_texts(fields);
-  const std::int64_t top_k = fields.integer("top_k", 1, kMostGuesses).value_or(5);
+  FillMaskRequest asked;
+  asked.top_k = fields.integer("top_k", 1, kMostGuesses).value_or(asked.top_k);
   fields.refuse_others();
   ordered_json list = ordered_json::array();
   ComputeJob job(state.thread, state.watch(request));
   for (const std::string& text : texts) {
+    asked.text = text;
     job.run([&] {
       const at::NoGradGuard no_grad;
-      list.push_back(describe_masks(model, text, guess_masks(model, text, top_k)));
+      list.push_back(answer_json(asked, fill_mask(model, asked)));
     });
   }
   return results(std::move(list), served);
@@ -100,47 +101,36 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   ServedModel& served = state.model_of(fields);
   const TextModel& model =
       text_part(served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
-  const std::vector<std::string> texts = required_texts(fields);
-  const std::vector<std::string> pairs = fields.texts("text_pair", kMostTexts);
-  if (!pairs.empty() && pairs.size() != texts.size())
+  ClassifyRequest asked{.texts = required_texts(fields), .pairs = fields.texts("text_pair", kMostTexts)};
+  if (!asked.pairs.empty() && asked.pairs.size() != asked.texts.size())
     RequestFields::refuse("text_pair", "must have a text for each of \"text\"");
   const std::string aggregation = fields.text("aggregation").value_or("first");
-  constexpr std::array kNames{"none", "simple", "first", "average", "max"};
-  if (std::find(kNames.begin(), kNames.end(), aggregation) == kNames.end())
+  const auto place = std::ranges::find(aggregation_names(), aggregation);
+  if (place == aggregation_names().end())
     RequestFields::refuse("aggregation", "must be none, simple, first, average or max");
+  asked.aggregation = static_cast<Aggregation>(place - aggregation_names().begin());
   fields.refuse_others();
-  ordered_json list = ordered_json::array();
   ComputeJob job(state.thread, state.watch(request));
-  for (ordered_json& json :
-       label_texts(model, texts, pairs, {.aggregation = aggregation_named(aggregation)}, without_grad(job)))
-    list.push_back(std::move(json));
-  return results(std::move(list), served);
+  return results(answers_json(asked, classify(model, asked, without_grad(job))), served);
 }
 
 WebReply answer_question(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
   const TextModel& model = text_part(served, "answers no questions about a text", {Head::kQuestionAnswering});
-  const ContextQuestion asked{.question = required_text(fields, "question"),
-                              .context = required_text(fields, "context"),
-                              .max_length = fields.integer("max_length", 8, 1'000'000),
-                              .stride = fields.integer("stride", 0, 1'000'000)};
-  AnswerRules rules;
+  AnswerRequest asked{.question = required_text(fields, "question"),
+                      .context = required_text(fields, "context"),
+                      .max_length = fields.integer("max_length", 8, 1'000'000),
+                      .stride = fields.integer("stride", 0, 1'000'000)};
+  AnswerRules& rules = asked.rules;
   rules.top_k = fields.integer("top_k", 1, kMostGuesses).value_or(rules.top_k);
   rules.max_answer_length =
       fields.integer("max_answer_length", 1, 1'000'000).value_or(rules.max_answer_length);
   rules.impossible = fields.flag("impossible").value_or(rules.impossible);
   rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
   fields.refuse_others();
-  ordered_json list = ordered_json::array();
   ComputeJob job(state.thread, state.watch(request));
-  for (const Answer& answer : answer_question(model, asked, rules, without_grad(job))) {
-    ordered_json json;
-    add_span(json, asked.context, answer.range);
-    json["score"] = answer.score;
-    list.push_back(std::move(json));
-  }
-  return results(std::move(list), served);
+  return results(answers_json(asked, answer_question(model, asked, without_grad(job))), served);
 }
 
 WebReply answer_translate(ServerState& state, const WebRequest& request) {
@@ -173,7 +163,7 @@ WebReply answer_translate(ServerState& state, const WebRequest& request) {
   ComputeJob job(state.thread, state.watch(request));
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const TokenIds ids = translation_of(*served.translator, sources[i], options, job);
-    list.push_back({{"text", texts[i]}, {"translation", translated_text(model, ids)}, {"ids", ids}});
+    list.push_back(translation_json(texts[i], translated_text(model, ids), ids));
   }
   return results(std::move(list), served);
 }

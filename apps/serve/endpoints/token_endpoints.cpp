@@ -8,7 +8,7 @@
 #include "data/base/base64.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/embedding/encoding_batch.h"
+#include "models/tasks/encoding_batch.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -5,15 +5,16 @@
 
 #include "apps/command/lines.h"
 #include "apps/command/visible_text.h"
-#include "apps/verbs/generate/chat_ends.h"
+#include "apps/compute/threads.h"
 #include "apps/verbs/generate/chat_session.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/verbs/generate/session_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/chat_ends.h"
 
 namespace zoo {
 namespace {
@@ -54,7 +55,7 @@ void print_prompt(const GenerateFlags& flags, const std::string& prompt) {
 }
 
 GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
-  GenerateSession session = open_generate_session(flags);
+  GenerateSession session = open_session(flags);
   if (session.has_encoder())
     throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
   if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
@@ -89,8 +90,7 @@ int run_chat(const Arguments& arguments) {
   std::vector<TokenIds> prompts;
   if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
   GenerationOptions options = options_of(flags, session, prompts);
-  const std::unique_ptr<DecodingModel> model =
-      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
+  const std::unique_ptr<DecodingModel> model = load_decoding_model(session.checkpoint, flags.compute);
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (chat.messages) {

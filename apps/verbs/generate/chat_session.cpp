@@ -83,7 +83,8 @@ void ChatSession::answer(const std::string& text) {
     const TokenIds ids = fitting_ids();
     ++options_.sampling.seed;  // so that the same message gets another answer
     const GenerationResult result = stream_reply(model_, session_, options_, ids, color_);
-    request_["messages"].push_back({{"role", "assistant"}, {"content", text_of_row(result, 0, session_)}});
+    request_["messages"].push_back(
+        {{"role", "assistant"}, {"content", text_of_row(result.ids[0], session_)}});
   } catch (const Error&) {
     request_["messages"] = before;
     throw;

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 
 namespace zoo {

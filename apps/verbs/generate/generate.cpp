@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/standard_output.h"
+#include "apps/compute/threads.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
-#include "apps/verbs/torch_options.h"
+#include "apps/verbs/generate/session_flags.h"
 #include "apps/verbs/verbs.h"
 
 namespace zoo {
@@ -65,12 +66,11 @@ int run_generate(const Arguments& arguments) {
   GenerateFlags flags;
   if (!parse_generate_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const GenerateSession session = open_generate_session(flags);
+  const GenerateSession session = open_session(flags);
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);
-  const std::unique_ptr<DecodingModel> loaded =
-      load_decoding_model(session.checkpoint, flags.compute, flags.weights);
+  const std::unique_ptr<DecodingModel> loaded = load_decoding_model(session.checkpoint, flags.compute);
   DecodingModel& model = *loaded;
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();

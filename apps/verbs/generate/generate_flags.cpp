@@ -1,14 +1,15 @@
 #include "apps/verbs/generate/generate_flags.h"
 
-#include <limits>
+#include <regex>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/generation_fields.h"
 
 namespace zoo {
 namespace {
@@ -35,68 +36,26 @@ void add_input(Flags& flags, GenerateFlags& values) {
             "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
 
+// Declares fields of the settings, as models/tasks states them.
+void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const GenerationField field = field_of(settings, name);
+    const std::string help = std::regex_replace(field.help, std::regex("'([a-z_]+)'"), "--$1");
+    std::visit([&](auto* member) { flags.add(name, *member, help).within(field.range); }, field.member);
+  }
+}
+
 void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
-  flags
-      .add("max_new_tokens", values.options.max_new_tokens,
-           "most tokens to generate per row; an end token stops earlier")
-      .at_least(1);
-  flags
-      .add("max_length", values.max_length,
-           "maximum total length in tokens, prompt included (of an encoder-decoder: of its answer); "
-           "--max_new_tokens overrides it")
-      .at_least(1);
-  flags
-      .add("context", values.options.context,
-           "tokens that a decoder sees; a longer text goes on from the last half of them, so that the KV "
-           "cache "
-           "grows no more; 0: as many as its positions allow")
-      .at_least(0);
+  add_fields(flags, values, {"max_new_tokens", "max_length", "context"});
   flags.add("num_samples", values.num_samples, "number of samples per prompt").between(1, kMostBatchRows);
-  flags
-      .add("temperature", values.temperature,
-           "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, "
-           "whose candidates are drawn above 0, and for contrastive search")
-      .between(0, 1e6);
-  flags
-      .add("top_k", values.options.sampling.top_k,
-           "top-k sampling: draw from the K most probable tokens; 0: off")
-      .at_least(0);
-  flags
-      .add(
-          "top_p", values.options.sampling.top_p,
-          "nucleus sampling: draw from the most probable tokens that together reach this probability; 1: off")
-      .between(0, 1);
-  flags
-      .add("min_p", values.options.sampling.min_p,
-           "draw from tokens with at least this share of the highest probability; 0: off")
-      .between(0, 1);
-  flags
-      .add("typical_p", values.options.sampling.typical_p,
-           "typical sampling: draw from the tokens whose information is closest to the entropy and that "
-           "together reach this probability; 1: off")
-      .between(0, 1);
+  add_fields(flags, values, {"temperature", "top_k", "top_p", "min_p", "typical_p"});
 }
 
 void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
-  flags
-      .add("repetition_penalty", values.options.history.repetition_penalty,
-           "make tokens that are already in the text less probable: positive logits are divided by this, "
-           "negative ones multiplied; 1: off")
-      .above(0);
-  flags
-      .add("presence_penalty", values.options.history.presence_penalty,
-           "subtracted from the logit of a token that was generated before")
-      .between(-1e6, 1e6);
-  flags
-      .add("frequency_penalty", values.options.history.frequency_penalty,
-           "subtracted from a token's logit once for each time it was generated before")
-      .between(-1e6, 1e6);
-  flags
-      .add("no_repeat_ngram_size", values.options.history.no_repeat_ngram_size,
-           "never repeat N tokens in the same order; 0: off")
-      .at_least(0);
+  add_fields(flags, values,
+             {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
   flags.add("bad_words", values.bad_words, "a text that must not be generated").placeholder("TEXT");
   flags
       .add("bad_words_ids", values.bad_words_ids,
@@ -106,16 +65,7 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .placeholder("'[1, 2]'");
   flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token")
       .placeholder("'[1, 2]'");
-  flags
-      .add("min_length", values.options.history.min_length,
-           "minimum total length in tokens, prompt included; --min_new_tokens overrides it")
-      .at_least(0);
-  flags.add("min_new_tokens", values.options.history.min_new_tokens, "minimum number of new tokens")
-      .at_least(0);
-  flags
-      .add("forced_bos_token_id", values.options.history.forced_bos_token_id,
-           "id of the token that must follow a row's start token")
-      .at_least(0);
+  add_fields(flags, values, {"min_length", "min_new_tokens", "forced_bos_token_id"});
   flags
       .add("forced_eos_token_id", values.forced_eos_token_ids,
            "id, or list of ids, one of which must be the last token when --max_new_tokens is reached")
@@ -138,35 +88,14 @@ void add_history(Flags& flags, GenerateFlags& values) {
 
 void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
-  flags.add("num_beams", values.options.beams.num_beams, "number of beams; 1: no beam search")
-      .between(1, BeamOptions::kMostBeams);
-  flags
-      .add("length_penalty", values.options.beams.length_penalty,
-           "a beam's score is divided by its length to this power: above 0 favours long texts")
-      .between(-1e3, 1e3);
+  add_fields(flags, values, {"num_beams", "length_penalty"});
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
-  flags
-      .add("num_return_sequences", values.options.beams.num_return_sequences,
-           "number of beams to return per prompt, best first")
-      .at_least(1);
-  flags
-      .add("num_beam_groups", values.options.beams.num_beam_groups,
-           "diverse beam search: number of groups that the beams are divided into")
-      .at_least(1);
-  flags
-      .add("diversity_penalty", values.options.beams.diversity_penalty,
-           "diverse beam search: subtracted from a token's score for each beam of an earlier group that "
-           "chose it at the same step")
-      .at_least(0);
+  add_fields(flags, values, {"num_return_sequences", "num_beam_groups", "diversity_penalty"});
 }
 
 void add_contrastive(Flags& flags, GenerateFlags& values) {
   flags.group("Contrastive search");
-  flags
-      .add("penalty_alpha", values.options.contrastive.penalty_alpha,
-           "weight of a token's similarity to the text before it (hidden states), against its probability, "
-           "in choosing among the --top_k most probable tokens; usual: 0.6 with --top_k 4; 0: off")
-      .between(0, 1);
+  add_fields(flags, values, {"penalty_alpha"});
 }
 
 void add_drafting(Flags& flags, GenerateFlags& values) {
@@ -176,7 +105,7 @@ void add_drafting(Flags& flags, GenerateFlags& values) {
            "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
            "faster, with the same distribution")
       .placeholder("DIR");
-  flags.add("draft_tokens", values.options.draft_tokens, "number of tokens drafted at a time").at_least(1);
+  add_fields(flags, values, {"draft_tokens"});
 }
 
 void add_output(Flags& flags, GenerateFlags& values) {
@@ -184,8 +113,8 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add("json", values.json, "print one JSON object with the new ids, their text and tokens per second");
   flags.add("logprobs", values.logprobs, "with --json: add the log-probability of each new id");
   flags.add("color", values.color, "colour each token by its probability: red is improbable, green probable");
-  values.weights.add_to(flags);
-  values.weights.add_cache_to(flags);
+  flags.add_weights(values.compute);
+  flags.add_cache(values.compute);
   flags.add_compute(values.compute);
 }
 
@@ -267,7 +196,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   if (!flags.parse(arguments)) return false;
   check(values);
   check_choice_of_tokens(flags, values);
-  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  apply_generation_config(values, flags);
   return true;
 }
 
@@ -298,33 +227,11 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   check_choice_of_tokens(flags, values);
   check_chat(values, chat);
   if (chat.print_prompt) return true;
-  apply_generation_config(values, [&](std::string_view name) { return flags.given(name); });
+  apply_generation_config(values, flags);
   return true;
 }
 
 namespace {
-
-// The ids of a JSON list; nullopt if it is none.
-std::optional<TokenIds> ids_of(const json& list) {
-  if (!list.is_array()) return std::nullopt;
-  TokenIds ids;
-  for (const json& id : list) {
-    // The library compares numbers beyond 63 bits as negative ones.
-    using Limits = std::numeric_limits<TokenId>;
-    const bool is_small = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{Limits::max()};
-    if (!id.is_number_integer() || !is_small || id < Limits::min()) return std::nullopt;
-    ids.push_back(id.get<TokenId>());
-  }
-  return ids;
-}
-
-// An id, or a list of ids.
-TokenIds parse_ids(const std::string& flag, const std::string& text) {
-  const json parsed = parse_json(text);
-  const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
-  if (!ids) throw Error("--", flag, ": expected ids, such as [1, 2], got '", text, "'");
-  return *ids;
-}
 
 std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
   std::vector<std::pair<TokenId, double>> biases;
@@ -343,13 +250,22 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
 
 }  // namespace
 
+void apply_generation_config(GenerateFlags& values, const Flags& flags) {
+  const std::filesystem::path& model = values.model;
+  if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run()) {
+    throw Error("--model: ", model,
+                " is the directory of a training run; its models are in final/, best/ and checkpoints/");
+  }
+  values.checkpoint = read_writing_checkpoint(model);
+  values.generation_config = read_generation_config(model, values.checkpoint->json);
+  if (values.generation_defaults != "file") return;
+  apply_generation_config(values, *values.generation_config,
+                          [&](std::string_view name) { return flags.given(name); });
+}
+
 GenerationOptions generation_options(const GenerateFlags& flags) {
-  GenerationOptions options = flags.options;
-  const bool greedy = options.beams.num_beams > 1 || options.contrastive.penalty_alpha > 0;
-  options.sampling.temperature = flags.temperature.value_or(greedy ? 0 : 0.8);
-  options.beams.sample = options.beams.num_beams > 1 && options.sampling.temperature > 0;
+  GenerationOptions options = flags.generation_options();
   options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.contrastive.top_k = options.sampling.top_k;
   HistoryOptions& history = options.history;
   if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
   if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
@@ -361,27 +277,6 @@ GenerationOptions generation_options(const GenerateFlags& flags) {
   if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
   options.log_probabilities = flags.logprobs || flags.color;
   return options;
-}
-
-std::int64_t new_token_limit(const GenerateFlags& flags, std::int64_t longest_prompt) {
-  if (!flags.max_length) return flags.options.max_new_tokens;
-  if (*flags.max_length > longest_prompt) return *flags.max_length - longest_prompt;
-  throw Error("--max_length ", *flags.max_length, " leaves no new token after ", longest_prompt,
-              " tokens; --max_new_tokens counts new ones alone");
-}
-
-std::vector<TokenIds> parse_id_rows(const std::string& flag, const std::string& text) {
-  const json parsed = parse_json(text);
-  std::vector<TokenIds> rows;
-  bool good = parsed.is_array() && !parsed.empty();
-  for (const json& row : good ? parsed : json::array()) {
-    const std::optional<TokenIds> ids = ids_of(row);
-    good = good && ids;
-    rows.push_back(ids.value_or(TokenIds()));
-  }
-  if (!good)
-    throw Error("--", flag, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text, "'");
-  return rows;
 }
 
 }  // namespace zoo

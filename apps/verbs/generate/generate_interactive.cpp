@@ -67,7 +67,7 @@ void answer_lines(const std::function<bool(const std::string&)>& answer) {
       if (!answer(*line)) return;
     } catch (const Error& error) {
       std::cout.flush();
-      std::cerr << "error: " << error.what() << "\n";
+      std::cerr << "error: " << flag_message(error) << "\n";
     }
     std::cout.flush();
   }

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 
 namespace zoo {
 

@@ -9,7 +9,6 @@
 
 #include "apps/command/visible_text.h"
 #include "data/base/json_text.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -76,18 +75,12 @@ void RowPrinter::finish() {
   std::cout << "\n";
 }
 
-std::string text_of_row(const GenerationResult& result, std::size_t row, const GenerateSession& session) {
-  std::string text = TextIds(session).text_of(result.ids[row]);
-  if (const auto stop = session.stop.find(text)) text.resize(*stop);
-  return replace_invalid_utf8(text);
-}
-
 void print_json(const GenerationResult& result, const GenerateSession& session) {
   nlohmann::json json{{"ids", result.ids}, {"tokens_per_second", result.tokens_per_second()}};
   if (session.tokenizer) {
     json["text"] = nlohmann::json::array();
     for (std::size_t row = 0; row < result.ids.size(); ++row)
-      json["text"].push_back(text_of_row(result, row, session));
+      json["text"].push_back(text_of_row(result.ids[row], session));
   }
   if (!result.log_probabilities.empty()) json["logprobs"] = result.log_probabilities;
   if (!result.scores.empty()) json["scores"] = result.scores;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/verbs/generate/generate_session.h"
+#include "models/tasks/generate_session.h"
 #include "tokenizer/stream_decoder.h"
 
 namespace zoo {
@@ -45,9 +45,6 @@ struct GeneratedRow {
   }
   std::size_t size() const { return result.ids[row].size(); }
 };
-
-/// The text of a row, up to the first stop string.
-std::string text_of_row(const GenerationResult& result, std::size_t row, const GenerateSession& session);
 
 /// Prints the JSON object of --json.
 void print_json(const GenerationResult& result, const GenerateSession& session);

@@ -4,19 +4,19 @@
 #include <ATen/ops/log_softmax.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/answers.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/look/number_text.h"
-#include "apps/verbs/look/sites.h"
-#include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/ablation.h"
 #include "models/analysis/logit_lens.h"
+#include "models/tasks/look_answers.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {
@@ -24,14 +24,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct AblateFlags : LookFlags {
-  std::vector<std::string> layers, sublayers, heads, cross_heads;
+  SiteNames off;
   std::string each = "head", with = "zero";
   std::optional<std::string> token, stack;
   std::optional<std::int64_t> position;
   std::int64_t top_k = 10;
 
   bool names_sites() const {
-    return !layers.empty() || !sublayers.empty() || !heads.empty() || !cross_heads.empty();
+    return !off.layers.empty() || !off.sublayers.empty() || !off.heads.empty() || !off.cross_heads.empty();
   }
   analysis::Ablation ablation() const {
     return with == "mean" ? analysis::Ablation::kMean : analysis::Ablation::kZero;
@@ -40,12 +40,14 @@ struct AblateFlags : LookFlags {
 
 void add_site_flags(Flags& flags, AblateFlags& values) {
   flags.group("What is switched off");
-  flags.add("heads", values.heads, "heads of self-attention, such as 3.5,4.0: layer and head")
+  flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head")
       .placeholder("LAYER.HEAD,…");
-  flags.add("cross_heads", values.cross_heads, "the same of cross-attention").placeholder("LAYER.HEAD,…");
-  flags.add("sublayers", values.sublayers, "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
+  flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention").placeholder("LAYER.HEAD,…");
+  flags
+      .add("sublayers", values.off.sublayers,
+           "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
       .placeholder("LAYER.NAME,…");
-  flags.add("layers", values.layers, "whole layers, such as 4,5").placeholder("LAYER,…");
+  flags.add("layers", values.off.layers, "whole layers, such as 4,5").placeholder("LAYER,…");
   flags.choice(
       "each", values.each, {"head", "cross_head", "attention", "cross_attention", "feed_forward", "layer"},
       "where none of these is given: switch each of these off by itself, and show what it does to one "
@@ -84,11 +86,7 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
 }
 
 std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& stack) {
-  std::vector<Site> sites = layer_sites(flags.layers, stack);
-  for (const auto& more : {sublayer_sites(flags.sublayers, stack),
-                           head_sites("--heads", flags.heads, LayerPart::kAttention, stack),
-                           head_sites("--cross_heads", flags.cross_heads, LayerPart::kCrossAttention, stack)})
-    sites.insert(sites.end(), more.begin(), more.end());
+  std::vector<Site> sites = named_sites(flags.off, stack);
   for (const Site& site : sites) {
     if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
       throw Error("--cross_heads, --sublayers: only an encoder-decoder's decoder has cross-attention");
@@ -154,7 +152,7 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
     return at::log_softmax(target_logits(model, analysis::run(model, inputs).output, target), -1).cpu();
   };
   Answers answers{.on = answer(read.inputs), .off = answer(off)};
-  if (flags.token) answers.chosen = answer_named(loaded.model, "--token", *flags.token, answers.on).id;
+  if (flags.token) answers.chosen = answer_named(loaded.model, "token", *flags.token, answers.on).id;
   if (!flags.json) print(loaded.model, answers, flags.top_k);
   return json_of(loaded.model, answers, flags.top_k);
 }
@@ -191,7 +189,7 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
   if (kind.part == LayerPart::kResidual && flags.with == "mean")
     throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
   const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);
-  const NamedLogit token = flags.token ? answer_named(loaded.model, "--token", *flags.token, logits)
+  const NamedLogit token = flags.token ? answer_named(loaded.model, "token", *flags.token, logits)
                                        : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
   target.token = token.id;
   std::optional<Progress> progress;

@@ -4,15 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/hub/find_model.h"
 #include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_page.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/look/attention_weights.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/look/number_text.h"
-#include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 

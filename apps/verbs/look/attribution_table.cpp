@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/number_text.h"
 
 namespace zoo {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/verbs/look/answers.h"
 #include "models/analysis/attribution.h"
+#include "models/tasks/look_answers.h"
 
 namespace zoo {
 

@@ -2,16 +2,16 @@
 #include <iostream>
 
 #include "apps/command/flags.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/look/forward_inputs.h"
 #include "apps/verbs/measure/packed_evaluation.h"
-#include "apps/verbs/packed_weights.h"
-#include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/registry.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -23,10 +23,9 @@ struct ForwardFlags {
   ForwardTexts texts;
   std::optional<std::string> head;
   bool gradients = false, attentions = true;
-  PackedWeights weights{.weights = "modules"};
-  ComputeOptions compute;
+  ComputeOptions compute{.weights = "modules"};
 
-  bool packed() const { return weights.weights != "modules"; }
+  bool packed() const { return compute.weights != "modules"; }
 };
 
 // Names of all heads of all families.
@@ -85,7 +84,7 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
       "attentions", values.attentions,
       "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
       "and generation");
-  values.weights.add_to(flags);
+  flags.add_weights(values.compute);
   flags.add("output", values.output, "safetensors file to write").placeholder("FILE").required();
   flags.add_compute(values.compute);
   flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
@@ -120,12 +119,12 @@ ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, 
   inputs.output_hidden_states = inputs.output_attentions = false;
   const bool translates = loaded.head == Head::kSeq2SeqLm;
   if (loaded.head != Head::kCausalLm && !translates) {
-    make_ready(loaded, flags.compute, flags.weights);
+    make_ready(loaded, flags.compute);
     return loaded.model->forward(inputs);
   }
   if (flags.texts.attention_mask && !translates)
     throw Error("--attention_mask: a decoder with packed weights reads rows without padding");
-  const auto model = decoding_model(loaded, flags.compute, flags.weights);
+  const auto model = decoding_model(loaded, flags.compute);
   const at::Tensor& read = translates ? inputs.decoder_input_ids : inputs.input_ids;
   const auto session =
       translates ? model->begin(sources_of(inputs), read.size(1)) : model->begin(read.size(0), read.size(1));
@@ -145,9 +144,9 @@ int run_forward(const Arguments& arguments) {
   if (flags.head) head = head_named(*flags.head);
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, head);
   const LoadOptions options{.dtype = dtype_of(flags.compute),
-                            .device = device_of(flags.compute, flags.weights, checkpoint),
+                            .device = device_of(flags.compute, checkpoint),
                             .trainable = flags.gradients,
-                            .stored = packs(checkpoint, flags.compute, flags.weights)};
+                            .stored = packs(checkpoint, flags.compute)};
   const LoadedModel loaded = load_model(checkpoint, options);
   ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
   inputs.output_attentions = flags.attentions;

@@ -10,12 +10,12 @@
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/records/trainer_state.h"
-#include "apps/verbs/packed_weights.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/embedding/encoding_batch.h"
 #include "models/registry.h"
+#include "models/tasks/encoding_batch.h"
+#include "models/tasks/inference_loading.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -3,18 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/answers.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/look/attribution_table.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/look/number_text.h"
-#include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
+#include "models/tasks/look_answers.h"
 
 namespace zoo {
 namespace {
@@ -84,7 +84,7 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   std::optional<NamedLogit> token;
   if (flags.token) {
     const at::Tensor logits = analysis::lens_logits(*model.model, run.stream.back());
-    token = answer_named(model, "--token", *flags.token, logits[0][position].to(at::kFloat));
+    token = answer_named(model, "token", *flags.token, logits[0][position].to(at::kFloat));
     options.token = token->id;
   }
   Lens lens{.model = model,

@@ -2,8 +2,9 @@
 
 #include <iostream>
 
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
-#include "apps/verbs/pictures.h"
+#include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {
@@ -46,8 +47,11 @@ void LookFlags::write_numbers(const std::string& name, const std::string& json) 
 }
 
 LookedModel load_looked_model(const LookFlags& flags) {
-  LookedModel loaded{.model = load_text_model(read_checkpoint_config(flags.model), flags.compute)};
-  loaded.defaults = defaults_of(read_generation_config(flags.model, loaded.model.checkpoint.json));
+  apply_threads(flags.compute);
+  LookedModel loaded = load_looked_model(flags.model, flags.compute);
+  const bool has_decoder = loaded.model.model->config().shape == Shape::kEncoderDecoder;
+  if (has_decoder && !flags.texts.target && loaded.model.head != Head::kSeq2SeqLm)
+    throw UsageError("missing flag '--target': without a language model head the decoder cannot generate it");
   return loaded;
 }
 

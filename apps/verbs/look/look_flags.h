@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/command/flags.h"
-#include "apps/verbs/look/model_texts.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 
@@ -28,11 +28,7 @@ struct LookFlags {
   void write_numbers(const std::string& name, const std::string& json) const;
 };
 
-/// The checkpoint's model as modules, with its tokenizer, and what it reads.
-struct LookedModel {
-  TextModel model;
-  GenerationDefaults defaults;
-};
+/// The model, as modules.
 LookedModel load_looked_model(const LookFlags& flags);
 
 }  // namespace zoo

@@ -3,18 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/command/progress.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/verbs/look/answers.h"
+#include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
-#include "apps/verbs/look/number_text.h"
-#include "apps/verbs/look/sites.h"
-#include "apps/verbs/pictures.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/patching.h"
+#include "models/tasks/look_answers.h"
+#include "models/tasks/look_sites.h"
 
 namespace zoo {
 namespace {
@@ -97,7 +97,7 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   corrupted.text = flags.corrupted;
   // The decoder reads the clean answer in both runs: only the encoder's text differs.
   if (!texts.clean.written.empty() && !corrupted.target) corrupted.target = "";
-  texts.corrupted = read_texts(model, corrupted, loaded.defaults, "--corrupted");
+  texts.corrupted = read_texts(model, corrupted, loaded.defaults, "corrupted");
   texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
   texts.corrupted.written = texts.clean.written;
   check_same_length(texts.clean, texts.corrupted);
@@ -115,11 +115,11 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   target.position = answer_position(model, texts.clean, flags.position);
   const at::Tensor logits =
       analysis::target_logits(*model.model, model.model->forward(texts.clean.inputs), target);
-  texts.token = flags.token ? answer_named(model, "--token", *flags.token, logits)
+  texts.token = flags.token ? answer_named(model, "token", *flags.token, logits)
                             : answer_numbered(model, logits.argmax().item<std::int64_t>());
   target.token = texts.token.id;
   if (!flags.other) return texts;
-  texts.other = answer_named(model, "--other", *flags.other, logits);
+  texts.other = answer_named(model, "other", *flags.other, logits);
   target.other = texts.other->id;
   return texts;
 }

@@ -11,13 +11,12 @@
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/compute/measure.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/measure/bench_compare.h"
 #include "apps/verbs/measure/bench_train.h"
 #include "apps/verbs/measure/limits.h"
-#include "apps/verbs/measure/measure.h"
-#include "apps/verbs/packed_weights.h"
-#include "apps/verbs/torch_options.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -25,6 +24,7 @@
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"
 #include "models/kernels/cpu.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -36,7 +36,6 @@ struct BenchFlags {
   fs::path model;
   std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
   std::string lengths = "128";
-  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -52,7 +51,7 @@ std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) 
 void print(const BenchFlags& flags, const char* work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
-                    {"weights", flags.weights.weights},
+                    {"weights", flags.compute.weights},
                     {"kernels", kernels::name_of(kernels::instruction_set())},
                     {"threads", at::get_num_threads()}};
   json.update(figures);
@@ -63,9 +62,8 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
 // Greedy decoding without an end token: every run does the same work.
 int bench_generation(const BenchFlags& flags, const char* work) {
   std::unique_ptr<DecodingModel> model;
-  const double seconds_load = seconds_of([&] {
-    model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
-  });
+  const double seconds_load =
+      seconds_of([&] { model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute); });
   const std::vector<TokenIds> rows = prompts(flags, model->config().vocab_size);
   const GenerationOptions options{.max_new_tokens = flags.new_tokens,
                                   .sampling = {.temperature = 0},
@@ -79,7 +77,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
   const double peak = peak_resident_mb();  // before the bandwidth test allocates memory
   const double bandwidth = memory_bandwidth();
-  ordered_json figures{{"cache", flags.weights.cache},
+  ordered_json figures{{"cache", flags.compute.cache},
                        {"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
                        {"new_tokens", flags.new_tokens},
@@ -121,14 +119,13 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
 
 int bench_encoding(const BenchFlags& flags) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
-  const c10::Device device = device_of(flags.compute, flags.weights, checkpoint);
-  const LoadedModel loaded =
-      load_model(checkpoint, {.dtype = dtype_of(flags.compute),
-                              .device = device,
-                              .stored = packs(checkpoint, flags.compute, flags.weights)});
+  const c10::Device device = device_of(flags.compute, checkpoint);
+  const LoadedModel loaded = load_model(
+      checkpoint,
+      {.dtype = dtype_of(flags.compute), .device = device, .stored = packs(checkpoint, flags.compute)});
   if (loaded.model->config().shape == Shape::kEncoderDecoder)
     throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
-  make_ready(loaded, flags.compute, flags.weights);
+  make_ready(loaded, flags.compute);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = static_cast<std::int64_t>(lengths.size());
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
@@ -159,8 +156,7 @@ int bench_load(const BenchFlags& flags) {
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     seconds.push_back(seconds_of([&] {
-      const auto model =
-          load_decoding_model(read_writing_checkpoint(flags.model), flags.compute, flags.weights);
+      const auto model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute);
       const GenerationOptions options{.max_new_tokens = 1, .sampling = {.temperature = 0}};
       generate(*model, {{1}}, options);
     }));
@@ -173,13 +169,13 @@ void declare(Flags& flags, BenchFlags& values) {
   add_model_flag(flags, values.model);
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
       .at_least(1);
-  values.weights.add_to(flags);
+  flags.add_weights(values.compute);
   flags.add_compute(values.compute);
 }
 
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
-  values.weights.add_cache_to(flags);
+  flags.add_cache(values.compute);
   flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt")
       .between(1, kMostBatchRows);
   flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").between(1, 1000000);

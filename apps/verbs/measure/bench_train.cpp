@@ -7,13 +7,12 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/compute/measure.h"
+#include "apps/compute/threads.h"
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"
-#include "apps/verbs/measure/measure.h"
-#include "apps/verbs/process_memory.h"
-#include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
@@ -22,6 +21,8 @@
 #include "apps/verbs/train/train_options.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "data/base/process_memory.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {

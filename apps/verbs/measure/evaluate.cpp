@@ -6,14 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/training/metrics/bleu.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
-#include "apps/verbs/packed_weights.h"
-#include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
@@ -24,6 +23,7 @@
 #include "data/base/lines.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -37,8 +37,7 @@ struct EvaluateFlags {
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
   bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
-  PackedWeights weights{.weights = "modules"};
-  ComputeOptions compute;
+  ComputeOptions compute{.weights = "modules"};
 };
 
 // run_config.json of the training run that the model belongs to: RUN/final, RUN/best or RUN/checkpoints/STEP.
@@ -87,8 +86,8 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
            "(majority class, naive Bayes, logistic regression)")
       .placeholder("DATASET");
   flags.add("json", values.json, "print one JSON object");
-  values.weights.add_to(flags);
-  values.weights.add_cache_to(flags);
+  flags.add_weights(values.compute);
+  flags.add_cache(values.compute);
   flags.add_compute(values.compute);
   flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
@@ -103,8 +102,8 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
     return read_flags({arguments.command, words_of_run(*run, flags, arguments.words)},
                       values = {.of_run = true}, names_task, names_block);
   }
-  if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.weights.weights = "auto";
-  if (values.weights.weights == "modules" && values.weights.cache != "auto")
+  if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.compute.weights = "auto";
+  if (values.compute.weights == "modules" && values.compute.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
   names_task = flags.given("task");
   names_block = flags.given("block_size");
@@ -177,15 +176,15 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const std::int64_t count = drawn ? flags.eval_iters : batches.evaluation_batches(Split::kVal);
   Progress progress(count, "batches");
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
-  const bool packed = flags.weights.weights != "modules";
+  const bool packed = flags.compute.weights != "modules";
   if (packed && loaded.head == Head::kCausalLm) {
-    const auto model = decoding_model(loaded, flags.compute, flags.weights);
+    const auto model = decoding_model(loaded, flags.compute);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
   if (packed && loaded.head == Head::kSeq2SeqLm)
-    throw Error("--weights ", flags.weights.weights,
+    throw Error("--weights ", flags.compute.weights,
                 ": an encoder-decoder that writes text is evaluated by modules alone; leave it out");
-  if (packed) make_ready(loaded, flags.compute, flags.weights);
+  if (packed) make_ready(loaded, flags.compute);
   ModelObjective objective(loaded.model, batches, std::move(metric));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
                         on_step);
@@ -232,11 +231,11 @@ int run_evaluate(const Arguments& arguments) {
   const Task task = flags.data.task;
   if (flags.baselines && task != Task::kClassification)
     throw UsageError("--baselines: only for the task classification, not ", name_of(task));
-  const c10::Device device = device_of(flags.compute, flags.weights, checkpoint);
+  const c10::Device device = device_of(flags.compute, checkpoint);
 
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
-  const bool packed = packs(checkpoint, flags.compute, flags.weights);
+  const bool packed = packs(checkpoint, flags.compute);
   const auto load = [&](bool stored) {
     return load_model(checkpoint, {.device = device, .head = head_of(task), .stored = stored});
   };

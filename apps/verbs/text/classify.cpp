@@ -1,15 +1,18 @@
+#include "models/tasks/classify.h"
+
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
-#include "apps/verbs/text/text_labels.h"
-#include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {
@@ -19,10 +22,8 @@ constexpr std::size_t kTextsAtOnce = 1024;
 struct ClassifyFlags {
   std::filesystem::path model;
   TextFlags text;
-  std::int64_t batch_size = 32;
-  std::string aggregation = "first";
+  ClassifyRequest request;
   bool json = true;
-  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -37,12 +38,12 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
            "second text of a pair, for each --text; tables have it under the same name")
       .placeholder("TEXT");
   flags.choice(
-      "aggregation", values.aggregation, {"none", "simple", "first", "average", "max"},
+      "aggregation", values.request.aggregation, aggregation_names(),
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
       "their first token, their tokens' average or the surest token");
-  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
+  flags.add("batch_size", values.request.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.add("json", values.json, "print JSON; there is no other output");
-  values.weights.add_to(flags);
+  flags.add_weights(values.compute);
   flags.add_compute(values.compute);
   flags.example("tzoo classify --model runs/reviews/final --text \"I did not like it\"");
   if (!flags.parse(arguments)) return false;
@@ -55,20 +56,21 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
 int run_classify(const Arguments& arguments) {
   ClassifyFlags flags;
   if (!read_flags(arguments, flags)) return 0;
+  apply_threads(flags.compute);
   const at::NoGradGuard no_grad;
-  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute, flags.weights);
+  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
   if (!labels_texts(model)) {
     throw Error(flags.model, " has a ", name_of(model.head),
                 " head; expected sequence-classification or token-classification");
   }
-  const LabelOptions options{.batch_size = flags.batch_size,
-                             .aggregation = aggregation_named(flags.aggregation)};
   TextInput input(flags.text, {{"text"}, {"label", "text_pair"}});
   if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
-  for (auto texts = input.next(kTextsAtOnce); !texts.empty(); texts = input.next(kTextsAtOnce)) {
-    for (const auto& json : label_texts(model, texts, input.pairs(), options)) {
+  ClassifyRequest& request = flags.request;
+  for (request.texts = input.next(kTextsAtOnce); !request.texts.empty();
+       request.texts = input.next(kTextsAtOnce)) {
+    request.pairs = input.pairs();
+    for (const auto& json : answers_json(request, classify(model, request)))
       std::cout << json_text(json) << "\n";
-    }
   }
   return 0;
 }

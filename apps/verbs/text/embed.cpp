@@ -7,13 +7,14 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
-#include "apps/verbs/text/text_model.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/embedding/text_embedder.h"
+#include "models/tasks/text_embedder.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {
@@ -30,7 +31,6 @@ struct EmbedFlags {
   std::optional<std::int64_t> max_length;
   std::int64_t batch_size = 32;
   bool similarity = false, json = false;
-  PackedWeights weights;
   ComputeOptions compute;
 };
 
@@ -61,7 +61,7 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags.group("Output");
   flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
   flags.add("json", values.json, "print --similarity as one JSON object; vectors always are JSON");
-  values.weights.add_to(flags);
+  flags.add_weights(values.compute);
   flags.add_compute(values.compute);
   flags.example(
       "tzoo embed --model MiniLM --text \"The cat sits outside\" --text \"A dog barks\" --similarity");
@@ -121,10 +121,10 @@ void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor&
 int run_embed(const Arguments& arguments) {
   EmbedFlags flags;
   if (!read_flags(arguments, flags)) return 0;
+  apply_threads(flags.compute);
   const at::NoGradGuard no_grad;
   const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model =
-      load_text_model(read_checkpoint_config(config.transformer), flags.compute, flags.weights, Head::kBase);
+  TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
   const EmbedOptions options = options_of(flags, config, model.device);
   const std::string prompt = options.prompt.value_or(config.default_prompt);
   const bool reads_empty = !model.tokenizer->encode(prompt, EncodeOptions{}).ids.empty();

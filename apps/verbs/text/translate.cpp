@@ -1,28 +1,28 @@
+#include "models/tasks/translate.h"
+
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
 #include "apps/command/visible_text.h"
+#include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
-#include "apps/verbs/generate/generation_config_flags.h"
+#include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/text/text_input.h"
-#include "apps/verbs/text/text_model.h"
-#include "apps/verbs/text/translation.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"
-#include "models/generation/generation_config.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct TranslateFlags {
-  GenerateFlags generation{.options = {.max_new_tokens = 128, .sampling = {.top_k = 200}}, .temperature = 0};
+  GenerateFlags generation{translation_settings()};
   TextFlags text;
   std::string prefix, source_lang, target_lang;
   std::int64_t batch_size = 16;
@@ -62,20 +62,16 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
       .between(1, BeamOptions::kMostBeams);
   flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
-  generation.weights.add_to(flags);
-  generation.weights.add_cache_to(flags);
+  flags.add_weights(generation.compute);
+  flags.add_cache(generation.compute);
   flags.add_compute(generation.compute);
   flags.example(
       "tzoo translate --model t5-small --prefix \"translate English to German: \" --text \"Good day.\"");
   flags.example(
       "tzoo translate --model nllb-200 --source_lang eng_Latn --target_lang fra_Latn --text \"Good day.\"");
   if (!flags.parse(arguments)) return false;
-  apply_generation_config(generation, [&](std::string_view name) { return flags.given(name); });
-  generation.options.beams.num_return_sequences = 1;
-  if (!generation.stop.empty())
-    throw Error(
-        "generation_config.json: 'stop_strings' is not supported by translate; --generation_defaults "
-        "ours leaves the file out");
+  apply_generation_config(generation, flags);
+  generation.options.sampling.seed = static_cast<std::uint64_t>(generation.compute.seed);
   return true;
 }
 
@@ -84,17 +80,13 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
 int run_translate(const Arguments& arguments) {
   TranslateFlags flags;
   if (!read_flags(arguments, flags)) return 0;
+  apply_threads(flags.generation.compute);
   require_utf8(flags.prefix, "--prefix");
   const GenerateFlags& generation = flags.generation;
-  const TextModel model =
-      load_text_model(*generation.checkpoint, generation.compute, generation.weights, Head::kSeq2SeqLm);
-  const auto decoder =
-      decoding_model({.model = model.model, .stored = model.stored}, generation.compute, generation.weights);
-  const GenerationDefaults defaults = defaults_of(*generation.generation_config);
-  GenerationOptions options = generation_options(generation);
-  options.max_new_tokens = new_token_limit(generation, /*longest_prompt=*/1);
-  options.eos_token_ids = defaults.eos_token_ids;
-  options.decoder_start_token_id = decoder_start(defaults, model.model->config());
+  GenerationOptions options =
+      translation_options(generation, *generation.checkpoint, *generation.generation_config);
+  const TextModel model = load_text_model(*generation.checkpoint, generation.compute, Head::kSeq2SeqLm);
+  const auto decoder = decoding_model({.model = model.model, .stored = model.stored}, generation.compute);
   const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   TextInput input(flags.text, {{"source"}, {"target"}});
@@ -105,15 +97,11 @@ int run_translate(const Arguments& arguments) {
       prompts.push_back(source_ids(model, flags.prefix + text, languages));
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (!flags.json) {
-        std::cout << written_text(translated_text(model, result.ids[i])) << "\n";
-        continue;
-      }
-      Json json;
-      json["text"] = texts[i];
-      json["translation"] = translated_text(model, result.ids[i]);
-      json["ids"] = result.ids[i];
-      std::cout << json_text(json) << "\n";
+      const std::string translation = translated_text(model, result.ids[i]);
+      if (flags.json)
+        std::cout << json_text(translation_json(texts[i], translation, result.ids[i])) << "\n";
+      else
+        std::cout << written_text(translation) << "\n";
     }
     std::cout.flush();
   }

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "apps/command/output.h"
-#include "apps/verbs/process_memory.h"
 #include "data/base/error.h"
+#include "data/base/process_memory.h"
 
 namespace zoo {
 namespace {

@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/compute/threads.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
-#include "apps/verbs/process_memory.h"
-#include "apps/verbs/torch_options.h"
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"
@@ -25,6 +24,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/directory_lock.h"
 #include "data/base/json_file.h"
+#include "data/base/process_memory.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
-#include "apps/verbs/process_memory.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
-#include "models/embedding/encoding_batch.h"
+#include "data/base/process_memory.h"
 #include "models/registry.h"
+#include "models/tasks/encoding_batch.h"
 
 namespace zoo {
 namespace {

@@ -1,7 +1,7 @@
 #include "apps/verbs/train/train_objective.h"
 
-#include "apps/verbs/torch_options.h"
 #include "models/layers/recompute.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 

@@ -102,7 +102,7 @@ TEST_CASE("an unknown toy set or a count out of range is an error") {
              Catch::Contains("'revers'") && Catch::Contains("did you mean 'reverse'?") &&
                  Catch::Contains("copy, reverse, sort, addition"));
   CHECK_THAT(message_of([] { make_toy_set("copy", 0, 0); }),
-             Catch::Contains("--count") && Catch::Contains("found 0"));
+             Catch::Contains("'count'") && Catch::Contains("found 0"));
   CHECK_THAT(message_of([] { make_toy_set("copy", 10'000'001, 0); }), Catch::Contains("10000000"));
 }
 

@@ -58,9 +58,9 @@ TEST_CASE("A first line of other names is no example, and --columns gives them")
   const std::string pairs = "sentence1\tsentence2\tlabel\na\tb\tc\n";
   CHECK_THAT(message_of([&] { parse_records(pairs, "t.tsv", columns); }),
              Catch::Contains("t.tsv, line 1: 'sentence1\tsentence2\tlabel' looks like") &&
-                 Catch::Contains("--columns text=sentence1,text_pair=sentence2,label=label"));
+                 Catch::Contains("'columns' text=sentence1,text_pair=sentence2,label=label"));
   CHECK_THAT(message_of([&] { parse_records("review_text\tsentiment\na\tb\n", "t.tsv", columns); }),
-             Catch::Contains("--columns text=review_text,label=sentiment"));
+             Catch::Contains("'columns' text=review_text,label=sentiment"));
   auto names = zoo::FileColumns::read("text=sentence1,text_pair=sentence2,label=label");
   const auto records = parse_records(pairs, "t.tsv", columns, names);
   REQUIRE(records.size() == 1);
@@ -76,10 +76,10 @@ TEST_CASE("A first line of other names is no example, and --columns gives them")
              Catch::Contains("n.tsv, line 1: 'token\tner_tag' looks like the names of columns"));
   for (const char* wrong : {"text", "=a", "text=", "text=a,label=a"})
     CHECK_THAT(message_of([&] { zoo::FileColumns::read(wrong); }),
-               Catch::Contains("--columns: expected OURS=THEIRS"));
+               Catch::Contains("'columns': expected OURS=THEIRS"));
   names = zoo::FileColumns::read("txt=a");
   CHECK_THAT(message_of([&] { parse_records("{\"a\": \"b\"}", "t.jsonl", columns, names); }),
-             Catch::Contains("--columns: 'txt' is no column"));
+             Catch::Contains("'columns': 'txt' is no column"));
 }
 
 TEST_CASE("Names that nothing reads are noted, and an error if they resemble one that is missing") {

@@ -1,14 +1,13 @@
 // A program of another project, which has only the installed package. With a GPT's directory it continues a
-// text, turns texts into vectors, and trains a module of its own on them.
+// text from packed weights, turns texts into vectors, and trains a module of its own on them.
 #include <iostream>
 
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/tensor.h>
-#include <zoo/models/checkpoint/checkpoint.h>
-#include <zoo/models/embedding/text_embedder.h>
-#include <zoo/models/generation/generate.h>
 #include <zoo/models/layers/linear.h>
-#include <zoo/tokenizer/tokenizer.h>
+#include <zoo/models/tasks/generate_session.h>
+#include <zoo/models/tasks/inference_loading.h>
+#include <zoo/models/tasks/text_embedder.h>
 #include <zoo/training/optimizers/adamw.h>
 
 struct AboutQuestions : torch::nn::Module {
@@ -19,11 +18,14 @@ struct AboutQuestions : torch::nn::Module {
 
 int main(int, char** argv) {
   const std::string directory = argv[1], prompt = "to be, o";
-  const zoo::LoadedModel loaded = zoo::load_model(directory);
-  const auto tokenizer = zoo::load_tokenizer(directory);
-  const auto result = zoo::generate(*loaded.model, {tokenizer->encode(prompt)},
+  const zoo::CheckpointConfig checkpoint = zoo::read_writing_checkpoint(directory);
+  const auto session =
+      zoo::open_generate_session(checkpoint, zoo::read_generation_config(directory, checkpoint.json),
+                                 /*stop=*/{"\n"}, zoo::TokenizerUse::kNeeded);
+  const auto model = zoo::load_decoding_model(checkpoint, {});
+  const auto result = zoo::generate(*model, {session.tokenizer->encode(prompt)},
                                     {.max_new_tokens = 8, .sampling = {.temperature = 0}});
-  std::cout << prompt << tokenizer->decode(result.ids[0]) << "\n";
+  std::cout << prompt << zoo::text_of_row(result.ids[0], session) << "\n";
 
   const zoo::TextEmbedder embedder(directory);
   const at::Tensor vectors = embedder.embed({"to be", "not to be", "question", "that is the question"});

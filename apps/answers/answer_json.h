@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/tasks/answer.h"
+#include "models/tasks/classify.h"
+#include "models/tasks/fill_mask.h"
+
+namespace zoo {
+
+// Results of tasks as the command line's --json and HTTP write them.
+
+/// For each text {"text", "text_pair" if it has one} with "label", "score", "scores", or "value" of a
+/// regression, or "entities".
+std::vector<nlohmann::ordered_json> answers_json(const ClassifyRequest& request,
+                                                 const std::vector<TextLabels>& labels);
+
+/// For each answer {"text", "start", "end", "score"}.
+std::vector<nlohmann::ordered_json> answers_json(const AnswerRequest& asked,
+                                                 const std::vector<Answer>& answers);
+
+/// {"text", "masks": [[{"token", "id", "score", "text"}, …], …]}
+nlohmann::ordered_json answer_json(const FillMaskRequest& request,
+                                   const std::vector<std::vector<MaskGuess>>& masks);
+
+/// {"text", "translation", "ids"}
+nlohmann::ordered_json translation_json(const std::string& text, const std::string& translation,
+                                        const TokenIds& ids);
+
+}  // namespace zoo

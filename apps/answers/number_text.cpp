@@ -1,0 +1,53 @@
+#include "apps/answers/number_text.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+namespace zoo {
+namespace {
+
+std::string formatted(const char* sign, double value, int digits) {
+  if (std::isnan(value)) return "-";
+  const double unit = std::pow(10.0, digits);
+  const double rounded = std::abs(value * unit) < 0.5 ? 0.0 : value;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), *sign == '+' ? "%+.*f" : "%.*f", digits, rounded);
+  return text.data();
+}
+
+}  // namespace
+
+std::string decimal(double value, int digits) {
+  return formatted("", value, digits);
+}
+
+std::string decimal(const at::Tensor& value, int digits) {
+  return decimal(value.item<double>(), digits);
+}
+
+std::string signed_decimal(const at::Tensor& value, int digits) {
+  return formatted("+", value.item<double>(), digits);
+}
+
+std::string significant(double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+nlohmann::ordered_json json_numbers(const at::Tensor& values) {
+  nlohmann::ordered_json numbers = nlohmann::ordered_json::array();
+  for (std::int64_t i = 0; i < values.size(0); ++i) {
+    if (values.dim() == 1) {
+      numbers.push_back(values[i].item<double>());
+    } else {
+      numbers.push_back(json_numbers(values[i]));
+    }
+  }
+  return numbers;
+}
+
+}  // namespace zoo

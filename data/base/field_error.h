@@ -1,0 +1,62 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     throw zoo::FieldError(zoo::Field{"layers"}, " 9: the model has 2");
+///     // the command line prints --layers 9: …, HTTP and what() have 'layers' 9: …
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "data/base/error.h"
+
+namespace zoo {
+
+/// The name of a field in the message of a FieldError.
+struct Field {
+  std::string_view name;
+
+  static constexpr char kBegin = '\x01', kEnd = '\x02';
+  friend std::ostream& operator<<(std::ostream& out, Field field) {
+    return out << kBegin << field.name << kEnd;
+  }
+};
+
+/// An error about a field of a request or of options. Libraries name the member; who prints the message
+/// writes the name as its reader knows it.
+class FieldError : public Error {
+ public:
+  /// At least one part is a Field; the error is about the first one.
+  template <class... Parts>
+  explicit FieldError(const Parts&... parts) : FieldError(Marked{joined_parts(parts...)}) {}
+
+  const std::string& field() const { return field_; }
+  /// The message with each field written by `name`.
+  std::string message(const std::function<std::string(const std::string&)>& name) const;
+
+ private:
+  struct Marked {
+    std::string text;
+  };
+  explicit FieldError(const Marked& marked);
+
+  template <class... Parts>
+  static std::string joined_parts(const Parts&... parts) {
+    std::ostringstream text;
+    (text << ... << parts);
+    return text.str();
+  }
+
+  std::string marked_, field_;
+};
+
+/// A field that this model does not take, whatever its value: the command line calls it wrong usage.
+class UnfitField : public FieldError {
+ public:
+  using FieldError::FieldError;
+};
+
+}  // namespace zoo

@@ -1,0 +1,128 @@
+#include "models/tasks/answer.h"
+
+#include <algorithm>
+
+#include <ATen/ops/softmax.h>
+
+#include "data/base/field_error.h"
+
+namespace zoo {
+namespace {
+
+struct Span {
+  std::size_t first, last;  // tokens of the window
+  float score;
+};
+
+template <class Scored>
+void keep_best(std::vector<Scored>& all, std::int64_t most) {
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  all.resize(std::min(all.size(), static_cast<std::size_t>(most)));
+}
+
+// Bytes of the context from the first token to the last, or from the first one's word to the last one's as
+// far as they lie in the window.
+ByteRange range_of(const Encoding& window, Span span, bool align_to_words) {
+  if (align_to_words && !window.words.empty()) {
+    const auto same_word = [&window](std::size_t a, std::size_t b) {
+      return window.texts[a] == window.texts[b] && window.words[a] == window.words[b];
+    };
+    while (same_word(span.first, span.first - 1)) --span.first;
+    while (span.last + 1 < window.size() && same_word(span.last, span.last + 1)) ++span.last;
+  }
+  return {window.offsets[span.first].begin, window.offsets[span.last].end};
+}
+
+// Collects the answers of all windows on a context.
+class AnswerCollector {
+ public:
+  /// The position of `cls` stands for "no answer": it takes part in the softmax.
+  AnswerCollector(const AnswerRules& rules, std::optional<TokenId> cls) : rules_(rules), cls_(cls) {}
+
+  /// Adds the best spans of a window, whose second text is the context, by its logits [T].
+  void add(const Encoding& window, const at::Tensor& start_logits, const at::Tensor& end_logits);
+
+  /// The best answers, best first. Windows that overlap may give the same one twice.
+  std::vector<Answer> best() const;
+
+ private:
+  std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window) const;
+
+  AnswerRules rules_;
+  std::optional<TokenId> cls_;
+  std::vector<Answer> answers_;
+  float null_score_ = 1.0F;
+};
+
+// The other tokens' logits become -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is
+// left.
+std::vector<float> AnswerCollector::probabilities(const at::Tensor& logits, const Encoding& window) const {
+  const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    const bool is_cls = cls_ && window.ids[i] == *cls_;
+    if (window.texts[i] != 1 && !is_cls) scores[static_cast<std::int64_t>(i)].fill_(-10000.0);
+  }
+  const at::Tensor row = at::softmax(scores, 0).contiguous();
+  return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
+}
+
+void AnswerCollector::add(const Encoding& window, const at::Tensor& start_logits,
+                          const at::Tensor& end_logits) {
+  const std::vector<float> start = probabilities(start_logits, window);
+  const std::vector<float> end = probabilities(end_logits, window);
+  null_score_ = std::min(null_score_, start[0] * end[0]);
+  std::vector<Span> spans;
+  for (std::size_t i = 1; i < window.size(); ++i) {
+    const std::size_t stop = std::min(window.size(), i + static_cast<std::size_t>(rules_.max_answer_length));
+    for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j) {
+      if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
+    }
+  }
+  keep_best(spans, rules_.top_k);
+  for (const Span& span : spans)
+    answers_.push_back({range_of(window, span, rules_.align_to_words), span.score});
+}
+
+std::vector<Answer> AnswerCollector::best() const {
+  std::vector<Answer> answers = answers_;
+  if (rules_.impossible) {
+    answers.push_back({{}, null_score_});
+  } else if (answers.empty()) {
+    answers.push_back({});  // [CLS] takes all probability in every window
+  }
+  keep_best(answers, rules_.top_k);
+  return answers;
+}
+
+// Windows over the context, of tokens of one encoding.
+std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& asked) {
+  if (model.tokenizer->limits().pads_left) {
+    throw Error(model.checkpoint.directory,
+                ": tokenizer_config.json says padding_side 'left': transformers then puts the context ",
+                "before the question, which tzoo does not");
+  }
+  constexpr std::size_t kUsualLength = 384, kUsualStride = 128;  // of transformers' pipeline
+  const std::size_t limit = model.max_length();
+  const auto length = static_cast<std::size_t>(asked.max_length.value_or(std::min(limit, kUsualLength)));
+  if (length > limit)
+    throw FieldError(Field{"max_length"}, ": ", length, " is more than the model's limit of ", limit);
+  const auto stride = static_cast<std::size_t>(asked.stride.value_or(std::min(length / 2, kUsualStride)));
+  return model.tokenizer->encode_windows(asked.question, asked.context, stride, {.max_length = length});
+}
+
+}  // namespace
+
+std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPiece& run) {
+  AnswerCollector collector(asked.rules, model.tokenizer->special_id(SpecialToken::cls));
+  for (const Encoding& window : windows_of(model, asked)) {
+    require_offsets(window);
+    run([&] {
+      const Encoding* const batch[] = {&window};
+      const ModelOutput output = model.model->forward(batch_of(model, batch));
+      collector.add(window, output.start_logits[0], output.end_logits[0]);
+    });
+  }
+  return collector.best();
+}
+
+}  // namespace zoo

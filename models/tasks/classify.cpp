@@ -1,0 +1,197 @@
+#include "models/tasks/classify.h"
+
+#include <algorithm>
+
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+constexpr const char* kOutside = "O";
+
+struct Scored {
+  std::string label;
+  float score;
+  ByteRange range;
+};
+
+Scored scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
+  const auto best = scores.argmax().item<std::int64_t>();
+  return {label_name(config, best), scores[best].item<float>(), range};
+}
+
+// transformers' rule. Where a vocabulary marks the tokens inside a word, those are longer than their text; of
+// other vocabularies only spaces tell where a word begins.
+bool continues_word(const Tokenizer& tokenizer, const std::string& text, TokenId id, const ByteRange& range) {
+  if (tokenizer.special_id(SpecialToken::unk) == id) return false;
+  if (tokenizer.marks_subwords()) {
+    const std::string_view written = std::string_view(text).substr(range.begin, range.end - range.begin);
+    return count_characters(tokenizer.token_text(id)) != count_characters(written);
+  }
+  const bool after_space = range.begin > 0 && text[range.begin - 1] == ' ';
+  return range.begin > 0 && !after_space && (range.begin == text.size() || text[range.begin] != ' ');
+}
+
+// Tokens of a word: rows of the scores.
+using Rows = std::vector<std::int64_t>;
+
+std::vector<Rows> words_of(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding) {
+  std::vector<Rows> words;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.texts[i] != 0) continue;
+    const bool continues = continues_word(tokenizer, text, encoding.ids[i], encoding.offsets[i]);
+    if (words.empty() || !continues) words.emplace_back();
+    words.back().push_back(static_cast<std::int64_t>(i));
+  }
+  return words;
+}
+
+at::Tensor word_scores(const at::Tensor& scores, const Rows& word, Aggregation aggregation) {
+  if (aggregation == Aggregation::kFirst) return scores[word.front()];
+  const at::Tensor all = scores.slice(0, word.front(), word.back() + 1);
+  if (aggregation == Aggregation::kAverage) return all.mean(0);
+  return all[all.amax(-1).argmax().item<std::int64_t>()];
+}
+
+// "B-PER" and "I-PER" are of kind "PER"; a label without a prefix is its own kind.
+std::string kind_of(const std::string& label) {
+  return label.starts_with("B-") || label.starts_with("I-") ? label.substr(2) : label;
+}
+
+// Name of a group: what follows the first hyphen, whatever stands before it.
+std::string group_name(const std::string& label) {
+  const std::size_t hyphen = label.find('-');
+  return hyphen == std::string::npos ? label : label.substr(hyphen + 1);
+}
+
+// Neighbours of one kind form an entity, unless the next one begins a new one.
+std::vector<LabelledSpan> grouped(const std::vector<Scored>& parts) {
+  std::vector<LabelledSpan> entities;
+  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    double sum = 0;
+    do {
+      sum += parts[end++].score;
+    } while (end < parts.size() && kind_of(parts[end].label) == kind_of(parts[end - 1].label) &&
+             !parts[end].label.starts_with("B-"));
+    entities.push_back({group_name(parts[begin].label),
+                        static_cast<float>(sum / static_cast<double>(end - begin)),
+                        {parts[begin].range.begin, parts[end - 1].range.end}});
+  }
+  return entities;
+}
+
+// The entities of a text, in order; those labelled "O" are left out. scores [T, num_labels] are
+// probabilities.
+std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tokenizer& tokenizer,
+                                      const std::string& text, const Encoding& encoding,
+                                      const at::Tensor& scores, Aggregation aggregation) {
+  const bool by_token = aggregation == Aggregation::kNone || aggregation == Aggregation::kSimple;
+  std::vector<Scored> parts;
+  for (const Rows& word : words_of(tokenizer, text, encoding)) {
+    const auto offsets = [&](std::int64_t row) { return encoding.offsets[static_cast<std::size_t>(row)]; };
+    if (by_token) {
+      for (const std::int64_t row : word) parts.push_back(scored(config, scores[row], offsets(row)));
+    } else {
+      parts.push_back(scored(config, word_scores(scores, word, aggregation),
+                             {offsets(word.front()).begin, offsets(word.back()).end}));
+    }
+  }
+  std::vector<LabelledSpan> entities;
+  if (aggregation == Aggregation::kNone) {
+    for (const Scored& part : parts) entities.push_back({part.label, part.score, part.range});
+  } else {
+    entities = grouped(parts);
+  }
+  std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == kOutside; });
+  return entities;
+}
+
+// Labels by the logits [num_labels] of one text.
+TextLabels sequence_labels(const TransformerConfig& config, const at::Tensor& logits) {
+  TextLabels labels;
+  const bool regression = config.problem_type == ProblemType::kRegression ||
+                          (config.problem_type == ProblemType::kByLabels && config.num_labels == 1);
+  if (regression) {
+    labels.values.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    // A single label may also be a yes or no; only problem_type tells.
+    if (config.problem_type == ProblemType::kByLabels)
+      labels.scores.push_back({label_name(config, 0), at::sigmoid(logits)[0].item<float>()});
+    return labels;
+  }
+  const bool several = config.problem_type == ProblemType::kMultiLabel;
+  const at::Tensor scores = several ? at::sigmoid(logits) : at::softmax(logits, 0);
+  for (std::int64_t i = 0; i < scores.numel(); ++i)
+    labels.scores.push_back({label_name(config, i), scores[i].item<float>()});
+  if (!several) labels.best = labels.scores[static_cast<std::size_t>(scores.argmax().item<std::int64_t>())];
+  return labels;
+}
+
+// A decoder finds the last token of each row by pad_token_id; where padding cannot be told by it, rows go one
+// by one.
+std::size_t rows_at_once(const TextModel& model, std::int64_t batch_size) {
+  const TransformerConfig& config = model.model->config();
+  const bool finds_padding = config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size;
+  return config.shape == Shape::kDecoder && !finds_padding ? 1 : static_cast<std::size_t>(batch_size);
+}
+
+}  // namespace
+
+const std::vector<std::string>& aggregation_names() {
+  static const std::vector<std::string> names{"none", "simple", "first", "average", "max"};
+  return names;
+}
+
+std::string label_name(const TransformerConfig& config, std::int64_t label) {
+  if (config.label_names.empty()) return "LABEL_" + std::to_string(label);
+  return config.label_names[static_cast<std::size_t>(label)];
+}
+
+bool labels_texts(const TextModel& model) {
+  return model.head == Head::kSequenceClassification || model.head == Head::kTokenClassification;
+}
+
+std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
+                                 const RunPiece& run) {
+  const std::size_t batch_size = rows_at_once(model, request.batch_size);
+  const TransformerConfig& config = model.model->config();
+  const bool tokens = model.head == Head::kTokenClassification;
+  std::vector<Encoding> encodings;
+  const EncodeOptions encode{.max_length = model.max_length(), .with_offsets = tokens};
+  const std::vector<std::string>& texts = request.texts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string &text = texts[i], pair = request.pairs.empty() ? "" : request.pairs[i];
+    if (tokens && !pair.empty())
+      throw Error("text_pair: expected none, since the model labels the words of one text; got '", pair, "'");
+    encodings.push_back(pair.empty() ? model.tokenizer->encode(text, encode)
+                                     : model.tokenizer->encode_pair(text, pair, encode));
+    if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no label");
+    if (tokens) require_offsets(encodings.back());
+  }
+  const std::vector<std::size_t> order = by_length(encodings);
+  std::vector<TextLabels> results(texts.size());
+  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
+    std::vector<const Encoding*> batch;
+    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i) {
+      batch.push_back(&encodings[order[i]]);
+    }
+    run([&] {
+      const at::Tensor logits =
+          model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous();
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        const std::size_t text = order[begin + i];
+        const at::Tensor row = logits[static_cast<std::int64_t>(i)];
+        if (tokens)
+          results[text].entities = entities_of(config, *model.tokenizer, texts[text], encodings[text],
+                                               at::softmax(row, -1), request.aggregation);
+        else
+          results[text] = sequence_labels(config, row);
+      }
+    });
+  }
+  return results;
+}
+
+}  // namespace zoo

@@ -1,0 +1,66 @@
+#include "models/tasks/generate_session.h"
+
+#include <algorithm>
+
+#include <c10/util/Exception.h>
+
+#include "data/base/error.h"
+#include "models/tasks/encoding_batch.h"
+#include "models/tasks/inference_loading.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+std::unique_ptr<Tokenizer> open_tokenizer(const CheckpointConfig& checkpoint, TokenizerUse use) {
+  if (!has_tokenizer(checkpoint.directory)) return nullptr;
+  try {
+    return load_tokenizer(checkpoint.directory, checkpoint.json.get());
+  } catch (const Error& error) {
+    if (use == TokenizerUse::kNeeded) throw;
+    TORCH_WARN("no text, only ids: ", error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
+                                      const std::vector<std::string>& stop, TokenizerUse use) {
+  GenerateSession session{checkpoint, defaults_of(config), nullptr, StopStrings(stop)};
+  require_writes(checkpoint);
+  auto tokenizer = open_tokenizer(checkpoint, use);
+  if (tokenizer) require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
+  session.tokenizer = std::move(tokenizer);
+  return session;
+}
+
+void set_stop_strings(GenerationOptions& options, const GenerateSession& session) {
+  if (session.stop.empty()) return;
+  options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
+    // Each token has at least one byte, except special tokens.
+    const std::size_t enough = 2 * stop.longest() + 8;
+    const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
+    return stop.find(text_ids.text_of(ids, first)).has_value();
+  };
+}
+
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {
+  std::string text = TextIds(session).text_of(ids);
+  if (const auto stop = session.stop.find(text)) text.resize(*stop);
+  return replace_invalid_utf8(text);
+}
+
+bool TextIds::contains(TokenId id) const {
+  return id >= 0 && id < tokenizer_.id_count() && std::find(ends_.begin(), ends_.end(), id) == ends_.end();
+}
+
+std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
+  TokenIds kept;
+  for (std::size_t i = first; i < ids.size(); ++i) {
+    if (contains(ids[i])) kept.push_back(ids[i]);
+  }
+  return tokenizer_.decode(kept);
+}
+
+}  // namespace zoo

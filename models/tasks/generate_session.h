@@ -1,0 +1,65 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const auto checkpoint = zoo::read_writing_checkpoint("gpt2");
+///     const auto config = zoo::read_generation_config("gpt2", checkpoint.json);
+///     const auto session = zoo::open_generate_session(checkpoint, config, {"\n"},
+///     zoo::TokenizerUse::kNeeded); zoo::set_stop_strings(options, session); std::cout <<
+///     zoo::text_of_row(zoo::generate(*model, {ids}, options).ids[0], session) << "\n";
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/generate.h"
+#include "models/generation/generation_config.h"
+#include "tokenizer/constraint/stop_strings.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// Everything besides the weights that continues texts, or ids.
+struct GenerateSession {
+  CheckpointConfig checkpoint;
+  GenerationDefaults defaults;
+  std::shared_ptr<const Tokenizer> tokenizer;  // null if the directory has none
+  StopStrings stop;
+
+  std::int64_t vocab_size() const { return checkpoint.config.vocab_size; }
+  bool has_encoder() const { return checkpoint.config.shape == Shape::kEncoderDecoder; }
+};
+
+/// Generation from ids works even if the zoo cannot read the model's tokenizer.
+enum class TokenizerUse { kNeeded, kIfReadable };
+
+/// Reads everything except the weights. Without a tokenizer in the directory the session has none; one that
+/// cannot be read is an Error, or with kIfReadable a warning. Throws Error naming the directory.
+GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
+                                      const std::vector<std::string>& stop, TokenizerUse use);
+
+/// Sets options.row_ends, so that a row ends at a stop string of the session, which must outlive the options.
+void set_stop_strings(GenerationOptions& options, const GenerateSession& session);
+
+/// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
+/// have a tokenizer and outlive this object.
+class TextIds {
+ public:
+  explicit TextIds(const GenerateSession& session)
+      : ends_(session.defaults.eos_token_ids), tokenizer_(*session.tokenizer) {}
+
+  bool contains(TokenId id) const;
+  /// Decodes the ids from index `first` on, skipping those without text.
+  std::string text_of(const TokenIds& ids, std::size_t first = 0) const;
+
+ private:
+  TokenIds ends_;
+  const Tokenizer& tokenizer_;
+};
+
+/// The text of a row of new ids, up to the first stop string.
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
+
+}  // namespace zoo

@@ -1,0 +1,215 @@
+#include "models/tasks/generation_settings.h"
+
+#include <array>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/field_error.h"
+#include "data/base/json_text.h"
+#include "data/base/sizes.h"
+#include "models/formats/config_reader.h"
+#include "models/tasks/generation_fields.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+using Given = std::function<bool(std::string_view)>;
+
+// The ids of a JSON list; nullopt if it is none.
+std::optional<TokenIds> ids_of(const json& list) {
+  if (!list.is_array()) return std::nullopt;
+  TokenIds ids;
+  for (const json& id : list) {
+    // The library compares numbers beyond 63 bits as negative ones.
+    using Limits = std::numeric_limits<TokenId>;
+    const bool is_small = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{Limits::max()};
+    if (!id.is_number_integer() || !is_small || id < Limits::min()) return std::nullopt;
+    ids.push_back(id.get<TokenId>());
+  }
+  return ids;
+}
+
+// A key of transformers' GenerationConfig that the zoo lacks.
+struct Unsupported {
+  const char* key;
+  json off;                                               // the value that switches it off; null does, too
+  enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
+};
+const std::array<Unsupported, 15> kUnsupported{{{"guidance_scale", 1.0},
+                                                {"epsilon_cutoff", 0.0, Unsupported::kSampling},
+                                                {"eta_cutoff", 0.0, Unsupported::kSampling},
+                                                {"top_h", nullptr, Unsupported::kSampling},
+                                                {"encoder_repetition_penalty", 1.0},
+                                                {"encoder_no_repeat_ngram_size", 0},
+                                                {"sequence_bias", nullptr},
+                                                {"exponential_decay_length_penalty", nullptr},
+                                                {"remove_invalid_values", false, Unsupported::kBeams},
+                                                {"force_words_ids", nullptr},
+                                                {"constraints", nullptr},
+                                                {"watermarking_config", nullptr},
+                                                {"dola_layers", nullptr},
+                                                {"token_healing", false},
+                                                {"max_time", nullptr}}};
+
+class Defaults {
+ public:
+  Defaults(const json& file, const std::string& path, const Given& given)
+      : reader_(file, path), given_(given) {}
+
+  void refuse_unsupported(const GenerationSettings& settings) const {
+    const bool beams = settings.options.beams.num_beams > 1;
+    const bool samples = reader_.get_bool("do_sample", false) && settings.temperature.value_or(0) > 0;
+    for (const auto& [key, off, changes] : kUnsupported) {
+      const bool matters =
+          changes == Unsupported::kAlways || (changes == Unsupported::kBeams ? beams : samples);
+      if (matters && !reader_.is(key, off)) refuse(key, "which is not supported");
+    }
+  }
+
+  bool says(const char* key) const { return reader_.has(key) && !given_(key); }
+
+  void set(GenerationSettings& settings, std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) {
+      if (!says(key)) continue;
+      std::visit([&](auto* member) { *member = get(key, *member); }, field_of(settings, key).member);
+    }
+  }
+  void set(const char* key, TokenIds& ids) const {
+    if (says(key)) ids = parse_ids(key, reader_.at(key).dump());
+  }
+
+  // transformers reads the other keys only if do_sample is true. A file without it says nothing of sampling.
+  void set_sampling(GenerationSettings& settings) const {
+    if (!reader_.has("do_sample")) return;
+    const bool samples = reader_.get_bool("do_sample", false);
+    if (!given_("temperature")) settings.temperature = samples ? reader_.get_double("temperature", 1.0) : 0.0;
+    if (!samples) return;
+    if (!given_("top_k")) settings.options.sampling.top_k = get_count("top_k", kTheirTopK);
+    set(settings, {"top_p", "min_p", "typical_p"});
+  }
+
+  // Contrastive search chooses among top_k candidates; transformers is greedy where the file allows only one.
+  bool has_candidates() const { return given_("top_k") || reader_.get_int("top_k", kTheirTopK) > 1; }
+
+  void set_beams(GenerationSettings& settings) const {
+    set(settings, {"num_beams"});
+    if (settings.options.beams.num_beams < 2) return;
+    set(settings, {"length_penalty", "num_return_sequences", "num_beam_groups", "diversity_penalty"});
+    settings.options.beams.renormalize_logits = reader_.get_bool("renormalize_logits", false);
+    if (!says("early_stopping")) return;
+    if (reader_.at("early_stopping") == json("never")) {
+      settings.options.beams.early_stopping = EarlyStopping::kNever;
+    } else if (reader_.get_bool("early_stopping", false)) {
+      settings.options.beams.early_stopping = EarlyStopping::kFull;
+    }
+  }
+
+  void set_ends(GenerationSettings& settings) const {
+    if (!given_("max_length")) set(settings, {"max_new_tokens"});
+    const bool says_new_tokens = given_("max_new_tokens") || says("max_new_tokens");
+    if (!says_new_tokens) set(settings, {"max_length"});
+    if (!given_("min_length")) set(settings, {"min_new_tokens"});
+    // In transformers even a min_new_tokens of 0 takes the place of min_length.
+    if (!given_("min_new_tokens") && !says("min_new_tokens")) set(settings, {"min_length"});
+    if (!says("stop_strings") || given_("stop")) return;
+    const json& stop = reader_.at("stop_strings");
+    for (const json& text : stop.is_array() ? stop : json::array({stop})) {
+      if (!text.is_string()) reader_.refuse("stop_strings", "expected a text or a list of texts");
+      settings.stop.push_back(text.get<std::string>());
+    }
+  }
+
+  void set_history(GenerationSettings& settings) const {
+    set(settings, {"repetition_penalty", "no_repeat_ngram_size", "forced_bos_token_id"});
+    if (says("bad_words_ids"))
+      settings.options.history.bad_words = parse_id_rows("bad_words_ids", reader_.at("bad_words_ids").dump());
+    set("suppress_tokens", settings.options.history.suppressed);
+    set("begin_suppress_tokens", settings.options.history.suppressed_first);
+    set("forced_eos_token_id", settings.options.history.forced_eos_token_ids);
+  }
+
+ private:
+  static constexpr std::int64_t kTheirTopK = 50;  // of a file that samples and does not say it
+
+  [[noreturn]] void refuse(const char* key, const std::string& why) const {
+    try {
+      reader_.refuse(key, why);
+    } catch (const Error& error) {
+      throw FieldError(error.what(), "; ", Field{"generation_defaults"}, " ours leaves the file out");
+    }
+  }
+
+  double get(const char* key, double) const { return reader_.get_double(key, 0); }
+  double get(const char* key, std::optional<double>) const { return reader_.get_double(key, 0); }
+  std::int64_t get(const char* key, std::int64_t) const { return get_count(key, 0); }
+  std::int64_t get(const char* key, std::optional<std::int64_t>) const { return get_count(key, 0); }
+
+  std::int64_t get_count(const char* key, std::int64_t fallback) const {
+    const std::int64_t count = reader_.get_int(key, fallback);
+    if (count > kLargestGivenCount || count < -kLargestGivenCount)
+      refuse(key, "expected an integer of at most " + std::to_string(kLargestGivenCount));
+    return count;
+  }
+
+  ConfigReader reader_;
+  const Given& given_;
+};
+
+}  // namespace
+
+GenerationOptions GenerationSettings::generation_options() const {
+  GenerationOptions chosen = options;
+  const bool greedy = chosen.beams.num_beams > 1 || chosen.contrastive.penalty_alpha > 0;
+  chosen.sampling.temperature = temperature.value_or(greedy ? 0 : 0.8);
+  chosen.beams.sample = chosen.beams.num_beams > 1 && chosen.sampling.temperature > 0;
+  chosen.contrastive.top_k = chosen.sampling.top_k;
+  return chosen;
+}
+
+std::int64_t GenerationSettings::new_token_limit(std::int64_t longest_prompt) const {
+  if (!max_length) return options.max_new_tokens;
+  if (*max_length > longest_prompt) return *max_length - longest_prompt;
+  throw FieldError(Field{"max_length"}, " ", *max_length, " leaves no new token after ", longest_prompt,
+                   " tokens; ", Field{"max_new_tokens"}, " counts new ones alone");
+}
+
+void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config,
+                             const Given& given) {
+  const Defaults defaults(*config.values, config.path.string(), given);
+  if (defaults.has_candidates()) defaults.set(settings, {"penalty_alpha"});
+  const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
+                         given("typical_p") || given("penalty_alpha") || given("draft_model") ||
+                         given("num_samples");
+  const bool greedy_asked = given("temperature") && settings.temperature == 0.0;
+  if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(settings);
+  if (!greedy_asked) defaults.set_sampling(settings);
+  defaults.set_history(settings);
+  defaults.set_ends(settings);
+  defaults.refuse_unsupported(settings);
+}
+
+TokenIds parse_ids(const std::string& field, const std::string& text) {
+  const json parsed = parse_json(text);
+  const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
+  if (!ids) throw FieldError(Field{field}, ": expected ids, such as [1, 2], got '", text, "'");
+  return *ids;
+}
+
+std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string& text) {
+  const json parsed = parse_json(text);
+  std::vector<TokenIds> rows;
+  bool good = parsed.is_array() && !parsed.empty();
+  for (const json& row : good ? parsed : json::array()) {
+    const std::optional<TokenIds> ids = ids_of(row);
+    good = good && ids;
+    rows.push_back(ids.value_or(TokenIds()));
+  }
+  if (!good)
+    throw FieldError(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text,
+                     "'");
+  return rows;
+}
+
+}  // namespace zoo

@@ -1,0 +1,126 @@
+#include "models/tasks/look_sites.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "data/base/field_error.h"
+#include "models/analysis/residual_stream.h"
+#include "models/layers/stack.h"
+
+namespace zoo {
+namespace {
+
+// The items of all texts, which commas separate.
+std::vector<std::string> items_of(const std::string& field, const std::vector<std::string>& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) {
+    std::istringstream list(text);
+    for (std::string item; std::getline(list, item, ',');) {
+      if (item.empty()) throw FieldError(Field{field}, " '", text, "': an item is empty");
+      items.push_back(item);
+    }
+    if (text.empty() || text.back() == ',') throw FieldError(Field{field}, " '", text, "': an item is empty");
+  }
+  return items;
+}
+
+// A number below `count`, of what `name` says.
+std::int64_t number_below(const std::string& field, const std::string& item, std::string_view digits,
+                          std::int64_t count, const char* name) {
+  std::int64_t number = -1;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = failure == std::errc() && end == digits.data() + digits.size() && number >= 0;
+  if (is_number && number < count) return number;
+  throw FieldError(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '",
+                   digits, "'");
+}
+
+// Divides "3.rest" into its two parts.
+std::pair<std::string, std::string> halves(const std::string& field, const std::string& item,
+                                           const char* example) {
+  const std::size_t point = item.find('.');
+  if (point == std::string::npos) throw FieldError(Field{field}, " ", item, ": expected ", example);
+  return {item.substr(0, point), item.substr(point + 1)};
+}
+
+std::vector<Site> layer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack) {
+  std::vector<Site> sites;
+  for (const std::string& item : items_of("layers", texts)) {
+    const std::int64_t layer = number_below("layers", item, item, stack.num_layers, "layer");
+    sites.push_back({.stack = stack.shape, .layer = layer});
+  }
+  return sites;
+}
+
+std::vector<Site> head_sites(const std::string& field, const std::vector<std::string>& texts, LayerPart part,
+                             const TransformerConfig& stack) {
+  std::vector<Site> sites;
+  for (const std::string& item : items_of(field, texts)) {
+    const auto [layer, head] = halves(field, item, "LAYER.HEAD, such as 3.5");
+    sites.push_back({.stack = stack.shape,
+                     .layer = number_below(field, item, layer, stack.num_layers, "layer"),
+                     .part = part,
+                     .head = number_below(field, item, head, stack.num_heads, "head")});
+  }
+  return sites;
+}
+
+std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack) {
+  std::vector<Site> sites;
+  for (const std::string& item : items_of("sublayers", texts)) {
+    const auto [layer, name] = halves("sublayers", item, "LAYER.NAME, such as 3.attention");
+    const SiteKind kind = site_kind(name);
+    if (kind.heads || kind.part == LayerPart::kResidual)
+      throw FieldError(Field{"sublayers"}, " ", item,
+                       ": expected attention, cross_attention or feed_forward, got '", name, "'");
+    sites.push_back({.stack = stack.shape,
+                     .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
+                     .part = kind.part});
+  }
+  return sites;
+}
+
+}  // namespace
+
+const std::vector<std::string>& site_kind_names() {
+  static const std::vector<std::string> names{"residual",     "attention", "cross_attention",
+                                              "feed_forward", "head",      "cross_head"};
+  return names;
+}
+
+SiteKind site_kind(const std::string& name) {
+  if (name == "attention") return {LayerPart::kAttention, false};
+  if (name == "cross_attention") return {LayerPart::kCrossAttention, false};
+  if (name == "feed_forward") return {LayerPart::kFeedForward, false};
+  if (name == "head") return {LayerPart::kAttention, true};
+  if (name == "cross_head") return {LayerPart::kCrossAttention, true};
+  return {};  // "residual" and "layer"
+}
+
+TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name) {
+  const ModelParts parts = model.parts();
+  if (!name) return analysis::head_stack(model).config();
+  const auto& stack = *name == "encoder" ? parts.encoder : parts.decoder;
+  if (!stack) throw FieldError(Field{"stack"}, " ", *name, ": the model has none");
+  return stack->config();
+}
+
+std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length) {
+  std::set<std::int64_t> positions;
+  for (const std::string& item : items_of("positions", texts))
+    positions.insert(number_below("positions", item, item, length, "position"));
+  return {positions.begin(), positions.end()};
+}
+
+std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack) {
+  std::vector<Site> sites = layer_sites(names.layers, stack);
+  for (const auto& more : {sublayer_sites(names.sublayers, stack),
+                           head_sites("heads", names.heads, LayerPart::kAttention, stack),
+                           head_sites("cross_heads", names.cross_heads, LayerPart::kCrossAttention, stack)})
+    sites.insert(sites.end(), more.begin(), more.end());
+  return sites;
+}
+
+}  // namespace zoo

@@ -1,0 +1,44 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const auto off = zoo::named_sites({.heads = {"3.5", "4.0"}}, zoo::stack_of(model, std::nullopt));
+///     const auto interventions = zoo::analysis::ablated(model, inputs, off, zoo::analysis::Ablation::kZero);
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/layers/interventions.h"
+#include "models/model.h"
+
+namespace zoo {
+
+/// Kinds of parts: "residual", "attention", "cross_attention", "feed_forward", "head",
+/// "cross_head". site_kind() takes "layer" for the first.
+struct SiteKind {
+  LayerPart part = LayerPart::kResidual;
+  bool heads = false;
+};
+const std::vector<std::string>& site_kind_names();
+SiteKind site_kind(const std::string& name);
+
+/// Configuration of the encoder or decoder, by name; without a name of the one whose states the head reads.
+/// Throws FieldError naming `stack` for one that the model lacks.
+TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name);
+
+/// Parts of a stack in words: layers "3", heads "3.5" (layer, head) and sublayers "3.attention", several of
+/// them with commas between them.
+struct SiteNames {
+  std::vector<std::string> layers, sublayers, heads, cross_heads;
+};
+
+/// Throws FieldError naming the member with a part that the stack lacks.
+std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);
+
+/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws FieldError naming
+/// `positions`.
+std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
+
+}  // namespace zoo

@@ -1,0 +1,125 @@
+#include "models/tasks/look_texts.h"
+
+#include <ATen/ops/tensor.h>
+
+#include "data/base/field_error.h"
+#include "models/generation/generate.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+void require_utf8_in(const std::string& field, const std::string& text) {
+  if (const auto at = invalid_utf8_at(text))
+    throw FieldError("invalid UTF-8 in ", Field{field}, " at byte ", *at, " (line ", line_of(text, *at), ")");
+}
+
+Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& field) {
+  require_utf8_in(field, texts.text);
+  // Offsets name the parts of a text that a question answering head chooses.
+  const EncodeOptions options{.with_offsets = texts.text_pair.has_value()};
+  if (!texts.text_pair) return model.tokenizer->encode(texts.text, options);
+  require_utf8_in("text_pair", *texts.text_pair);
+  return model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
+}
+
+// Ids after the last token, as part of its text.
+void append(Encoding& encoding, const TokenIds& ids) {
+  for (const TokenId id : ids) {
+    encoding.ids.push_back(id);
+    if (!encoding.type_ids.empty()) encoding.type_ids.push_back(encoding.type_ids.back());
+    if (!encoding.texts.empty()) encoding.texts.push_back(0);
+    if (!encoding.words.empty()) encoding.words.push_back(-1);
+    if (!encoding.offsets.empty()) encoding.offsets.emplace_back();
+  }
+}
+
+void check_length(const std::string& field, std::size_t tokens, const TransformerConfig& config) {
+  if (config.has_position_table() && static_cast<std::int64_t>(tokens) > config.max_length())
+    throw FieldError(Field{field}, ": ", tokens, " tokens, but the model reads at most ",
+                     config.max_length());
+}
+
+std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
+  std::vector<std::string> tokens;
+  for (const TokenId id : ids) tokens.push_back(token_name(model, id));
+  return tokens;
+}
+
+TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) {
+  const TransformerConfig& config = model.model->config();
+  const std::int64_t start = decoder_start(defaults, config);
+  if (start >= 0 && start < config.vocab_size) return static_cast<TokenId>(start);
+  throw FieldError(Field{"model"}, ": its files have no decoder_start_token_id");
+}
+
+// Decoder inputs: the start token, then the target or the generated tokens.
+TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const ModelTexts& texts,
+                     const GenerationDefaults& defaults) {
+  TokenIds ids{start_token(model, defaults)};
+  if (texts.target) {
+    require_utf8_in("target", *texts.target);
+    const auto target = model.tokenizer->encode(*texts.target);
+    ids.insert(ids.end(), target.begin(), target.end());
+    ids.insert(ids.end(), texts.appended.begin(), texts.appended.end());
+    return ids;
+  }
+  if (model.head != Head::kSeq2SeqLm)
+    throw UnfitField(Field{"target"},
+                     " is missing: without a language model head the decoder cannot generate it");
+  const GenerationOptions options{.max_new_tokens = texts.max_new_tokens,
+                                  .sampling = {.temperature = 0},
+                                  .eos_token_ids = defaults.eos_token_ids,
+                                  .decoder_start_token_id = ids.front()};
+  const GenerationResult written = generate(*model.model, {source}, options);
+  ids.insert(ids.end(), written.ids[0].begin(), written.ids[0].end());
+  if (ids.size() > 1) ids.pop_back();  // the last generated token is never an input
+  return ids;
+}
+
+void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
+  if (texts.text_pair && config.shape != Shape::kEncoder) {
+    constexpr const char* kOnly = ": only an encoder reads two texts, and this model is not one";
+    if (config.shape != Shape::kEncoderDecoder) throw UnfitField(Field{"text_pair"}, kOnly);
+    throw UnfitField(Field{"text_pair"}, kOnly, "; the decoder's text is ", Field{"target"});
+  }
+  if (texts.target && config.shape != Shape::kEncoderDecoder) {
+    throw UnfitField(Field{"target"}, ": only an encoder-decoder has a target, and this model is not one");
+  }
+}
+
+}  // namespace
+
+std::string token_name(const TextModel& model, std::int64_t id) {
+  const bool known = id < model.tokenizer->vocab_size();
+  return known ? replace_invalid_utf8(model.tokenizer->token_text(static_cast<TokenId>(id)))
+               : "#" + std::to_string(id);
+}
+
+TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
+                      const std::string& field) {
+  const TransformerConfig& config = model.model->config();
+  check_texts(config, texts);
+  Encoding encoding = encode(model, texts, field);
+  if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
+  if (encoding.ids.empty()) throw FieldError(Field{field}, ": the text is empty");
+  check_length(field, encoding.size(), config);
+  const Encoding* const batch[] = {&encoding};
+  TextInputs read{
+      .inputs = batch_of(model, batch), .source = tokens_of(model, encoding.ids), .encoding = encoding};
+  if (config.shape != Shape::kEncoderDecoder) return read;
+  const TokenIds target = decoder_ids(model, encoding.ids, texts, defaults);
+  check_length("target", target.size(), config);
+  read.inputs.decoder_input_ids = at::tensor(target, at::kLong).unsqueeze(0).to(model.device);
+  read.written = tokens_of(model, target);
+  return read;
+}
+
+LookedModel load_looked_model(const std::filesystem::path& directory, ComputeOptions compute) {
+  compute.weights = "modules";
+  LookedModel loaded{.model = load_text_model(read_checkpoint_config(directory), compute)};
+  loaded.defaults = defaults_of(read_generation_config(directory, loaded.model.checkpoint.json));
+  return loaded;
+}
+
+}  // namespace zoo

@@ -1,0 +1,64 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::SentenceModules modules = zoo::load_sentence_modules(config, {.normalize = true});
+///     zoo::SentenceFeatures features{.tokens = states, .mask = mask};
+///     for (const auto& module : modules) module->apply(features);  // gives features.sentence [B, D]
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include "models/tasks/sentence_config.h"
+
+namespace zoo {
+
+/// Vector of a text from the states x [T, C] of its n tokens.
+enum class PoolingMode {
+  kCls,           ///< x[0]
+  kMax,           ///< the largest of each column
+  kMean,          ///< sum of x[i] / n
+  kMeanSqrt,      ///< sum of x[i] / sqrt(n)
+  kWeightedMean,  ///< sum of (i + 1) x[i], divided by the sum of i + 1
+  kLastToken,     ///< x[n - 1]
+};
+
+/// "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", in the order of the enum.
+const std::vector<std::string>& pooling_names();
+/// Nothing for another name.
+std::optional<PoolingMode> pooling_named(const std::string& name);
+
+/// Data that the modules after the transformer read and write.
+struct SentenceFeatures {
+  at::Tensor tokens;               // [B, T, C], float32
+  at::Tensor mask;                 // [B, T], 1: a token of the text, 0: padding at its end
+  std::int64_t prompt_length = 0;  // tokens of the prompt at the beginning
+  at::Tensor sentence;             // [B, D]
+};
+
+/// A module of Sentence-Transformers, in evaluation mode.
+class SentenceModule {
+ public:
+  virtual ~SentenceModule() = default;
+  virtual void apply(SentenceFeatures& features) const = 0;
+};
+using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
+
+struct SentenceModuleOptions {
+  std::vector<PoolingMode> pooling;  // concatenated; empty: as the files say, else the mean
+  /// True if vectors are scaled to length 1 at the end. None: as the files say, else true.
+  std::optional<bool> normalize;
+  c10::Device device = c10::kCPU;
+};
+
+/// Loads the modules that `config` lists; without any, pooling and normalization. Throws Error naming the
+/// file and the key, tensor or value that is missing or unknown.
+SentenceModules load_sentence_modules(const SentenceConfig& config, const SentenceModuleOptions& options);
+
+}  // namespace zoo

@@ -1,0 +1,118 @@
+#include "models/tasks/text_constraint.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include <ATen/ops/full.h>
+
+#include "data/base/field_error.h"
+
+namespace zoo {
+namespace {
+
+// A token automaton for a model whose vocabulary may be larger than the tokenizer's. The tokens that a state
+// allows are computed when a row reaches it and kept as bits, until states that were reached later need the
+// room.
+class TextConstraint : public TokenConstraint {
+ public:
+  TextConstraint(std::shared_ptr<const TokenAutomaton> automaton, const GenerateSession& session)
+      : automaton_(std::move(automaton)),
+        ends_(session.defaults.eos_token_ids),
+        vocab_size_(session.vocab_size()),
+        text_ids_(session) {}
+
+  std::int64_t begin(std::int64_t tokens) const override {
+    const std::int64_t needed = automaton_->distance(automaton_->begin());
+    if (needed > tokens)
+      throw FieldError("the shortest text that fits the constraint takes ", needed, " tokens, more than ",
+                       Field{"max_new_tokens"}, ", which is ", tokens);
+    return automaton_->begin();
+  }
+
+  at::Tensor mask(std::int64_t number, std::int64_t tokens) const override {
+    const auto state = static_cast<TokenAutomaton::State>(number);
+    const Known& known = look_up(state);
+    at::Tensor mask = at::full({vocab_size_}, kForbidden, at::kFloat);
+    auto* logits = mask.mutable_data_ptr<float>();
+    if (known.farthest < tokens) {
+      for (std::size_t id = 0; id < known.allowed.size(); ++id)
+        if (known.allowed[id]) logits[id] = 0;
+    } else {
+      for (const auto& [id, next] : steps(state))
+        if (automaton_->distance(next) < tokens) logits[id] = 0;
+    }
+    if (!automaton_->accepts(state)) return mask;
+    for (const TokenId id : ends_)
+      if (id < vocab_size_) logits[id] = 0;
+    return mask;
+  }
+
+  std::int64_t next(std::int64_t state, TokenId id) const override {
+    if (state == TokenAutomaton::kDead || !text_ids_.contains(id)) return TokenAutomaton::kDead;
+    return automaton_->next(static_cast<TokenAutomaton::State>(state), id);
+  }
+
+  bool complete(std::int64_t number) const override {
+    const auto state = static_cast<TokenAutomaton::State>(number);
+    return automaton_->accepts(state) && !look_up(state).goes_on;
+  }
+
+ private:
+  static constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+
+  static constexpr std::size_t kMostBits = std::size_t{1} << 27;  // of all states that are kept: 16 MB
+
+  struct Known {
+    std::vector<bool> allowed;  // of each token; end tokens are not among them
+    bool goes_on = false;       // some are
+    std::int64_t farthest = 0;  // the largest distance to an end after a step
+  };
+
+  std::vector<TokenAutomaton::Step> steps(TokenAutomaton::State state) const {
+    std::vector<TokenAutomaton::Step> found = automaton_->steps(state);
+    std::erase_if(found, [&](const TokenAutomaton::Step& step) { return !text_ids_.contains(step.id); });
+    return found;
+  }
+
+  const Known& look_up(TokenAutomaton::State state) const {
+    if (const auto found = known_.find(state); found != known_.end()) return found->second;
+    if (known_.size() * static_cast<std::size_t>(vocab_size_) > kMostBits) {
+      known_.erase(reached_.front());
+      reached_.pop_front();
+    }
+    Known known{.allowed = std::vector<bool>(static_cast<std::size_t>(vocab_size_))};
+    for (const TokenAutomaton::Step& step : steps(state)) {
+      known.allowed[static_cast<std::size_t>(step.id)] = known.goes_on = true;
+      known.farthest = std::max(known.farthest, automaton_->distance(step.next));
+    }
+    reached_.push_back(state);
+    return known_[state] = std::move(known);
+  }
+
+  std::shared_ptr<const TokenAutomaton> automaton_;
+  TokenIds ends_;
+  std::int64_t vocab_size_;
+  TextIds text_ids_;
+  mutable std::map<TokenAutomaton::State, Known> known_;
+  mutable std::deque<TokenAutomaton::State> reached_;  // the known ones, the oldest first
+};
+
+}  // namespace
+
+std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
+                                                           const GenerateSession& session,
+                                                           std::vector<std::string> tokens) {
+  for (const TokenId id : session.defaults.eos_token_ids) {
+    if (id < static_cast<std::int64_t>(tokens.size())) tokens[static_cast<std::size_t>(id)].clear();
+  }
+  return std::make_shared<TokenAutomaton>(pattern, std::move(tokens));
+}
+
+std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
+                                                            const GenerateSession& session) {
+  return std::make_shared<TextConstraint>(std::move(automaton), session);
+}
+
+}  // namespace zoo

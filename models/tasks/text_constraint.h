@@ -1,0 +1,33 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const auto pattern = zoo::parse_regular_expression("[0-9]+", zoo::ExpressionDialect::kPython).pattern;
+///     const auto automaton =
+///         zoo::make_token_automaton(pattern, session, zoo::token_bytes(*session.tokenizer));
+///     options.constraint = zoo::make_text_constraint(automaton, session);
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/generation/token_constraint.h"
+#include "models/tasks/generate_session.h"
+#include "tokenizer/constraint/pattern.h"
+#include "tokenizer/constraint/token_automaton.h"
+
+namespace zoo {
+
+/// The texts of a pattern in the session's tokens, whose bytes are `tokens` (token_bytes()). Threads may
+/// share it. Throws Error if no text matches.
+std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
+                                                           const GenerateSession& session,
+                                                           std::vector<std::string> tokens);
+
+/// The constraint of an automaton that was made for such a session. One thread may use it; it throws
+/// FieldError naming max_new_tokens where too few of them are left for the shortest text.
+std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
+                                                            const GenerateSession& session);
+
+}  // namespace zoo

@@ -1,0 +1,123 @@
+#include "models/tasks/text_embedder.h"
+
+#include <algorithm>
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
+
+#include "data/base/error.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/tasks/encoding_batch.h"
+
+namespace zoo {
+namespace {
+
+std::shared_ptr<Model> load_bare(const SentenceConfig& config, c10::Device device) {
+  return load_model(config.transformer, {.device = device, .head = Head::kBase}).model;
+}
+
+// max_seq_length replaces the tokenizer's model_max_length. A table of positions limits both.
+std::optional<std::size_t> length_limit(const Model& model, const Tokenizer& tokenizer,
+                                        const SentenceConfig& config) {
+  const TransformerConfig& sizes = model.config();
+  std::optional<std::size_t> limit = config.max_length ? config.max_length : tokenizer.limits().max_length;
+  const bool bounded = sizes.has_position_table() || (sizes.shape == Shape::kDecoder && !config.max_length);
+  const auto positions = static_cast<std::size_t>(sizes.max_length());
+  return bounded ? std::min(limit.value_or(positions), positions) : limit;
+}
+
+bool is_special(const Tokenizer& tokenizer, TokenId id) {
+  using enum SpecialToken;
+  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask}) {
+    if (tokenizer.special_id(role) == id) return true;
+  }
+  return false;
+}
+
+// Tokens that the prompt puts before those of a text: without the special token at its end.
+std::int64_t length_of_prompt(const Tokenizer& tokenizer, const std::string& prompt,
+                              const EncodeOptions& options) {
+  const Encoding encoding = tokenizer.encode(prompt, options);
+  if (encoding.ids.empty()) return 0;
+  const bool ends = encoding.texts.back() < 0 || is_special(tokenizer, encoding.ids.back());
+  return static_cast<std::int64_t>(encoding.size()) - (ends ? 1 : 0);
+}
+
+EncodeOptions encode_options(const std::optional<std::size_t>& max_length) {
+  return {.max_length = max_length, .with_offsets = false};
+}
+
+}  // namespace
+
+TextEmbedder::TextEmbedder(const std::filesystem::path& directory, const EmbedOptions& options)
+    : TextEmbedder(SentenceConfig::read(directory), options) {}
+
+TextEmbedder::TextEmbedder(const SentenceConfig& config, const EmbedOptions& options)
+    : TextEmbedder(load_bare(config, options.modules.device), load_tokenizer(config.transformer), config,
+                   options) {}
+
+TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokenizer> tokenizer,
+                           const SentenceConfig& config, const EmbedOptions& options)
+    : model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      modules_(load_sentence_modules(config, options.modules)),
+      device_(options.modules.device),
+      prompt_(options.prompt.value_or(config.default_prompt)),
+      max_length_(length_limit(*model_, *tokenizer_, config)),
+      truncate_dim_(config.truncate_dim) {
+  require_fit(*tokenizer_, model_->config(), config.transformer);
+  if (model_->config().shape == Shape::kEncoderDecoder) {
+    throw Error(config.transformer,
+                ": an encoder-decoder gives no vector for a text; expected an encoder or a decoder");
+  }
+  if (options.max_length)
+    max_length_ = std::min(*options.max_length, max_length_.value_or(*options.max_length));
+  if (config.lowercase) tokenizer_->lowercase_texts();
+  if (!prompt_.empty()) prompt_length_ = length_of_prompt(*tokenizer_, prompt_, encode_options(max_length_));
+}
+
+std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
+  const EncodeOptions options = encode_options(truncates ? max_length_ : std::nullopt);
+  std::vector<Encoding> encodings;
+  for (const std::string& text : texts) {
+    encodings.push_back(tokenizer_->encode(prompt_ + text, options));
+    if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no vector");
+  }
+  return encodings;
+}
+
+at::Tensor TextEmbedder::embed_batch(std::span<const Encoding* const> batch, bool prompted) const {
+  const at::NoGradGuard no_grad;
+  const ModelInputs inputs = batch_of(*model_, *tokenizer_, device_, batch);
+  SentenceFeatures features{.tokens = model_->forward(inputs).last_hidden_state.to(at::kFloat),
+                            .mask = inputs.attention_mask,
+                            .prompt_length = prompted ? prompt_length_ : 0};
+  if (!features.mask.defined())
+    features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
+  for (const auto& module : modules_) module->apply(features);
+  if (truncate_dim_)
+    features.sentence = features.sentence.slice(-1, 0, static_cast<std::int64_t>(*truncate_dim_));
+  return features.sentence.cpu();
+}
+
+at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size) const {
+  const std::vector<Encoding> encodings = encode(texts);
+  const std::vector<std::size_t> order = by_length(encodings);
+  std::vector<at::Tensor> vectors(texts.size());
+  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
+    std::vector<const Encoding*> batch;
+    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i)
+      batch.push_back(&encodings[order[i]]);
+    const at::Tensor rows = embed_batch(batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const at::Tensor row = rows[static_cast<std::int64_t>(i)];
+      if (!row.isfinite().all().item<bool>())
+        throw Error("the vector of the text '", texts[order[begin + i]],
+                    "' is not finite: its pooling leaves no token");
+      vectors[order[begin + i]] = row;
+    }
+  }
+  return at::stack(vectors);
+}
+
+}  // namespace zoo

@@ -1,0 +1,65 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::TextEmbedder embedder("all-MiniLM-L6-v2");                  // a directory
+///     const at::Tensor vectors = embedder.embed({"to be", "or not to be"});  // [2, D]
+///     std::cout << at::cosine_similarity(vectors[0], vectors[1], /*dim=*/0).item<double>() << "\n";
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "models/tasks/sentence_modules.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+struct EmbedOptions {
+  SentenceModuleOptions modules;
+  std::optional<std::string> prompt;  // before each text; none: the directory's default
+  std::optional<std::size_t> max_length;
+};
+
+/// Texts to vectors with an encoder or a decoder, as Sentence-Transformers (Reimers and Gurevych, 2019):
+/// prompt, tokenizer, transformer, pooling and the modules after it.
+class TextEmbedder {
+ public:
+  /// Loads a Sentence-Transformers directory or a plain checkpoint, in float32. Throws Error as
+  /// SentenceConfig::read, load_model and load_tokenizer do.
+  explicit TextEmbedder(const std::filesystem::path& directory, const EmbedOptions& options = {});
+
+  /// With a bare model that is loaded already, on options.modules.device.
+  TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokenizer> tokenizer,
+               const SentenceConfig& config, const EmbedOptions& options);
+
+  /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
+  /// tokens.
+  at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32) const;
+
+  /// embed() in parts: the tokens of the prompt and each text, all of them or max_length() at most.
+  std::vector<Encoding> encode(const std::vector<std::string>& texts, bool truncates = true) const;
+  /// Vectors [N, D] of one batch. `prompted` is false for encodings without the prompt.
+  at::Tensor embed_batch(std::span<const Encoding* const> batch, bool prompted = true) const;
+
+  /// Maximum number of tokens that are read of a text; none: no limit.
+  const std::optional<std::size_t>& max_length() const { return max_length_; }
+  const TransformerConfig& config() const { return model_->config(); }
+
+ private:
+  TextEmbedder(const SentenceConfig& config, const EmbedOptions& options);
+
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  SentenceModules modules_;
+  c10::Device device_;
+  std::string prompt_;
+  std::optional<std::size_t> max_length_, truncate_dim_;
+  std::int64_t prompt_length_ = 0;
+};
+
+}  // namespace zoo

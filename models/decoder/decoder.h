@@ -15,51 +15,38 @@ class DecoderModel : public Model {
 
   ModelOutput forward(const ModelInputs& inputs) final;
 
-  ModelParts parts() const override;
+  ModelParts parts() const final;
 
   Embeddings embeddings{nullptr};
   TransformerStack stack{nullptr};
 
  protected:
-  /// Fills logits and loss from output.last_hidden_state. A bare model refuses labels.
-  virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
-
-  /// True if the head's loss has the share of config.router_loss.
-  virtual bool balances_experts() const { return false; }
+  virtual HeadParts head_parts() const { return {}; }
 };
 
 /// Language model: logits = (last_hidden_state * config.output_scale()) W^T, where W is the token embedding
-/// if config.tie_word_embeddings. labels [B, T] are shifted here, targets [B, T] are not.
+/// if config.tie_word_embeddings. labels [B, T] are shifted here, targets [B, T] are not. The loss has the
+/// share of config.router_loss.
 class DecoderForCausalLm : public DecoderModel {
  public:
   explicit DecoderForCausalLm(const TransformerConfig& config);
 
-  ModelParts parts() const override;
-
   Linear lm_head{nullptr};  // empty when tied
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
-  bool balances_experts() const override { return true; }
-
- private:
-  at::Tensor output_weight() const;
-  at::Tensor output_bias() const;
+  HeadParts head_parts() const override;
 };
 
 /// Sequence classification: logits [B, num_labels] from the hidden state of the last token that is not
-/// pad_token_id. labels as in sequence_loss().
+/// pad_token_id; without one, of one sequence. labels as in sequence_loss().
 class DecoderForSequenceClassification : public DecoderModel {
  public:
   explicit DecoderForSequenceClassification(const TransformerConfig& config);
 
-  ModelParts parts() const override;
-
   Linear score{nullptr};
 
  protected:
-  /// Throws c10::Error for several sequences if the configuration has no pad_token_id.
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  HeadParts head_parts() const override;
 };
 
 /// Builds the decoder with `head`. Throws c10::Error for a head that decoders lack.

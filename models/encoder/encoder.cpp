@@ -1,9 +1,10 @@
 #include "models/encoder/encoder.h"
 
+#include <utility>
+
 #include <ATen/ops/tanh.h>
 
 #include "models/encoder/heads.h"
-#include "models/ops/dropout.h"
 
 namespace zoo::encoder {
 
@@ -45,21 +46,22 @@ ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   output.attentions = std::move(result.attentions);
   output.heads = std::move(result.heads);
   output.activations = std::move(result.activations);
-  if (pooler) output.pooler_output = pooler(output.last_hidden_state);
-  apply_head(inputs, output);
+  const auto [head, sentence_head] = std::pair(head_parts(), sentence_head_parts());
+  if (pooler && !head.weight.defined()) output.pooler_output = pooler(output.last_hidden_state);
+  run(head, inputs, output);
+  if (!sentence_head.weight.defined()) return output;
+  ModelOutput second{.last_hidden_state = output.last_hidden_state};
+  run(sentence_head, {.labels = inputs.sentence_labels}, second);
+  output.sentence_logits = second.logits;
+  if (second.loss.defined()) output.loss = output.loss.defined() ? output.loss + second.loss : second.loss;
   return output;
 }
 
-void EncoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
-  TORCH_CHECK(!inputs.labels.defined(), "a bare model has no loss: labels need a head");
-}
-
-at::Tensor EncoderModel::dropout(const at::Tensor& x, double rate) const {
-  return ops::dropout(x, is_training() ? rate : 0.0);
-}
-
 ModelParts EncoderModel::parts() const {
-  return {.embeddings = embeddings.ptr(), .encoder = stack.ptr(), .head = head_parts()};
+  return {.embeddings = embeddings.ptr(),
+          .encoder = stack.ptr(),
+          .head = head_parts(),
+          .sentence_head = sentence_head_parts()};
 }
 
 void EncoderModel::remove_pooler() {

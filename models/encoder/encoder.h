@@ -28,7 +28,7 @@ class EncoderModel : public Model {
 
   ModelOutput forward(const ModelInputs& inputs) final;
 
-  ModelParts parts() const override;
+  ModelParts parts() const final;
 
   void remove_pooler() final;
 
@@ -37,14 +37,9 @@ class EncoderModel : public Model {
   Pooler pooler{nullptr};  // empty without one
 
  protected:
-  /// Fills logits and loss from output.last_hidden_state. A bare model refuses labels.
-  virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
-
-  /// Steps of apply_head() before the loss.
   virtual HeadParts head_parts() const { return {}; }
-
-  /// Dropout in training.
-  at::Tensor dropout(const at::Tensor& x, double rate) const;
+  /// A second head, on the labels inputs.sentence_labels; the loss is the sum of both.
+  virtual HeadParts sentence_head_parts() const { return {}; }
 
  private:
   StackOutput encode(const ModelInputs& inputs);

@@ -1,17 +1,9 @@
 #include "models/encoder/heads.h"
 
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
-
-#include "models/heads/vocabulary.h"
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
 namespace {
-
-void check_sentence_labels(const at::Tensor& labels, const at::Tensor& logits) {
-  TORCH_CHECK(labels.dim() == 1 && labels.size(0) == logits.size(0), "labels of next sentences must be [",
-              logits.size(0), "], got ", labels.sizes());
-}
 
 Activation activation_of(SentenceVector vector) {
   switch (vector) {
@@ -41,9 +33,9 @@ Transform transform_of_classifier(torch::nn::Module& owner, const TransformerCon
   return style.transforms_all ? transform_of(owner, config, style) : Transform();
 }
 
-// The projection to logits of each token, with the transform before it, if there is one.
-HeadParts token_parts(const Transform& transform, const Linear& projection) {
-  HeadParts parts{.weight = projection->adapted_weight(), .bias = projection->bias};
+// The projection to logits of each token after dropout, with the transform before them, if there is one.
+HeadParts token_parts(const Transform& transform, const Linear& projection, double dropout) {
+  HeadParts parts{.weight = projection->adapted_weight(), .bias = projection->bias, .dropout = dropout};
   if (!transform.dense) return parts;
   parts.dense = transform.dense.ptr();
   parts.activation = transform.activation;
@@ -51,11 +43,16 @@ HeadParts token_parts(const Transform& transform, const Linear& projection) {
   return parts;
 }
 
-}  // namespace
-
-at::Tensor Transform::operator()(const at::Tensor& x) const {
-  return dense ? norm->forward(activate(dense->forward(x), activation)) : x;
+HeadParts sentence_parts(const Pooler& pooler, const Linear& projection, double dropout) {
+  return {.tokens = HeadParts::Tokens::kFirst,
+          .labels = HeadParts::Labels::kNextSentence,
+          .dense = pooler->dense.ptr(),
+          .weight = projection->adapted_weight(),
+          .bias = projection->bias,
+          .dropout = dropout};
 }
+
+}  // namespace
 
 MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style, bool with_pooler)
     : EncoderModel(config, with_pooler), transform_(transform_of(*this, config, style)) {
@@ -69,39 +66,13 @@ MaskedLm::MaskedLm(const TransformerConfig& config, const Style& style, bool wit
   }
 }
 
-void MaskedLm::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  at::Tensor hidden = output.last_hidden_state, labels = inputs.labels;
-  if (inputs.label_positions.defined()) {
-    TORCH_CHECK(labels.defined(), "label_positions are given without labels");
-    hidden = hidden.flatten(0, 1).index_select(0, inputs.label_positions);  // [B, T, C] -> [N, C]
-    labels = labels.flatten().index_select(0, inputs.label_positions);
-  }
-  const at::Tensor x = transform_(hidden);
-  TORCH_CHECK(!labels.defined() || inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
-              inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-  const VocabularyHead head{projection(), projection_bias()};
-  if (labels.defined() && inputs.loss_only) {
-    output.loss = head.loss(x, labels, inputs.loss);
-    return;
-  }
-  output.logits = head.logits(x);
-  if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
-}
-
 HeadParts MaskedLm::head_parts() const {
-  return {.dense = transform_.dense.ptr(),
+  return {.labels = HeadParts::Labels::kTokens,
+          .dense = transform_.dense.ptr(),
           .activation = transform_.activation,
           .norm = transform_.norm.ptr(),
-          .weight = projection(),
-          .bias = projection_bias()};
-}
-
-at::Tensor MaskedLm::projection() const {
-  return decoder ? decoder->adapted_weight() : embeddings->token->weight;
-}
-
-at::Tensor MaskedLm::projection_bias() const {
-  return decoder && decoder->bias.defined() ? decoder->bias : prediction_bias;
+          .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
+          .bias = decoder && decoder->bias.defined() ? decoder->bias : prediction_bias};
 }
 
 SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const Style& style)
@@ -113,35 +84,15 @@ SequenceClassifier::SequenceClassifier(const TransformerConfig& config, const St
   sentence_classifier = register_module("sentence_classifier", Linear(config.hidden_size, config.num_labels));
 }
 
-void SequenceClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  const double rate = config_.classifier_dropout;
-  at::Tensor vector = pooler ? output.pooler_output : pooled(inputs, output.last_hidden_state);
-  if (sentence_dense) {
-    const bool drops = sentence_vector_ == SentenceVector::kTanh || sentence_vector_ == SentenceVector::kGelu;
-    vector =
-        activate(sentence_dense(drops ? dropout(vector, rate) : vector), activation_of(sentence_vector_));
-  }
-  vector = transform_(vector);
-  output.logits = sentence_classifier(dropout(vector, rate));
-  if (inputs.labels.defined())
-    output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
-}
-
-// [B, T, C] to [B, C]; a row whose tokens are all hidden gives zeros.
-at::Tensor SequenceClassifier::pooled(const ModelInputs& inputs, const at::Tensor& hidden) const {
-  if (config_.sentence_pooling == SentencePooling::kFirst) return hidden.select(1, 0);
-  if (!inputs.attention_mask.defined()) return hidden.mean(1);
-  const at::Tensor kept = inputs.attention_mask.to(hidden.device()).ne(0).unsqueeze(-1);
-  return hidden.masked_fill(kept.logical_not(), 0.0).sum(1) / kept.sum(1).clamp_min(1);
-}
-
 HeadParts SequenceClassifier::head_parts() const {
-  HeadParts parts = token_parts(transform_, sentence_classifier);
+  HeadParts parts = token_parts(transform_, sentence_classifier, config_.classifier_dropout);
   const bool first = config_.sentence_pooling == SentencePooling::kFirst;
   parts.tokens = first ? HeadParts::Tokens::kFirst : HeadParts::Tokens::kMean;
   if (transform_.dense) return parts;
   parts.dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr();
   parts.activation = activation_of(sentence_vector_);
+  if (sentence_vector_ == SentenceVector::kTanh || sentence_vector_ == SentenceVector::kGelu)
+    parts.dense_dropout = config_.classifier_dropout;
   return parts;
 }
 
@@ -149,18 +100,8 @@ NextSentence::NextSentence(const TransformerConfig& config) : EncoderModel(confi
   next_sentence = register_module("next_sentence", Linear(config.hidden_size, 2));
 }
 
-void NextSentence::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  output.logits = next_sentence(output.pooler_output);
-  if (!inputs.labels.defined()) return;
-  check_sentence_labels(inputs.labels, output.logits);
-  output.loss = cross_entropy(output.logits, inputs.labels);
-}
-
 HeadParts NextSentence::head_parts() const {
-  return {.tokens = HeadParts::Tokens::kFirst,
-          .dense = pooler->dense.ptr(),
-          .weight = next_sentence->adapted_weight(),
-          .bias = next_sentence->bias};
+  return sentence_parts(pooler, next_sentence, /*dropout=*/0.0);
 }
 
 Pretraining::Pretraining(const TransformerConfig& config, const Style& style)
@@ -169,22 +110,8 @@ Pretraining::Pretraining(const TransformerConfig& config, const Style& style)
   next_sentence = register_module("next_sentence", Linear(config.hidden_size, 2));
 }
 
-void Pretraining::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  MaskedLm::apply_head(inputs, output);
-  output.sentence_logits = next_sentence(dropout(output.pooler_output, sentence_dropout_));
-  if (!inputs.sentence_labels.defined()) return;
-  check_sentence_labels(inputs.sentence_labels, output.sentence_logits);
-  const at::Tensor loss = cross_entropy(output.sentence_logits, inputs.sentence_labels);
-  output.loss = output.loss.defined() ? output.loss + loss : loss;
-}
-
-ModelParts Pretraining::parts() const {
-  ModelParts parts = MaskedLm::parts();
-  parts.sentence_head = {.tokens = HeadParts::Tokens::kFirst,
-                         .dense = pooler->dense.ptr(),
-                         .weight = next_sentence->adapted_weight(),
-                         .bias = next_sentence->bias};
-  return parts;
+HeadParts Pretraining::sentence_head_parts() const {
+  return sentence_parts(pooler, next_sentence, sentence_dropout_);
 }
 
 ReplacedTokens::ReplacedTokens(const TransformerConfig& config)
@@ -192,18 +119,6 @@ ReplacedTokens::ReplacedTokens(const TransformerConfig& config)
   discriminator_dense =
       register_module("discriminator_dense", Linear(config.hidden_size, config.hidden_size));
   discriminator = register_module("discriminator", Linear(config.hidden_size, 1));
-}
-
-void ReplacedTokens::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  const at::Tensor dense = activate(discriminator_dense(output.last_hidden_state), config_.activation);
-  output.logits = discriminator(dense).squeeze(-1);
-  if (!inputs.labels.defined()) return;
-  TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
-              " as input_ids, got ", inputs.labels.sizes());
-  at::Tensor counted = inputs.labels.ne(-100);
-  if (inputs.attention_mask.defined()) counted = counted & inputs.attention_mask.ne(0);
-  output.loss = at::binary_cross_entropy_with_logits(output.logits.masked_select(counted).to(at::kFloat),
-                                                     inputs.labels.masked_select(counted).to(at::kFloat));
 }
 
 HeadParts ReplacedTokens::head_parts() const {
@@ -219,16 +134,8 @@ TokenClassifier::TokenClassifier(const TransformerConfig& config, const Style& s
   token_classifier = register_module("token_classifier", Linear(config.hidden_size, config.num_labels));
 }
 
-void TokenClassifier::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  output.logits = token_classifier(dropout(transform_(output.last_hidden_state), config_.token_dropout));
-  if (!inputs.labels.defined()) return;
-  TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ", inputs.input_ids.sizes(),
-              " as input_ids, got ", inputs.labels.sizes());
-  output.loss = cross_entropy(output.logits, inputs.labels, inputs.loss);
-}
-
 HeadParts TokenClassifier::head_parts() const {
-  return token_parts(transform_, token_classifier);
+  return token_parts(transform_, token_classifier, config_.token_dropout);
 }
 
 QuestionAnswering::QuestionAnswering(const TransformerConfig& config, const Style& style)
@@ -238,16 +145,8 @@ QuestionAnswering::QuestionAnswering(const TransformerConfig& config, const Styl
   span = register_module("span", Linear(config.hidden_size, 2));
 }
 
-void QuestionAnswering::apply_head(const ModelInputs& inputs, ModelOutput& output) {
-  const at::Tensor hidden = transform_(output.last_hidden_state);
-  const auto logits = span(dropout(hidden, config_.answer_dropout)).unbind(-1);
-  output.start_logits = logits[0];
-  output.end_logits = logits[1];
-  if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);
-}
-
 HeadParts QuestionAnswering::head_parts() const {
-  HeadParts parts = token_parts(transform_, span);
+  HeadParts parts = token_parts(transform_, span, config_.answer_dropout);
   parts.is_span = true;
   return parts;
 }

@@ -9,8 +9,6 @@ struct Transform {
   Linear dense{nullptr};
   Norm norm{nullptr};
   Activation activation = Activation::kGelu;
-
-  at::Tensor operator()(const at::Tensor& x) const;
 };
 
 /// Masked language modelling (Devlin et al., 2019, section 3.1): logits [B, T, V] = decoder(norm(f(W x))).
@@ -26,13 +24,9 @@ class MaskedLm : public EncoderModel {
   at::Tensor prediction_bias;
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 
  private:
-  at::Tensor projection() const;
-  at::Tensor projection_bias() const;
-
   Transform transform_;
 };
 
@@ -46,12 +40,9 @@ class SequenceClassifier : public EncoderModel {
   Linear sentence_classifier{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 
  private:
-  at::Tensor pooled(const ModelInputs& inputs, const at::Tensor& hidden) const;
-
   SentenceVector sentence_vector_;
   Transform transform_;  // empty unless Style::transforms_all
 };
@@ -65,7 +56,6 @@ class NextSentence : public EncoderModel {
   Linear next_sentence{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 };
 
@@ -76,12 +66,10 @@ class Pretraining : public MaskedLm {
  public:
   Pretraining(const TransformerConfig& config, const Style& style);
 
-  ModelParts parts() const override;
-
   Linear next_sentence{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
+  HeadParts sentence_head_parts() const override;
 
  private:
   double sentence_dropout_;
@@ -97,7 +85,6 @@ class ReplacedTokens : public EncoderModel {
   Linear discriminator_dense{nullptr}, discriminator{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 };
 
@@ -109,7 +96,6 @@ class TokenClassifier : public EncoderModel {
   Linear token_classifier{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 
  private:
@@ -125,7 +111,6 @@ class QuestionAnswering : public EncoderModel {
   Linear span{nullptr};
 
  protected:
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) override;
   HeadParts head_parts() const override;
 
  private:

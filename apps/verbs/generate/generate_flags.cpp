@@ -56,7 +56,7 @@ void add_sampling(Flags& flags, GenerateFlags& values) {
   flags
       .add("temperature", values.temperature,
            "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, "
-           "whose candidates are drawn above 0, and for contrastive search")
+           "whose candidates are drawn above 0")
       .between(0, 1e6);
   flags
       .add("top_k", values.options.sampling.top_k,
@@ -160,15 +160,6 @@ void add_beams(Flags& flags, GenerateFlags& values) {
       .at_least(0);
 }
 
-void add_contrastive(Flags& flags, GenerateFlags& values) {
-  flags.group("Contrastive search");
-  flags
-      .add("penalty_alpha", values.options.contrastive.penalty_alpha,
-           "weight of a token's similarity to the text before it (hidden states), against its probability, "
-           "in choosing among the --top_k most probable tokens; usual: 0.6 with --top_k 4; 0: off")
-      .between(0, 1);
-}
-
 void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative decoding");
   flags
@@ -187,23 +178,6 @@ void add_output(Flags& flags, GenerateFlags& values) {
   values.weights.add_to(flags);
   values.weights.add_cache_to(flags);
   flags.add_compute(values.compute);
-}
-
-// Contrastive search is deterministic: it allows neither sampling nor beam search.
-void check_contrastive(const Flags& flags, const GenerateFlags& values) {
-  if (values.options.contrastive.penalty_alpha == 0) return;
-  if (!flags.given("top_k") || values.options.sampling.top_k < 2)
-    throw UsageError("--penalty_alpha: needs --top_k of 2 or more, the candidates of each token");
-  if (values.options.beams.num_beams > 1)
-    throw UsageError("--penalty_alpha: cannot be combined with --num_beams");
-  if (!values.draft_model.empty()) throw UsageError("--penalty_alpha: cannot be combined with --draft_model");
-  if (values.temperature.value_or(0) != 0)
-    throw UsageError(
-        "--temperature: contrastive search (--penalty_alpha) does not sample; leave it out or give 0");
-  for (const char* flag : {"top_p", "min_p", "typical_p"}) {
-    if (flags.given(flag))
-      throw UsageError("--", flag, ": cannot be combined with --penalty_alpha, which does not sample");
-  }
 }
 
 void check(const GenerateFlags& values) {
@@ -234,14 +208,12 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
        {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
     if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
   }
-  check_contrastive(flags, values);
 }
 
 void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   add_sampling(flags, values);
   add_history(flags, values);
   add_beams(flags, values);
-  add_contrastive(flags, values);
   add_drafting(flags, values);
   add_output(flags, values);
 }
@@ -345,11 +317,10 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
 
 GenerationOptions generation_options(const GenerateFlags& flags) {
   GenerationOptions options = flags.options;
-  const bool greedy = options.beams.num_beams > 1 || options.contrastive.penalty_alpha > 0;
+  const bool greedy = options.beams.num_beams > 1;
   options.sampling.temperature = flags.temperature.value_or(greedy ? 0 : 0.8);
   options.beams.sample = options.beams.num_beams > 1 && options.sampling.temperature > 0;
   options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  options.contrastive.top_k = options.sampling.top_k;
   HistoryOptions& history = options.history;
   if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
   if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);

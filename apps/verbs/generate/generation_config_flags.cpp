@@ -21,7 +21,8 @@ struct Unsupported {
   json off;                                               // the value that switches it off; null does, too
   enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
 };
-const std::array<Unsupported, 15> kUnsupported{{{"guidance_scale", 1.0},
+const std::array<Unsupported, 16> kUnsupported{{{"guidance_scale", 1.0},
+                                                {"penalty_alpha", 0.0},
                                                 {"epsilon_cutoff", 0.0, Unsupported::kSampling},
                                                 {"eta_cutoff", 0.0, Unsupported::kSampling},
                                                 {"top_h", nullptr, Unsupported::kSampling},
@@ -48,7 +49,7 @@ class Defaults {
     for (const auto& [key, off, changes] : kUnsupported) {
       const bool matters =
           changes == Unsupported::kAlways || (changes == Unsupported::kBeams ? beams : samples);
-      if (matters && !reader_.is(key, off))
+      if (matters && !given_(key) && !reader_.is(key, off))
         reader_.refuse(key, "which is not supported; " + std::string(kLeaveOut));
     }
   }
@@ -79,9 +80,6 @@ class Defaults {
     set("min_p", flags.options.sampling.min_p);
     set("typical_p", flags.options.sampling.typical_p);
   }
-
-  // Contrastive search chooses among top_k candidates; transformers is greedy where the file allows only one.
-  bool has_candidates() const { return given_("top_k") || reader_.get_int("top_k", kTheirTopK) > 1; }
 
   void set_beams(GenerateFlags& flags) const {
     set("num_beams", flags.options.beams.num_beams);
@@ -155,10 +153,8 @@ void apply_generation_config(GenerateFlags& flags, const Given& given) {
   flags.generation_config = read_generation_config(model, flags.checkpoint->json);
   if (flags.generation_defaults != "file") return;
   const Defaults defaults(*flags.generation_config->values, flags.generation_config->path.string(), given);
-  if (defaults.has_candidates()) defaults.set("penalty_alpha", flags.options.contrastive.penalty_alpha);
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
-                         given("typical_p") || given("penalty_alpha") || given("draft_model") ||
-                         given("num_samples");
+                         given("typical_p") || given("draft_model") || given("num_samples");
   const bool greedy_asked = given("temperature") && flags.temperature == 0.0;
   if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(flags);
   if (!greedy_asked) defaults.set_sampling(flags);

@@ -1,4 +1,4 @@
-#include "tokenizer/chat/arguments.h"
+#include "tokenizer/jinja/arguments.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "tokenizer/chat/functions.h"
+#include "tokenizer/jinja/functions.h"
 
 #include <array>
 #include <ctime>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 
 namespace zoo::chat {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tokenizer/chat/lexer.h"
-#include "tokenizer/chat/syntax.h"
+#include "tokenizer/jinja/lexer.h"
+#include "tokenizer/jinja/syntax.h"
 
 namespace zoo::chat {
 

@@ -1,4 +1,4 @@
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "tokenizer/chat/filters.h"
+#include "tokenizer/jinja/filters.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {

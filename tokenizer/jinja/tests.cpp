@@ -1,6 +1,6 @@
 #include <map>
 
-#include "tokenizer/chat/filters.h"
+#include "tokenizer/jinja/filters.h"
 
 namespace zoo::chat {
 namespace {

@@ -1,9 +1,9 @@
-#include "tokenizer/chat/lexer.h"
+#include "tokenizer/jinja/lexer.h"
 
 #include <algorithm>
 #include <array>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {

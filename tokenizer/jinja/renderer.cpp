@@ -1,8 +1,8 @@
-#include "tokenizer/chat/renderer.h"
+#include "tokenizer/jinja/renderer.h"
 
 #include <algorithm>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 
 namespace zoo::chat {
 

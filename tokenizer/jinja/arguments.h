@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/chat/value.h"
+#include "tokenizer/jinja/value.h"
 
 namespace zoo::chat {
 

@@ -2,9 +2,9 @@
 #include <array>
 #include <charconv>
 
-#include "tokenizer/chat/filters.h"
-#include "tokenizer/chat/methods.h"
-#include "tokenizer/chat/parser.h"
+#include "tokenizer/jinja/filters.h"
+#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {
 namespace {

@@ -1,10 +1,10 @@
-#include "tokenizer/chat/value.h"
+#include "tokenizer/jinja/value.h"
 
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {

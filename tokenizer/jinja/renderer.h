@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/chat/arguments.h"
-#include "tokenizer/chat/syntax.h"
+#include "tokenizer/jinja/arguments.h"
+#include "tokenizer/jinja/syntax.h"
 
 namespace zoo::chat {
 

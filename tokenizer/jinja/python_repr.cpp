@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unicode/uchar.h>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {

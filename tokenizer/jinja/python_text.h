@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/chat/value.h"
+#include "tokenizer/jinja/value.h"
 
 namespace zoo::chat {
 

@@ -1,11 +1,11 @@
-#include "tokenizer/chat/methods.h"
+#include "tokenizer/jinja/methods.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
 
-#include "tokenizer/chat/python_text.h"
+#include "tokenizer/jinja/python_text.h"
 
 namespace zoo::chat {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tokenizer/chat/parser.h"
+#include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tokenizer/chat/arguments.h"
+#include "tokenizer/jinja/arguments.h"
 
 namespace zoo::chat {
 

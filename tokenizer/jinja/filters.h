@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "tokenizer/chat/arguments.h"
-#include "tokenizer/chat/value.h"
+#include "tokenizer/jinja/arguments.h"
+#include "tokenizer/jinja/value.h"
 
 namespace zoo::chat {
 

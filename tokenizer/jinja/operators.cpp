@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tokenizer/chat/methods.h"
-#include "tokenizer/chat/python_text.h"
-#include "tokenizer/chat/value.h"
+#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/python_text.h"
+#include "tokenizer/jinja/value.h"
 
 namespace zoo::chat {
 namespace {

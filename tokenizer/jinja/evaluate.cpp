@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "tokenizer/chat/filters.h"
-#include "tokenizer/chat/functions.h"
-#include "tokenizer/chat/methods.h"
-#include "tokenizer/chat/parser.h"
-#include "tokenizer/chat/python_text.h"
-#include "tokenizer/chat/renderer.h"
+#include "tokenizer/jinja/filters.h"
+#include "tokenizer/jinja/functions.h"
+#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/parser.h"
+#include "tokenizer/jinja/python_text.h"
+#include "tokenizer/jinja/renderer.h"
 
 namespace zoo::chat {
 

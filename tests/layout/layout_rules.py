@@ -39,6 +39,7 @@ MODEL_FLOORS = [
     ["models/ops/"],
     ["models/layers/"],
     ["models/formats/"],
+    ["models/gguf/gguf_"],
     ["models/heads/"],
     ["models/model."],
     ["models/family."],
@@ -46,6 +47,7 @@ MODEL_FLOORS = [
     ["models/families/"],
     ["models/registry."],
     ["models/checkpoint/"],
+    ["models/gguf/save_gguf."],
     ["models/generation/"],
     ["models/analysis/", "models/inference/", "models/script/", "models/embedding/"],
 ]

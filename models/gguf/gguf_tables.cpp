@@ -1,7 +1,7 @@
 #include <array>
 #include <cstddef>
 
-#include "models/formats/gguf_architecture.h"
+#include "models/gguf/gguf_architecture.h"
 
 namespace zoo {
 namespace {

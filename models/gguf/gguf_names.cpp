@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/formats/gguf_architecture.h"
 #include "models/formats/weight_table.h"
+#include "models/gguf/gguf_architecture.h"
 
 namespace zoo {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/checkpoint/save_gguf.h"
+#include "models/gguf/save_gguf.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/formats/gguf_architecture.h"
-#include "models/formats/gguf_blocks.h"
+#include "models/gguf/gguf_architecture.h"
+#include "models/gguf/gguf_blocks.h"
 
 namespace zoo {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/formats/gguf_blocks.h"
+#include "models/gguf/gguf_blocks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/formats/gguf_tensors.h"
+#include "models/gguf/gguf_tensors.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 #include "data/base/error.h"
 #include "models/formats/config_reader.h"
-#include "models/formats/gguf_blocks.h"
+#include "models/gguf/gguf_blocks.h"
 
 namespace zoo {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/formats/gguf_architecture.h"
+#include "models/gguf/gguf_architecture.h"
 
 #include <algorithm>
 #include <array>

@@ -12,8 +12,8 @@
 
 #include <c10/util/FunctionRef.h>
 
-#include "models/formats/gguf_architecture.h"
 #include "models/formats/tensor_file.h"
+#include "models/gguf/gguf_architecture.h"
 
 namespace zoo {
 

@@ -17,8 +17,8 @@ using C = TransformerConfig;
 
 // Engines that compute a value that is not the default.
 using Engines = unsigned;
-constexpr Engines kNone = 0, kScript = static_cast<Engines>(Engine::kTorchScript),
-                  kBoth = kScript | static_cast<Engines>(Engine::kPacked);
+constexpr Engines kNone = 0, kPacked = static_cast<Engines>(Engine::kPacked),
+                  kScript = static_cast<Engines>(Engine::kTorchScript), kBoth = kPacked | kScript;
 // Sizes, and fields that act outside of engines: training, losses, initial weights, heads.
 constexpr Engines kEvery = ~kNone;
 
@@ -43,9 +43,9 @@ constexpr Value kPositions[] = {
     {"disentangled", kBoth}};
 constexpr Value kPositionCounts[] = {{"all", kBoth}, {"not_padding", kBoth}, {"not_masked", kBoth}};
 constexpr Value kSinusoidOrders[] = {{"interleaved", kBoth}, {"halves", kBoth}, {"fairseq", kBoth}};
-// Packed decoding keeps rotated keys: dynamic scaling would rotate each step by other angles.
-constexpr Value kRopeScalings[] = {{"none", kBoth}, {"linear", kBoth},    {"llama3", kBoth},
-                                   {"yarn", kBoth}, {"dynamic", kScript}, {"longrope", kBoth}};
+// A KV cache keeps rotated keys, and dynamic scaling would rotate each step by other angles.
+constexpr Value kRopeScalings[] = {{"none", kBoth}, {"linear", kBoth},  {"llama3", kBoth},
+                                   {"yarn", kBoth}, {"dynamic", kNone}, {"longrope", kPacked}};
 constexpr Value kBucketTables[] = {{"one_for_all", kBoth}, {"per_layer", kBoth}};
 constexpr Value kExpertWeights[] = {{"of_all", kBoth}, {"of_chosen", kBoth}};
 constexpr Value kAttentions[] = {{"full", kBoth},

@@ -22,14 +22,17 @@ TEST_CASE("features that an engine does not compute are missing, with their valu
   config.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 2.0};
   config.norm_placement = NormPlacement::kSandwich;
   config.attention_softcap = 2.5;
-  CHECK(missing_features(config, Engine::kTorchScript).empty());
   CHECK(missing_features(config, Engine::kPacked) == std::vector<std::string>{"rope_scaling = dynamic"});
+  config.rope_scaling = {.kind = RopeScalingKind::kLongRope, .short_factors = {1, 1}, .long_factors = {2, 2}};
+  CHECK(missing_features(config, Engine::kPacked).empty());
+  CHECK(missing_features(config, Engine::kTorchScript) ==
+        std::vector<std::string>{"rope_scaling = longrope"});
   config.position = PositionKind::kShaw;
   config.attention = AttentionKind::kStridedSparse;
   config.sparse_window = 3;
+  config.rope_scaling = {};
   const std::string sparse = "position = shaw, attention = strided_sparse, sparse_window = 3";
   CHECK(joined(missing_features(config, Engine::kTorchScript)) == sparse);
-  config.rope_scaling = {};
   CHECK(joined(missing_features(config, Engine::kPacked)) == sparse);
 }
 

@@ -1,8 +1,8 @@
-#include "models/script/decoding.h"
-
 #include <algorithm>
 
 #include <c10/util/Exception.h>
+
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

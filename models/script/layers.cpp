@@ -1,6 +1,6 @@
-#include "models/script/layers.h"
-
 #include <c10/util/Exception.h>
+
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

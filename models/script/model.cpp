@@ -4,9 +4,7 @@
 #include "data/base/lines.h"
 #include "models/layers/config_fields.h"
 #include "models/layers/embeddings.h"
-#include "models/script/decoding.h"
-#include "models/script/layers.h"
-#include "models/script/stack.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

@@ -1,12 +1,11 @@
-#include "models/script/positions.h"
+#include "models/layers/attention/positions.h"
 
 #include <cmath>
 
 #include <c10/util/irange.h>
 
-#include "models/layers/attention/positions.h"
 #include "models/layers/attention/relative_positions.h"
-#include "models/script/script_part.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

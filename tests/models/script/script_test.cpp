@@ -2,7 +2,7 @@
 
 #include "data/base/error.h"
 #include "models/script/compile.h"
-#include "models/script/stack.h"
+#include "models/script/parts.h"
 #include "models/script/verify.h"
 #include "tests/models/script/script_support.h"
 

@@ -4,11 +4,25 @@
 
 namespace zoo {
 
-DecoderModel::DecoderModel(const TransformerConfig& config) : Model(config) {
+DecoderModel::DecoderModel(const TransformerConfig& config, Head head) : Model(config), head_(head) {
   config.validate();
   TORCH_CHECK(config.shape == Shape::kDecoder, "a decoder was given the shape of another model");
   embeddings = register_module("embeddings", Embeddings(config));
   stack = register_module("stack", TransformerStack(config));
+  switch (head) {
+    case Head::kBase:
+      break;
+    case Head::kCausalLm:
+      if (!config.tie_word_embeddings)
+        lm_head =
+            register_module("lm_head", Linear(config.hidden_size, config.vocab_size, config.lm_head_bias));
+      break;
+    case Head::kSequenceClassification:
+      score = register_module("score", Linear(config.hidden_size, config.num_labels, /*with_bias=*/false));
+      break;
+    default:
+      TORCH_CHECK(false, "a decoder has no ", name_of(head), " head");
+  }
 }
 
 ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
@@ -54,12 +68,9 @@ ModelParts DecoderModel::parts() const {
   return {.embeddings = embeddings.ptr(), .decoder = stack.ptr(), .head = head_parts()};
 }
 
-DecoderForCausalLm::DecoderForCausalLm(const TransformerConfig& config) : DecoderModel(config) {
-  if (config.tie_word_embeddings) return;
-  lm_head = register_module("lm_head", Linear(config.hidden_size, config.vocab_size, config.lm_head_bias));
-}
-
-HeadParts DecoderForCausalLm::head_parts() const {
+HeadParts DecoderModel::head_parts() const {
+  if (score) return {.tokens = HeadParts::Tokens::kLast, .weight = score->adapted_weight()};
+  if (head_ == Head::kBase) return {};
   return {.labels = HeadParts::Labels::kNextTokens,
           .weight = lm_head ? lm_head->adapted_weight() : embeddings->token->weight,
           .bias = lm_head ? lm_head->bias : at::Tensor(),
@@ -67,26 +78,8 @@ HeadParts DecoderForCausalLm::head_parts() const {
           .softcap = config_.logits_softcap};
 }
 
-DecoderForSequenceClassification::DecoderForSequenceClassification(const TransformerConfig& config)
-    : DecoderModel(config) {
-  score = register_module("score", Linear(config.hidden_size, config.num_labels, /*with_bias=*/false));
-}
-
-HeadParts DecoderForSequenceClassification::head_parts() const {
-  return {.tokens = HeadParts::Tokens::kLast, .weight = score->adapted_weight()};
-}
-
 std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head) {
-  switch (head) {
-    case Head::kCausalLm:
-      return std::make_shared<DecoderForCausalLm>(config);
-    case Head::kBase:
-      return std::make_shared<DecoderModel>(config);
-    case Head::kSequenceClassification:
-      return std::make_shared<DecoderForSequenceClassification>(config);
-    default:
-      TORCH_CHECK(false, "a decoder has no ", name_of(head), " head");
-  }
+  return std::make_shared<DecoderModel>(config, head);
 }
 
 }  // namespace zoo

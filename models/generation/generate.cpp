@@ -4,10 +4,9 @@
 
 #include "data/base/error.h"
 #include "data/base/sizes.h"
-#include "models/generation/beam_search.h"
-#include "models/generation/drafting.h"
 #include "models/generation/module_decoder.h"
 #include "models/generation/running_rows.h"
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "models/generation/generate.h"
 
 namespace zoo {
@@ -24,5 +26,13 @@ class TokenLoop {
   /// Called once after the last step: completes the result.
   virtual void finish() {}
 };
+
+/// generate() with beam search: num_return_sequences beams per prompt, best first. The result is there when
+/// it has finished. Throws Error as generate() does.
+std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task);
+
+/// generate() with options.draft; a step drafts and reads tokens of one row. Throws Error as it does, and if
+/// the two models do not match.
+std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task);
 
 }  // namespace zoo

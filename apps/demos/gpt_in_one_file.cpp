@@ -195,6 +195,14 @@ double train_step(Gpt& model, torch::optim::AdamW& optimizer, const Batch& batch
   return loss.item<double>();
 }
 
+double validation_loss(Gpt& model, const Batch& batch) {
+  const torch::NoGradGuard no_grad;
+  model->eval();  // without dropout
+  const double loss = loss_of(model, batch).item<double>();
+  model->train();
+  return loss;
+}
+
 // ---- 4. A new text ----
 
 // Adds `count` tokens to ids [1, T], each drawn from the top_k most probable ones. A temperature below 1
@@ -211,40 +219,35 @@ Tensor generate(Gpt& model, Tensor ids, std::int64_t count, double temperature, 
   return ids;
 }
 
-void run(const std::string& path, const TrainingConfig& training) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+void run(const std::string& text, const TrainingConfig& training) {
   const Characters characters(text);
   const Tensor ids = characters.encode(text);
-  const GptConfig config{.vocab_size = std::ssize(characters.letters)};
   const std::int64_t split = ids.size(0) * 9 / 10;  // the last tenth is for validation
-  if (ids.size(0) - split <= config.block_size)
-    throw std::runtime_error(path + ": expected a text of more than 640 characters");
-  Gpt model(config);
+  Gpt model(GptConfig{.vocab_size = std::ssize(characters.letters)});
+  const std::int64_t block_size = model->config.block_size;
   torch::optim::AdamW optimizer = make_optimizer(model, training);
   for (std::int64_t i = 0; i < training.max_iters; ++i) {
     for (auto& group : optimizer.param_groups()) group.options().set_lr(learning_rate_at(i, training));
-    const Batch batch = random_batch(ids.slice(0, 0, split), config.block_size, training.batch_size);
+    const Batch batch = random_batch(ids.slice(0, 0, split), block_size, training.batch_size);
     const double loss = train_step(model, optimizer, batch, training.grad_clip);
     if (i % training.eval_interval != 0 && i + 1 != training.max_iters) continue;
-    const Batch unseen = random_batch(ids.slice(0, split), config.block_size, 64);
-    const double unseen_loss = loss_of(model, unseen).item<double>();
-    std::cout << i << ": loss " << loss << ", on unseen text " << unseen_loss << "\n";
+    const Batch unseen = random_batch(ids.slice(0, split), block_size, /*batch_size=*/64);
+    std::cout << i << ": loss " << loss << ", on unseen text " << validation_loss(model, unseen) << "\n";
   }
-  std::cout << characters.decode(generate(model, ids.slice(0, 0, 1).unsqueeze(0), 500, 0.8, 40)[0]) << "\n";
+  const Tensor begin = ids.slice(0, 0, 1).unsqueeze(0);  // [1, 1]
+  std::cout << characters.decode(generate(model, begin, 500, 0.8, 40)[0]) << "\n";
 }
 
 }  // namespace one_file
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) return std::cerr << "usage: gpt_in_one_file TEXT_FILE [ITERATIONS]\n", 2;
-  try {
-    torch::manual_seed(1337);
-    one_file::TrainingConfig training;
-    if (argc == 3) training.max_iters = std::stoll(argv[2]);
-    one_file::run(argv[1], training);
-  } catch (const std::exception& error) {
-    std::cerr << "error: " << error.what() << "\n";
+  std::ifstream file(argc == 2 ? argv[1] : "", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.size() < 1000) {
+    std::cerr << "error: expected one argument, a file with a text of at least 1000 characters\n";
     return 1;
   }
+  torch::manual_seed(1337);
+  one_file::run(text, {});
+  return 0;
 }

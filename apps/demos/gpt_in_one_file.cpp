@@ -3,8 +3,7 @@
 // Read it from top to bottom. The zoo's gpt2 computes the same numbers, with faster kernels. Try it:
 //   build/apps/gpt_in_one_file input.txt
 //
-// Shapes: B texts side by side, T tokens each, C numbers for each token (n_embd); H heads of D = C / H
-// numbers; V tokens in the vocabulary.
+// Shapes: B texts of T tokens, C numbers for a token, H heads of D = C / H numbers, a vocabulary of V tokens.
 
 #include <cmath>
 #include <fstream>
@@ -94,8 +93,7 @@ struct MultiHeadAttentionImpl : nn::Module {
 };
 TORCH_MODULE(MultiHeadAttention);
 
-// Attention mixes the tokens; then two projections with a GELU in between work on each token by itself. Both
-// add to the residual stream x.
+// Attention mixes the tokens, two projections with a GELU in between change each one; both add to x.
 struct TransformerBlockImpl : nn::Module {
   explicit TransformerBlockImpl(const GptConfig& config) {
     const std::int64_t C = config.n_embd;
@@ -205,8 +203,7 @@ double validation_loss(Gpt& model, const Batch& batch) {
 
 // ---- 4. A new text ----
 
-// Adds `count` tokens to ids [1, T], each drawn from the top_k most probable ones. A temperature below 1
-// favours the best of them.
+// Adds `count` tokens to ids [1, T], each one of the top_k most probable. A low temperature favours the best.
 Tensor generate(Gpt& model, Tensor ids, std::int64_t count, double temperature, std::int64_t top_k) {
   const torch::NoGradGuard no_grad;
   model->eval();

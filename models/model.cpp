@@ -2,6 +2,10 @@
 
 #include <array>
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/full.h>
+
 #include "models/layers/embeddings.h"
 #include "models/layers/encoder_decoder_stack.h"
 #include "models/layers/initial_weights.h"
@@ -93,7 +97,126 @@ void initialize_children(torch::nn::Module& module, double std, const at::Genera
   }
 }
 
+// [B]: the last position of each row where `kept` [B, T] holds.
+at::Tensor last_of(const at::Tensor& kept, const at::Tensor& ids) {
+  return (at::arange(ids.size(1), ids.options()) * kept).argmax(-1);
+}
+
+at::Tensor last_position(const at::Tensor& ids, const TransformerConfig& config) {
+  if (config.pad_token_id >= 0) return last_of(ids.ne(config.pad_token_id), ids);
+  TORCH_CHECK(ids.size(0) == 1,
+              "to classify several sequences at once, the configuration must name a pad_token_id");
+  return at::full({1}, ids.size(1) - 1, ids.options());
+}
+
+at::Tensor end_position(const at::Tensor& ids, const at::Tensor& hidden, const TransformerConfig& config) {
+  TORCH_CHECK(hidden.size(1) == ids.size(1),
+              "sequences are classified at their own places: decoder_input_ids must be ", ids.sizes(),
+              " as input_ids");
+  const at::Tensor ends = ids.eq(config.eos_token_id);
+  TORCH_CHECK(ends.any(1).all().item<bool>(), "each sequence that is classified must have an eos_token_id (",
+              config.eos_token_id, ")");
+  return last_of(ends, ids);
+}
+
+// [B, T, C] to [B, C]; a row whose tokens are all hidden gives zeros.
+at::Tensor mean_of(const at::Tensor& hidden, const at::Tensor& mask) {
+  if (!mask.defined()) return hidden.mean(1);
+  const at::Tensor kept = mask.to(hidden.device()).ne(0).unsqueeze(-1);
+  return hidden.masked_fill(kept.logical_not(), 0.0).sum(1) / kept.sum(1).clamp_min(1);
+}
+
+// What the head reads of hidden [B, T, C]: all of it, or [B, C].
+at::Tensor states_of(HeadParts::Tokens tokens, const at::Tensor& hidden, const ModelInputs& inputs,
+                     const TransformerConfig& config) {
+  const at::Tensor& ids = inputs.input_ids;
+  const auto at_position = [&](const at::Tensor& position) {
+    return hidden.gather(1, position.view({-1, 1, 1}).expand({-1, 1, hidden.size(2)})).squeeze(1);
+  };
+  switch (tokens) {
+    case HeadParts::Tokens::kFirst:
+      return hidden.select(1, 0);
+    case HeadParts::Tokens::kLast:
+      return at_position(last_position(ids, config));
+    case HeadParts::Tokens::kLastEnd:
+      return at_position(end_position(ids, hidden, config));
+    case HeadParts::Tokens::kMean:
+      return mean_of(hidden, inputs.attention_mask);
+    default:
+      return hidden;
+  }
+}
+
+void check_labels(const at::Tensor& labels, at::IntArrayRef expected, const char* beside) {
+  TORCH_CHECK(labels.sizes() == expected, "labels must be ", expected, " as ", beside, ", got ",
+              labels.sizes());
+}
+
+// logits [B, T] of tokens that seem replaced; labels [B, T], 1 for those that are.
+at::Tensor flag_loss(const at::Tensor& logits, const ModelInputs& inputs) {
+  at::Tensor counted = inputs.labels.ne(-100);
+  if (inputs.attention_mask.defined()) counted = counted & inputs.attention_mask.ne(0);
+  return at::binary_cross_entropy_with_logits(logits.masked_select(counted).to(at::kFloat),
+                                              inputs.labels.masked_select(counted).to(at::kFloat));
+}
+
+at::Tensor class_loss(const HeadParts& head, const at::Tensor& logits, const ModelInputs& inputs,
+                      const TransformerConfig& config) {
+  const at::Tensor& labels = inputs.labels;
+  if (head.labels == HeadParts::Labels::kNextSentence) {
+    TORCH_CHECK(labels.dim() == 1 && labels.size(0) == logits.size(0), "labels of next sentences must be [",
+                logits.size(0), "], got ", labels.sizes());
+    return cross_entropy(logits, labels);
+  }
+  if (head.tokens != HeadParts::Tokens::kAll) return sequence_loss(logits, labels, config, inputs.loss);
+  check_labels(labels, inputs.input_ids.sizes(), "input_ids");
+  return head.is_flag ? flag_loss(logits, inputs) : cross_entropy(logits, labels, inputs.loss);
+}
+
 }  // namespace
+
+void Model::run(const HeadParts& head, const ModelInputs& inputs, ModelOutput& output) const {
+  if (head.has_vocabulary()) return predict_tokens(head, inputs, output);
+  const bool labelled = inputs.labels.defined();
+  TORCH_CHECK(head.weight.defined() || (!labelled && !inputs.targets.defined()),
+              "a bare model has no loss: labels need a head");
+  if (!head.weight.defined()) return;
+  const at::Tensor states = states_of(head.tokens, output.last_hidden_state, inputs, config_);
+  const at::Tensor logits = head.logits(head.transformed(states, is_training()));
+  if (head.is_span) {
+    const auto ends = logits.unbind(-1);
+    output.start_logits = ends[0];
+    output.end_logits = ends[1];
+    if (labelled) output.loss = span_loss(ends[0], ends[1], inputs.labels);
+    return;
+  }
+  output.logits = head.is_flag ? logits.squeeze(-1) : logits;
+  if (labelled) output.loss = class_loss(head, output.logits, inputs, config_);
+}
+
+void Model::predict_tokens(const HeadParts& head, const ModelInputs& inputs, ModelOutput& output) const {
+  at::Tensor hidden = output.last_hidden_state;
+  if (inputs.last_logits_only) hidden = hidden.slice(1, -1);
+  at::Tensor labels = inputs.targets.defined() ? inputs.targets : inputs.labels;
+  const bool labelled = labels.defined();
+  if (labelled)
+    check_labels(labels, hidden.sizes().slice(0, 2),
+                 config_.shape == Shape::kEncoderDecoder ? "decoder_input_ids" : "input_ids");
+  if (labelled && !inputs.targets.defined() && head.labels == HeadParts::Labels::kNextTokens)
+    labels = shift_left(labels);
+  if (inputs.label_positions.defined()) {
+    TORCH_CHECK(labelled, "label_positions are given without labels");
+    hidden = hidden.flatten(0, 1).index_select(0, inputs.label_positions);  // [B, T, C] -> [N, C]
+    labels = labels.flatten().index_select(0, inputs.label_positions);
+  }
+  const at::Tensor x = head.transformed(hidden, is_training());
+  if (labelled && inputs.loss_only) {
+    output.loss = head.vocabulary_loss(x, labels, inputs.loss);
+    return;
+  }
+  output.logits = head.logits(x);
+  if (labelled) output.loss = cross_entropy(output.logits, labels, inputs.loss);
+}
 
 void Model::initialize(at::Generator generator) {
   initialize_children(*this, config_.initializer_range, generator);

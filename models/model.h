@@ -18,7 +18,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include "models/heads/losses.h"
+#include "models/heads/head_parts.h"
 #include "models/layers/attention/attention.h"
 #include "models/layers/interventions.h"
 #include "models/layers/transformer_config.h"
@@ -75,26 +75,7 @@ struct ModelOutput {
 };
 
 class EmbeddingsImpl;
-class LinearImpl;
-class NormImpl;
 class TransformerStackImpl;
-
-/// A head as steps on the hidden states [B, T, C]: the tokens that it reads, a projection with an activation
-/// and a norm (each may be absent), and the projection to logits.
-struct HeadParts {
-  /// kFirst: x[:, 0]. kLast: the last token that is not pad_token_id. kLastEnd: the last eos_token_id of the
-  /// decoder's ids. kMean: the mean of the tokens that the attention mask keeps. All but kAll give [B, C].
-  enum class Tokens { kAll, kFirst, kLast, kLastEnd, kMean };
-  Tokens tokens = Tokens::kAll;
-  std::shared_ptr<LinearImpl> dense;
-  Activation activation = Activation::kTanh;  // of `dense`
-  std::shared_ptr<NormImpl> norm;
-  at::Tensor weight, bias;  // of the projection, [labels or V, C] and [labels or V]; undefined: none
-  double scale = 1.0;       // factor of what is projected
-  double softcap = 0.0;     // c of logits c tanh(l / c); 0: none
-  bool is_span = false;     // logits [B, T, 2] are those of an answer's start and end
-  bool is_flag = false;     // logits [B, T, 1] are given as [B, T]
-};
 
 /// Parts of a model, for engines that run its weights in their own way (packed inference, TorchScript).
 /// Without embeddings, no engine supports the model.
@@ -106,9 +87,7 @@ struct ModelParts {
   HeadParts head;
   HeadParts sentence_head;  // beside it, of a pretraining head
 
-  bool generates() const {
-    return decoder && head.tokens == HeadParts::Tokens::kAll && head.weight.defined();
-  }
+  bool generates() const { return decoder && head.has_vocabulary(); }
 };
 
 /// A transformer of any family, as programs hold it.
@@ -136,7 +115,14 @@ class Model : public torch::nn::Module {
   std::int64_t parameter_count() const;
 
  protected:
+  /// Fills the head's logits, and its loss if there are labels, from output.last_hidden_state. Without
+  /// head.weight it only refuses labels. Throws c10::Error for labels of another shape.
+  void run(const HeadParts& head, const ModelInputs& inputs, ModelOutput& output) const;
+
   TransformerConfig config_;
+
+ private:
+  void predict_tokens(const HeadParts& head, const ModelInputs& inputs, ModelOutput& output) const;
 };
 
 }  // namespace zoo

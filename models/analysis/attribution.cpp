@@ -53,9 +53,8 @@ void check_linear(const TransformerConfig& config, const HeadParts& head) {
       config.norm_placement != NormPlacement::kPost,
       "a logit is not a sum of the sublayers' shares in post-LN, which normalises the residual stream "
       "after each sublayer");
-  TORCH_CHECK(
-      head.tokens == HeadParts::Tokens::kAll && head.weight.defined() && !head.is_span && !head.is_flag,
-      "a logit's shares need a head that gives logits at every position");
+  TORCH_CHECK(head.is_at_every_position(),
+              "a logit's shares need a head that gives logits at every position");
   TORCH_CHECK(
       !head.dense && !head.norm,
       "a logit is not a sum of the sublayers' shares where the head has a layer before its projection");

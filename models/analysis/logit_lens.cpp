@@ -8,8 +8,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
-#include "models/heads/vocabulary.h"
-#include "models/layers/linear.h"
 #include "models/layers/stack.h"
 
 namespace zoo::analysis {
@@ -52,19 +50,13 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
 }
 
 bool has_lens(const Model& model) {
-  const HeadParts head = model.parts().head;
-  return head.tokens == HeadParts::Tokens::kAll && head.weight.defined() && !head.is_span && !head.is_flag;
+  return model.parts().head.is_at_every_position();
 }
 
 at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
   const HeadParts head = head_of_every_position(model);
   const Norm& final_norm = head_stack(model).final_norm;
-  at::Tensor x = final_norm ? final_norm->forward(states) : states;
-  if (head.dense) x = activate(head.dense->forward(x), head.activation);
-  if (head.norm) x = head.norm->forward(x);
-  const VocabularyHead projection{
-      .weight = head.weight, .bias = head.bias, .scale = head.scale, .softcap = head.softcap};
-  return projection.logits(x);
+  return head.logits(head.transformed(final_norm ? final_norm->forward(states) : states));
 }
 
 LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& options) {

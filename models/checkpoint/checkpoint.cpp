@@ -11,7 +11,7 @@
 #include "data/base/lines.h"
 #include "models/checkpoint/tied_weights.h"
 #include "models/formats/config_reader.h"
-#include "models/formats/gguf_tensors.h"
+#include "models/gguf/gguf_tensors.h"
 #include "models/layers/parameter.h"
 #include "models/registry.h"
 

@@ -2,10 +2,24 @@
 
 #include <ATen/ops/tanh.h>
 
-#include "models/encoder/heads.h"
-#include "models/ops/dropout.h"
+#include "models/layers/parameter.h"
 
 namespace zoo::encoder {
+namespace {
+
+Activation activation_of(SentenceVector vector) {
+  switch (vector) {
+    case SentenceVector::kRelu:
+      return Activation::kRelu;
+    case SentenceVector::kGelu:
+    case SentenceVector::kPlainGelu:
+      return Activation::kGelu;
+    default:
+      return Activation::kTanh;
+  }
+}
+
+}  // namespace
 
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
@@ -15,12 +29,77 @@ at::Tensor PoolerImpl::forward(const at::Tensor& hidden) {
   return at::tanh(dense(hidden.select(1, 0)));
 }
 
-EncoderModel::EncoderModel(const TransformerConfig& config, bool with_pooler) : Model(config) {
+EncoderModel::EncoderModel(const TransformerConfig& config, Head head, const Style& style)
+    : Model(config), head_(head), style_(style) {
   config.validate();
   TORCH_CHECK(config.shape == Shape::kEncoder, "a model of this kind is an encoder");
   embeddings = register_module("embeddings", Embeddings(config));
   stack = register_module("stack", TransformerStack(config));
-  if (with_pooler) pooler = register_module("pooler", Pooler(config.hidden_size));
+  const bool classifies_pooled = head == Head::kSequenceClassification && !style.transforms_all &&
+                                 style.sentence_vector == SentenceVector::kPooler;
+  if (classifies_pooled || head == Head::kNextSentence || head == Head::kPretraining ||
+      (head == Head::kBase && style.has_pooler))
+    pooler = register_module("pooler", Pooler(config.hidden_size));
+  add_head();
+}
+
+// In the order of the families' weights, which decides how new ones are drawn.
+void EncoderModel::add_head() {
+  const std::int64_t width = config_.hidden_size;
+  switch (head_) {
+    case Head::kBase:
+      break;
+    case Head::kMaskedLm:
+      add_vocabulary();
+      break;
+    case Head::kPretraining:
+      add_vocabulary();
+      [[fallthrough]];
+    case Head::kNextSentence:
+      next_sentence = register_module("next_sentence", Linear(width, 2));
+      break;
+    case Head::kSequenceClassification:
+      if (style_.transforms_all) add_transform();
+      if (!pooler && !style_.transforms_all)
+        sentence_dense = register_module("sentence_dense", Linear(width, width));
+      sentence_classifier = register_module("sentence_classifier", Linear(width, config_.num_labels));
+      break;
+    case Head::kTokenClassification:
+      if (style_.transforms_all) add_transform();
+      token_classifier = register_module("token_classifier", Linear(width, config_.num_labels));
+      break;
+    case Head::kQuestionAnswering:
+      if (style_.transforms_all) add_transform();
+      TORCH_CHECK(config_.num_labels == 2, "question answering has 2 labels, start and end, got ",
+                  config_.num_labels);
+      span = register_module("span", Linear(width, 2));
+      break;
+    case Head::kReplacedTokens:
+      discriminator_dense = register_module("discriminator_dense", Linear(width, width));
+      discriminator = register_module("discriminator", Linear(width, 1));
+      break;
+    default:
+      TORCH_CHECK(false, "an encoder has no ", name_of(head_), " head");
+  }
+}
+
+void EncoderModel::add_transform() {
+  const std::int64_t width = config_.embedding_width();
+  prediction_dense =
+      register_module("prediction_dense", Linear(config_.hidden_size, width, style_.transform_bias));
+  prediction_norm = register_module("prediction_norm",
+                                    Norm(config_.norm, width, config_.layer_norm_eps, config_.norm_bias));
+}
+
+void EncoderModel::add_vocabulary() {
+  add_transform();
+  const bool tied = config_.tie_word_embeddings, tied_bias = tied || config_.tie_prediction_bias;
+  if (!tied)
+    decoder = register_module("decoder", Linear(config_.embedding_width(), config_.vocab_size, !tied_bias));
+  if (!tied_bias && !style_.keeps_spare_bias) return;
+  prediction_bias = register_parameter("prediction_bias", make_parameter({config_.vocab_size}));
+  const at::NoGradGuard no_grad;
+  if (parameters_want_default()) prediction_bias.zero_();
 }
 
 StackOutput EncoderModel::encode(const ModelInputs& inputs) {
@@ -45,21 +124,85 @@ ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   output.attentions = std::move(result.attentions);
   output.heads = std::move(result.heads);
   output.activations = std::move(result.activations);
-  if (pooler) output.pooler_output = pooler(output.last_hidden_state);
-  apply_head(inputs, output);
+  if (pooler && head_ == Head::kBase) output.pooler_output = pooler(output.last_hidden_state);
+  run(head_parts(), inputs, output);
+  if (head_ != Head::kPretraining) return output;
+  ModelOutput sentences{.last_hidden_state = output.last_hidden_state};
+  run(sentence_parts(), {.labels = inputs.sentence_labels}, sentences);
+  output.sentence_logits = sentences.logits;
+  if (!sentences.loss.defined()) return output;
+  output.loss = output.loss.defined() ? output.loss + sentences.loss : sentences.loss;
   return output;
 }
 
-void EncoderModel::apply_head(const ModelInputs& inputs, ModelOutput&) {
-  TORCH_CHECK(!inputs.labels.defined(), "a bare model has no loss: labels need a head");
+// The projection to logits after dropout, with the transform before them if there is one.
+HeadParts EncoderModel::transformed(const Linear& projection, double dropout) const {
+  HeadParts parts{.weight = projection->adapted_weight(), .bias = projection->bias, .dropout = dropout};
+  if (!prediction_dense) return parts;
+  parts.dense = prediction_dense.ptr();
+  // A gated feed-forward's activation is that of its gate.
+  parts.activation = gate_of(style_.prediction_activation.value_or(config_.activation));
+  parts.norm = prediction_norm.ptr();
+  return parts;
 }
 
-at::Tensor EncoderModel::dropout(const at::Tensor& x, double rate) const {
-  return ops::dropout(x, is_training() ? rate : 0.0);
+HeadParts EncoderModel::sentence_parts() const {
+  const bool drops = head_ == Head::kPretraining && style_.drops_sentence_order;
+  return {.tokens = HeadParts::Tokens::kFirst,
+          .labels = HeadParts::Labels::kNextSentence,
+          .dense = pooler->dense.ptr(),
+          .weight = next_sentence->adapted_weight(),
+          .bias = next_sentence->bias,
+          .dropout = drops ? config_.classifier_dropout : 0.0};
+}
+
+HeadParts EncoderModel::head_parts() const {
+  HeadParts parts;
+  switch (head_) {
+    case Head::kMaskedLm:
+    case Head::kPretraining:
+      return {.labels = HeadParts::Labels::kTokens,
+              .dense = prediction_dense.ptr(),
+              .activation = gate_of(style_.prediction_activation.value_or(config_.activation)),
+              .norm = prediction_norm.ptr(),
+              .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
+              .bias = decoder && decoder->bias.defined() ? decoder->bias : prediction_bias};
+    case Head::kNextSentence:
+      return sentence_parts();
+    case Head::kSequenceClassification: {
+      parts = transformed(sentence_classifier, config_.classifier_dropout);
+      const bool first = config_.sentence_pooling == SentencePooling::kFirst;
+      parts.tokens = first ? HeadParts::Tokens::kFirst : HeadParts::Tokens::kMean;
+      if (parts.dense) return parts;
+      parts.dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr();
+      parts.activation = activation_of(style_.sentence_vector);
+      const bool drops =
+          style_.sentence_vector == SentenceVector::kTanh || style_.sentence_vector == SentenceVector::kGelu;
+      if (drops) parts.dense_dropout = config_.classifier_dropout;
+      return parts;
+    }
+    case Head::kTokenClassification:
+      return transformed(token_classifier, config_.token_dropout);
+    case Head::kQuestionAnswering:
+      parts = transformed(span, config_.answer_dropout);
+      parts.is_span = true;
+      return parts;
+    case Head::kReplacedTokens:
+      return {.dense = discriminator_dense.ptr(),
+              .activation = config_.activation,
+              .weight = discriminator->adapted_weight(),
+              .bias = discriminator->bias,
+              .is_flag = true};
+    default:
+      return parts;
+  }
 }
 
 ModelParts EncoderModel::parts() const {
-  return {.embeddings = embeddings.ptr(), .encoder = stack.ptr(), .head = head_parts()};
+  return {.embeddings = embeddings.ptr(),
+          .encoder = stack.ptr(),
+          .head = head_parts(),
+          .sentence_head = head_ == Head::kPretraining ? sentence_parts() : HeadParts()};
 }
 
 void EncoderModel::remove_pooler() {
@@ -68,26 +211,7 @@ void EncoderModel::remove_pooler() {
 }
 
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style) {
-  switch (head) {
-    case Head::kBase:
-      return std::make_shared<EncoderModel>(config, style.has_pooler);
-    case Head::kMaskedLm:
-      return std::make_shared<MaskedLm>(config, style);
-    case Head::kNextSentence:
-      return std::make_shared<NextSentence>(config);
-    case Head::kPretraining:
-      return std::make_shared<Pretraining>(config, style);
-    case Head::kSequenceClassification:
-      return std::make_shared<SequenceClassifier>(config, style);
-    case Head::kTokenClassification:
-      return std::make_shared<TokenClassifier>(config, style);
-    case Head::kQuestionAnswering:
-      return std::make_shared<QuestionAnswering>(config, style);
-    case Head::kReplacedTokens:
-      return std::make_shared<ReplacedTokens>(config);
-    default:
-      TORCH_CHECK(false, "an encoder has no ", name_of(head), " head");
-  }
+  return std::make_shared<EncoderModel>(config, head, style);
 }
 
 }  // namespace zoo::encoder

@@ -1,11 +1,36 @@
 #pragma once
 
-#include "models/encoder/style.h"
+#include <optional>
+
 #include "models/family.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/stack.h"
 
 namespace zoo::encoder {
+
+/// Vector from which a sequence is classified.
+enum class SentenceVector {
+  kPooler,     ///< tanh(W x[0]) of the encoder's own pooler (BERT)
+  kTanh,       ///< the same from a layer of the head, with dropout before it too (RoBERTa)
+  kRelu,       ///< relu(W x[0]) from a layer of the head (DistilBERT)
+  kGelu,       ///< gelu(W x[0]) from a layer of the head, with dropout before it too (ELECTRA)
+  kPlainGelu,  ///< the same without that dropout (DeBERTa)
+};
+
+/// Differences between families of encoders besides configuration and weight names.
+struct Style {
+  SentenceVector sentence_vector = SentenceVector::kPooler;
+  bool has_pooler = true;                           // of the bare model
+  std::optional<Activation> prediction_activation;  // of the masked-lm head; none: as configured
+  /// Hugging Face's classes have an unused bias beside an untied output projection, which has its own bias;
+  /// it is still one of their weights.
+  bool keeps_spare_bias = true;
+  bool drops_sentence_order = false;  // dropout before the pretraining head's sentence logits (ALBERT)
+  /// The layer before the masked-lm head's decoder stands before all classifiers too, whatever
+  /// sentence_vector says (ModernBERT).
+  bool transforms_all = false;
+  bool transform_bias = true;  // of that layer's projection
+};
 
 /// tanh(W x[0] + b): one vector per sequence, from the encoder's output at its first token (Devlin et al.,
 /// 2019, section 3.1). [B, T, C] to [B, C].
@@ -19,38 +44,63 @@ class PoolerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Pooler);
 
-/// Encoder with embeddings, as in BERT, RoBERTa, DistilBERT and ALBERT. A bare model gives last_hidden_state
-/// and, with a pooler, pooler_output; heads derive from it.
+/// Encoder with embeddings, as in BERT, RoBERTa, DistilBERT and ALBERT. Its heads:
+///   base                     last_hidden_state and, with a pooler, pooler_output
+///   masked-lm                logits [B, T, V] = W2 norm(f(W x)) + b (Devlin et al., 2019, section 3.1),
+///   where
+///                            W2 is the word embedding, or `decoder` if !config.tie_word_embeddings
+///   next-sentence            logits [B, 2] from the pooler; 0: the second segment follows the first
+///   pretraining              both: sentence_logits [B, 2] are those of next sentences, or of their order
+///                            (Lan et al., 2020, section 3.1; 1: swapped). The losses are summed
+///   sequence-classification  logits [B, num_labels] from the vector that Style and config.sentence_pooling
+///                            select; labels as in sequence_loss()
+///   token-classification     logits [B, T, num_labels]
+///   question-answering       start_logits and end_logits [B, T]; labels [B, 2], as in span_loss()
+///   replaced-tokens          logits [B, T], above 0 for tokens that seem replaced (Clark et al., 2020,
+///   section
+///                            2); labels 1 for these; what the attention mask hides counts nothing
+/// Labels of -100 are ignored.
 class EncoderModel : public Model {
  public:
-  /// Throws c10::Error if the configuration is invalid or not an encoder's.
-  EncoderModel(const TransformerConfig& config, bool with_pooler);
+  /// Throws c10::Error if the configuration is invalid or not an encoder's, for a head that no encoder has,
+  /// and for question answering unless config.num_labels is 2.
+  EncoderModel(const TransformerConfig& config, Head head, const Style& style);
 
-  ModelOutput forward(const ModelInputs& inputs) final;
+  ModelOutput forward(const ModelInputs& inputs) override;
 
   ModelParts parts() const override;
 
-  void remove_pooler() final;
+  void remove_pooler() override;
 
   Embeddings embeddings{nullptr};
   TransformerStack stack{nullptr};
-  Pooler pooler{nullptr};  // empty without one
-
- protected:
-  /// Fills logits and loss from output.last_hidden_state. A bare model refuses labels.
-  virtual void apply_head(const ModelInputs& inputs, ModelOutput& output);
-
-  /// Steps of apply_head() before the loss.
-  virtual HeadParts head_parts() const { return {}; }
-
-  /// Dropout in training.
-  at::Tensor dropout(const at::Tensor& x, double rate) const;
+  // Empty where the head has none.
+  Pooler pooler{nullptr};
+  Linear prediction_dense{nullptr};
+  Norm prediction_norm{nullptr};
+  Linear decoder{nullptr};
+  /// [V], of the tied decoder, or of an untied one if config.tie_prediction_bias; beside another one
+  /// Style::keeps_spare_bias, or undefined.
+  at::Tensor prediction_bias;
+  Linear next_sentence{nullptr};
+  Linear sentence_dense{nullptr};  // where neither a pooler nor Style::transforms_all replaces it
+  Linear sentence_classifier{nullptr}, token_classifier{nullptr}, span{nullptr};
+  Linear discriminator_dense{nullptr}, discriminator{nullptr};
 
  private:
+  void add_head();
+  void add_transform();
+  void add_vocabulary();
   StackOutput encode(const ModelInputs& inputs);
+  HeadParts transformed(const Linear& projection, double dropout) const;
+  HeadParts head_parts() const;
+  HeadParts sentence_parts() const;
+
+  Head head_;
+  Style style_;
 };
 
-/// Builds the encoder with the head. Throws c10::Error for a head that no encoder has.
+/// Builds the encoder with the head.
 std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style);
 
 }  // namespace zoo::encoder

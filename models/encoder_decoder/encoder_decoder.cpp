@@ -1,11 +1,7 @@
 #include "models/encoder_decoder/encoder_decoder.h"
 
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
-
-#include "models/ops/dropout.h"
 
 namespace zoo {
 
@@ -72,9 +68,8 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   output.encoder_activations = std::move(result.encoder.activations);
   output.heads = std::move(result.encoder.heads);
   output.heads.insert(output.heads.end(), result.decoder.heads.begin(), result.decoder.heads.end());
-  if (head_ == Head::kSeq2SeqLm) apply_head(inputs, output);
-  if (sentence_classifier) classify(inputs, output);
-  if (span) find_span(inputs, output);
+  // A bare model reads labels as its decoder's ids.
+  if (head_ != Head::kBase) run(head_parts(), inputs, output);
   return output;
 }
 
@@ -99,69 +94,33 @@ at::Tensor EncoderDecoderModel::shifted_right(const at::Tensor& ids) const {
   return at::cat({first, labels.slice(1, 0, -1)}, 1);
 }
 
-void EncoderDecoderModel::apply_head(const ModelInputs& inputs, ModelOutput& output) const {
-  at::Tensor hidden = output.last_hidden_state;
-  if (inputs.last_logits_only) hidden = hidden.slice(1, -1);
-  const VocabularyHead head = vocabulary_head();
-  const at::Tensor& labels = inputs.targets.defined() ? inputs.targets : inputs.labels;
-  const at::IntArrayRef expected = hidden.sizes().slice(0, 2);
-  TORCH_CHECK(!labels.defined() || labels.sizes() == expected, "labels must be ", expected,
-              " as decoder_input_ids, got ", labels.sizes());
-  if (labels.defined() && inputs.loss_only) {
-    output.loss = head.loss(hidden, labels, inputs.loss);
-    return;
+HeadParts EncoderDecoderModel::head_parts() const {
+  switch (head_) {
+    case Head::kSeq2SeqLm:
+      return {.labels = HeadParts::Labels::kTokens,
+              .weight = lm_head ? lm_head->adapted_weight() : embeddings->token->weight,
+              .bias = output_bias.defined() ? output_bias.view(-1) : at::Tensor(),
+              .scale = config_.output_scale()};
+    case Head::kSequenceClassification:
+      return {.tokens = HeadParts::Tokens::kLastEnd,
+              .dense = sentence_dense.ptr(),
+              .weight = sentence_classifier->adapted_weight(),
+              .bias = sentence_classifier->bias,
+              .dense_dropout = config_.classifier_dropout,
+              .dropout = config_.classifier_dropout};
+    case Head::kQuestionAnswering:
+      return {.weight = span->adapted_weight(), .bias = span->bias, .is_span = true};
+    default:
+      return {};
   }
-  output.logits = head.logits(hidden);
-  if (labels.defined()) output.loss = cross_entropy(output.logits, labels, inputs.loss);
-}
-
-void EncoderDecoderModel::classify(const ModelInputs& inputs, ModelOutput& output) const {
-  const at::Tensor &ids = inputs.input_ids, &hidden = output.last_hidden_state;
-  TORCH_CHECK(hidden.size(1) == ids.size(1),
-              "sequences are classified at their own places: decoder_input_ids must be ", ids.sizes(),
-              " as input_ids");
-  const at::Tensor ends = ids.eq(config_.eos_token_id);
-  TORCH_CHECK(ends.any(1).all().item<bool>(), "each sequence that is classified must have an eos_token_id (",
-              config_.eos_token_id, ")");
-  const at::Tensor last = (at::arange(ids.size(1), ids.options()) * ends).argmax(-1);
-  const at::Tensor states =
-      hidden.gather(1, last.view({-1, 1, 1}).expand({-1, 1, hidden.size(2)})).squeeze(1);
-  const double rate = is_training() ? config_.classifier_dropout : 0.0;
-  const at::Tensor dense = at::tanh(sentence_dense->forward(ops::dropout(states, rate)));
-  output.logits = sentence_classifier->forward(ops::dropout(dense, rate));
-  if (inputs.labels.defined())
-    output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
-}
-
-void EncoderDecoderModel::find_span(const ModelInputs& inputs, ModelOutput& output) const {
-  const auto logits = span->forward(output.last_hidden_state).unbind(-1);
-  output.start_logits = logits[0];
-  output.end_logits = logits[1];
-  if (inputs.labels.defined()) output.loss = span_loss(logits[0], logits[1], inputs.labels);
-}
-
-VocabularyHead EncoderDecoderModel::vocabulary_head() const {
-  return {.weight = lm_head ? lm_head->adapted_weight() : embeddings->token->weight,
-          .bias = output_bias.defined() ? output_bias.view(-1) : at::Tensor(),
-          .scale = config_.output_scale()};
 }
 
 ModelParts EncoderDecoderModel::parts() const {
-  ModelParts parts{.embeddings = embeddings.ptr(),
-                   .decoder_embeddings = decoder_embeddings.ptr(),
-                   .encoder = stack->encoder.ptr(),
-                   .decoder = stack->decoder.ptr()};
-  if (sentence_classifier)
-    parts.head = {.tokens = HeadParts::Tokens::kLastEnd,
-                  .dense = sentence_dense.ptr(),
-                  .weight = sentence_classifier->adapted_weight(),
-                  .bias = sentence_classifier->bias};
-  // A weight of all tokens' logits is a language model's.
-  if (span) parts.head = {.dense = span.ptr(), .activation = Activation::kIdentity, .is_span = true};
-  if (head_ != Head::kSeq2SeqLm) return parts;
-  const VocabularyHead head = vocabulary_head();
-  parts.head = {.weight = head.weight, .bias = head.bias, .scale = head.scale};
-  return parts;
+  return {.embeddings = embeddings.ptr(),
+          .decoder_embeddings = decoder_embeddings.ptr(),
+          .encoder = stack->encoder.ptr(),
+          .decoder = stack->decoder.ptr(),
+          .head = head_parts()};
 }
 
 }  // namespace zoo

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "models/family.h"
-#include "models/heads/vocabulary.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/encoder_decoder_stack.h"
 #include "models/model.h"
@@ -37,11 +36,7 @@ class EncoderDecoderModel : public Model {
  private:
   at::Tensor decoder_ids(const ModelInputs& inputs) const;
   at::Tensor shifted_right(const at::Tensor& ids) const;
-  /// These fill logits and loss from output.last_hidden_state.
-  void apply_head(const ModelInputs& inputs, ModelOutput& output) const;
-  void classify(const ModelInputs& inputs, ModelOutput& output) const;
-  void find_span(const ModelInputs& inputs, ModelOutput& output) const;
-  VocabularyHead vocabulary_head() const;
+  HeadParts head_parts() const;
 
   Head head_;
 };

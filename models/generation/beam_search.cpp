@@ -1,5 +1,3 @@
-#include "models/generation/beam_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "data/base/error.h"
 #include "models/generation/beam_group.h"
 #include "models/generation/logits_rules.h"
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {

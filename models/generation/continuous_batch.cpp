@@ -51,9 +51,8 @@ void ContinuousBatch::check(const BatchRequest& request) const {
     throw Error("a prompt has 1 to ", options_.slots, " samples here, got ", request.samples);
   if (options.max_new_tokens < 1 && !request.only_prompt)
     throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
-  if (options.beams.num_beams != 1 || options.contrastive.penalty_alpha != 0 || options.draft != nullptr ||
-      options.context != 0)
-    throw Error("beam search, contrastive search, drafts and a context of their own do not share a batch");
+  if (options.beams.num_beams != 1 || options.draft != nullptr || options.context != 0)
+    throw Error("beam search, drafts and a context of their own do not share a batch");
   for (const TokenIds& prompt : request.prompts) {
     const std::int64_t writes = request.only_prompt ? 0 : options.max_new_tokens;
     if (count_of(prompt) > options_.context - writes)

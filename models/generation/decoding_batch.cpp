@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
 
@@ -72,15 +71,13 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context)),
       starts_(prompts.size(), 0),
       limit_(context_limit(model.config(), options.context)),
-      longrope_limit_(longrope_limit(model.config())),
-      hidden_states_(options.hidden_states) {
+      longrope_limit_(longrope_limit(model.config())) {
   if (prompts.empty()) return;
   const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
   std::size_t longest = 0;
   for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
   const auto begin = static_cast<std::int64_t>(longest);
-  // The last token is read only if its hidden state is needed.
-  const std::int64_t read = options.max_new_tokens - (hidden_states_ ? 0 : 1);
+  const std::int64_t read = options.max_new_tokens - 1;  // not the last new token
   const std::int64_t capacity = begin + std::min(read, limit_ - begin);
 
   std::vector<TokenIds> different;
@@ -99,7 +96,6 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     session_ = model.begin(
         static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
   }
-  if (hidden_states_) session_->keep_hidden();
 }
 
 at::Tensor DecodingBatch::read_first() {
@@ -108,16 +104,10 @@ at::Tensor DecodingBatch::read_first() {
   for (const auto row : c10::irange(size())) {
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
   }
-  at::Tensor logits = beginnings_.empty() ? read(different) : read_beginnings(different);
+  at::Tensor logits = beginnings_.empty() ? session_->read(different) : read_beginnings(different);
   if (different.size() == size()) return logits;
   // Copied before the next call to the session.
   logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
-  if (hidden_states_) {
-    std::vector<at::Tensor> states;
-    for (const std::int64_t row : first_equal_)
-      states.push_back(new_states_[static_cast<std::size_t>(row)].clone());
-    new_states_ = std::move(states);
-  }
   session_->select(first_equal_);
   return logits;
 }
@@ -134,9 +124,7 @@ at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different
     beginnings.emplace_back(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(length));
     for (const std::size_t row : rows) groups[row] = static_cast<std::int64_t>(group);
   }
-  read(beginnings);
-  std::vector<at::Tensor> states;
-  for (const at::Tensor& tensor : new_states_) states.push_back(tensor.clone());
+  session_->read(beginnings);
   session_->select(groups);
   std::vector<TokenIds> rest;
   for (const auto row : c10::irange(different.size())) {
@@ -146,24 +134,7 @@ at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different
     if (tokens.size() == 1) session_->rewind(number, 0);
     rest.emplace_back(tokens.begin() + session_->length(number), tokens.end());
   }
-  const at::Tensor logits = read(rest);
-  for (const auto row : c10::irange(new_states_.size())) {
-    const at::Tensor& before = states[static_cast<std::size_t>(groups[row])];
-    if (different[row].size() > 1) new_states_[row] = at::cat({before, new_states_[row]});
-  }
-  return logits;
-}
-
-// Reads the next tokens of all the session's rows.
-at::Tensor DecodingBatch::read(const std::vector<TokenIds>& unread) {
-  const at::Tensor logits = session_->read(unread);
-  if (!hidden_states_) return logits;
-  const at::Tensor states = session_->hidden();
-  new_states_.clear();
-  for (const auto row : c10::irange(unread.size()))
-    new_states_.push_back(
-        states[static_cast<std::int64_t>(row)].slice(0, 0, static_cast<std::int64_t>(unread[row].size())));
-  return logits;
+  return session_->read(rest);
 }
 
 at::Tensor DecodingBatch::next_logits() {
@@ -186,7 +157,7 @@ at::Tensor DecodingBatch::next_logits() {
     const auto next = static_cast<std::ptrdiff_t>(starts_[row]) + session_->length(number);
     unread.emplace_back(tokens.begin() + next, tokens.end());
   }
-  return read(unread);
+  return session_->read(unread);
 }
 
 void DecodingBatch::select(const std::vector<std::int64_t>& rows) {

@@ -24,7 +24,6 @@ class DecodingBatch {
     std::int64_t max_new_tokens = 0;
     std::int64_t context = 0;                  // as in GenerationOptions
     std::int64_t decoder_start_token_id = -1;  // -1: as in the model's configuration
-    bool hidden_states = false;                // enables new_states(), also for the last new token
   };
 
   /// Makes a row per prompt: the prompt itself or, for an encoder-decoder, the start token of the answer.
@@ -44,17 +43,12 @@ class DecodingBatch {
   /// Reads each row's tokens since the last call; returns logits [B, V] of the next token.
   at::Tensor next_logits();
 
-  /// Hidden states [T, C] of the row's tokens in the last next_logits(): all visible tokens at the beginning
-  /// and after the context has slid. Valid until any other member is called.
-  const at::Tensor& new_states(std::size_t row) const { return new_states_.at(row); }
-
   /// Replaces row b by row rows[b].
   void select(const std::vector<std::int64_t>& rows);
 
  private:
   at::Tensor read_first();
   at::Tensor read_beginnings(const std::vector<TokenIds>& different);
-  at::Tensor read(const std::vector<TokenIds>& unread);
 
   std::vector<TokenIds> tokens_;
   std::vector<std::size_t> starts_;        // start of the visible part of each row
@@ -62,8 +56,7 @@ class DecodingBatch {
   std::vector<SharedPrefix> beginnings_;   // of distinct prompts; empty if they share none
   std::int64_t limit_, longrope_limit_;
   std::unique_ptr<DecodingSession> session_;
-  bool has_read_ = false, hidden_states_;
-  std::vector<at::Tensor> new_states_;
+  bool has_read_ = false;
 };
 
 /// First tokens of each row: the prompt itself or, for an encoder-decoder, the start token. Throws Error as

@@ -1,5 +1,3 @@
-#include "models/generation/drafting.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -7,6 +5,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/logits_rules.h"
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {

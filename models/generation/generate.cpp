@@ -4,11 +4,9 @@
 
 #include "data/base/error.h"
 #include "data/base/sizes.h"
-#include "models/generation/beam_search.h"
-#include "models/generation/contrastive_search.h"
-#include "models/generation/drafting.h"
 #include "models/generation/module_decoder.h"
 #include "models/generation/running_rows.h"
+#include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {
@@ -61,12 +59,6 @@ std::unique_ptr<TokenLoop> loop_of(GenerationTask& task) {
   const GenerationOptions& options = task.options;
   const BeamOptions& beams = options.beams;
   const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
-  if (options.contrastive.penalty_alpha != 0) {
-    if (searches) throw Error("contrastive search follows no beams: leave out penalty_alpha or num_beams");
-    if (options.draft != nullptr)
-      throw Error("a draft model does not help a contrastive search: leave out one of them");
-    return contrastive_loop(task);
-  }
   if (options.draft != nullptr) {
     if (task.model.config().rope_scaling.depends_on_length())
       throw Error("a draft model does not help a model whose rotary scaling depends on the length");

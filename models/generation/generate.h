@@ -50,29 +50,19 @@ struct BeamOptions {
   bool renormalize_logits = false;
 };
 
-/// Contrastive search (Su et al., 2022, "A Contrastive Framework for Neural Text Generation", equation 5):
-/// from the top_k most likely tokens, takes the one with the largest (1 - penalty_alpha) p - penalty_alpha s.
-/// s is the largest cosine between its hidden state, after the final norm, and that of an earlier token that
-/// the model sees. In an encoder-decoder only the decoder's own tokens count.
-struct ContrastiveOptions {
-  double penalty_alpha = 0.0;  // in [0, 1]; 0: no contrastive search
-  std::int64_t top_k = 4;      // candidates, each read by the model; at least 2
-};
-
 struct GenerationOptions {
   std::int64_t max_new_tokens = 200;         // for each row, at least 1
   std::int64_t context = 0;                  // tokens that a decoder sees; 0: as many as its positions allow
-  SamplingOptions sampling;                  // contrastive search does not sample; beams only with `sample`
+  SamplingOptions sampling;                  // beams use it only with `sample`
   TokenIds eos_token_ids;                    // any of them ends a row
   std::int64_t decoder_start_token_id = -1;  // first token of an encoder-decoder; -1: as in its config
   HistoryOptions history;
   BeamOptions beams;
-  ContrastiveOptions contrastive;                     // not with beams
   std::shared_ptr<const TokenConstraint> constraint;  // constraint on every row; null: none
   bool log_probabilities = false;                     // include them in the result and the callback
   /// Speculative sampling (Leviathan et al., 2023): a smaller model with the same vocabulary drafts
   /// draft_tokens tokens, which this model reads at once; the distribution and greedy ids stay the same. Rows
-  /// are generated one by one. Null: none; not with beams or contrastive search. It must outlive the call.
+  /// are generated one by one. Null: none; not with beams. It must outlive the call.
   DecodingModel* draft = nullptr;
   std::int64_t draft_tokens = 4;
   /// Called with a row's new tokens after each of them; true ends the row there.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "models/generation/generate.h"
 
 namespace zoo {
@@ -24,5 +26,17 @@ class TokenLoop {
   /// Called once after the last step: completes the result.
   virtual void finish() {}
 };
+
+/// generate() with beam search: num_return_sequences beams per prompt, best first. Idea: keep the num_beams
+/// hypotheses with the highest log-probability; at each step, score all continuations of all of them, move
+/// those that end to a list of finished beams, and continue the best of the others. The result is complete
+/// only after the last step. Throws Error as generate() does.
+std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task);
+
+/// generate() with options.draft (speculative sampling). Idea: reading several tokens takes the model hardly
+/// longer than one, so a small model drafts some, the model reads them at once and accepts a prefix, by a
+/// rule that leaves its distribution unchanged. A step does this for one row. Throws Error as generate()
+/// does, and if the two models do not match.
+std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task);
 
 }  // namespace zoo

@@ -3,34 +3,14 @@
 #include <algorithm>
 
 #include "data/base/lines.h"
-#include "models/layers/features.h"
+#include "models/layers/config_fields.h"
 
 namespace zoo::inference {
-namespace {
-
-// clang-format off
-constexpr std::string_view kFeatures[] = {
-    "shape = encoder", "type_vocab_size", "embedding_size", "norm = rms_norm", "norm = rms_norm_plus_one",
-    "norm_placement = post", "norm_placement = sandwich", "norm_placement = branch_end",
-    "sublayer_order = parallel", "sublayer_order = parallel_one_norm", "position = none",
-    "position = sinusoidal", "position = t5_buckets", "position = rotary", "position = alibi",
-    "position = learned_and_t5_buckets", "position = disentangled", "bucket_tables", "first_attention_norm", "residual_scale", "lm_head_bias", "sentence_pooling",
-    "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim", "window_rope_theta",
-    "rotary_layers", "relative_buckets", "relative_max_distance", "activation", "sliding_window",
-    "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing", "embedding_scale",
-    "logits_scale", "logits_softcap", "output_bias", "embedding_norm", "num_experts", "experts_per_token",
-    "expert_size", "expert_layers", "expert_weights", "shared_expert_size",
-};
-// clang-format on
-
-}  // namespace
 
 std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
-  std::vector<std::string> features = missing_features(config, kFeatures);
+  std::vector<std::string> features = missing_features(config, Engine::kPacked);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
-  // Each step would use other angles than the cached keys.
-  if (config.rope_scaling.kind == RopeScalingKind::kDynamic) features.emplace_back("rope_scaling = dynamic");
   return features;
 }
 

@@ -1,8 +1,13 @@
 #include "models/layers/block.h"
 
-#include "models/layers/interventions.h"
+#include <utility>
 
 namespace zoo {
+namespace {
+
+const Norm kNoNorm{nullptr};
+
+}  // namespace
 
 BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
     : placement_(config.norm_placement),
@@ -28,77 +33,77 @@ BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
   }
 }
 
-at::Tensor BlockImpl::feed(const at::Tensor& x, const SelfAttentionContext& context,
-                           const at::Tensor& add_to) {
-  return experts ? experts(x, add_to, context.router_logits) : feed_forward(x, add_to);
+// A sublayer's norms, and who watches its output.
+struct BlockImpl::Branch {
+  LayerPart part;
+  const Norm& norm;      // before the sublayer; in post-LN after the residual sum. May be empty
+  const Norm& end_norm;  // of the sublayer's output; may be empty
+  bool post_norm;
+  double scale;           // of the sublayer's output
+  const LayerHook* hook;  // or null
+
+  // True if the sublayer's last product may add the residual itself, which saves a pass.
+  bool is_fused() const { return hook == nullptr && !end_norm && scale == 1.0; }
+
+  // residual + sublayer(input, none), where sublayer(x, y) adds its result to y.
+  template <class Sublayer>
+  at::Tensor add(const at::Tensor& residual, const at::Tensor& input, const Sublayer& sublayer) const {
+    if (is_fused()) return sublayer(input, residual);
+    at::Tensor output = sublayer(input, at::Tensor());
+    if (end_norm) output = end_norm->forward(output);
+    if (scale != 1.0) output = scale * output;
+    if (hook != nullptr) output = hook->sublayer(part, std::move(output));
+    return residual + output;
+  }
+
+  // x + sublayer(norm(x)), or norm(x + sublayer(x)).
+  template <class Sublayer>
+  at::Tensor operator()(const at::Tensor& x, const Sublayer& sublayer) const {
+    if (post_norm) return norm->forward(add(x, x, sublayer));
+    if (!norm) return add(x, x, sublayer);
+    if (!is_fused()) return add(x, norm->forward(x), sublayer);
+    const auto [residual, normed] = norm->branch(x);
+    return add(residual, normed, sublayer);
+  }
+};
+
+BlockImpl::Branch BlockImpl::branch(LayerPart part, const Norm& norm, const Norm& end_norm,
+                                    const LayerHook* hook) const {
+  const bool at_end = placement_ == NormPlacement::kBranchEnd;
+  return {.part = part,
+          .norm = at_end ? kNoNorm : norm,
+          .end_norm = at_end ? norm : end_norm,
+          .post_norm = placement_ == NormPlacement::kPost,
+          .scale = residual_scale_,
+          .hook = hook};
 }
 
 at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
                               const CrossAttentionContext& cross) {
-  if (context.hook != nullptr) return hooked(x, context, cross);
-  if (order_ != SublayerOrder::kSequential) return parallel(x, context);
-  switch (placement_) {
-    case NormPlacement::kPost:
-      x = attention_norm(attention(x, context, /*add_to=*/x));
-      if (cross_attention) x = cross_attention_norm(cross_attention(x, cross, /*add_to=*/x));
-      return feed_forward_norm(feed(x, context, /*add_to=*/x));
-    case NormPlacement::kSandwich:
-      x = x + attention_end_norm(attention(attention_norm(x), context));
-      return x + feed_forward_end_norm(feed(feed_forward_norm(x), context));
-    case NormPlacement::kBranchEnd:
-      x = x + attention_norm(attention(x, context));
-      return x + feed_forward_norm(feed(x, context));
-    default:
-      return pre_norm(std::move(x), context, cross);
-  }
-}
-
-at::Tensor BlockImpl::pre_norm(at::Tensor x, const SelfAttentionContext& context,
-                               const CrossAttentionContext& cross) {
-  if (residual_scale_ != 1.0) {
-    x = x + residual_scale_ * attention(attention_norm(x), context);
-    return x + residual_scale_ * feed(feed_forward_norm(x), context);
-  }
-  x = attention(attention_norm ? attention_norm->branch(x) : x, context, /*add_to=*/x);
-  if (cross_attention) x = cross_attention(cross_attention_norm->branch(x), cross, /*add_to=*/x);
-  return feed(feed_forward_norm->branch(x), context, /*add_to=*/x);
-}
-
-at::Tensor BlockImpl::parallel(const at::Tensor& x, const SelfAttentionContext& context) {
-  const at::Tensor normed = attention_norm(x);
-  const at::Tensor attended = attention(normed, context, /*add_to=*/x);
-  return feed(feed_forward_norm ? feed_forward_norm(x) : normed, context, /*add_to=*/attended);
-}
-
-// The same block with each sublayer's output by itself, which the hook records and replaces.
-at::Tensor BlockImpl::hooked(const at::Tensor& input, const SelfAttentionContext& context,
-                             const CrossAttentionContext& cross) {
-  const bool post = placement_ == NormPlacement::kPost, end = placement_ == NormPlacement::kBranchEnd;
-  const auto normed = [](const Norm& norm, const at::Tensor& x) { return norm ? norm->forward(x) : x; };
-  const auto branch_input = [&](const Norm& norm, const at::Tensor& x) {
-    return post || end ? x : normed(norm, x);
+  const auto attend = [&](const at::Tensor& y, const at::Tensor& add_to) {
+    return attention(y, context, add_to);
   };
-  const auto branch_output = [&](LayerPart part, const Norm& norm, const at::Tensor& y) {
-    const at::Tensor output = normed(norm, y);
-    return context.hook->sublayer(part, residual_scale_ == 1.0 ? output : residual_scale_ * output);
+  const auto attend_memory = [&](const at::Tensor& y, const at::Tensor& add_to) {
+    return cross_attention(y, cross, add_to);
   };
-  const auto sum = [&](const Norm& norm, const at::Tensor& x, const at::Tensor& output) {
-    return post ? norm->forward(x + output) : x + output;
+  const auto feed = [&](const at::Tensor& y, const at::Tensor& add_to) {
+    return experts ? experts(y, add_to, context.router_logits) : feed_forward(y, add_to);
   };
-  const at::Tensor read = branch_input(attention_norm, input);
-  const at::Tensor attended = branch_output(LayerPart::kAttention, end ? attention_norm : attention_end_norm,
-                                            attention(read, context));
-  at::Tensor x = sum(attention_norm, input, attended);
-  if (cross_attention) {
-    const at::Tensor seen = cross_attention(branch_input(cross_attention_norm, x), cross);
-    x = sum(cross_attention_norm, x, branch_output(LayerPart::kCrossAttention, Norm(nullptr), seen));
+  const LayerHook* hook = context.hook;
+  const Branch attending = branch(LayerPart::kAttention, attention_norm, attention_end_norm, hook);
+  const Branch reading = branch(LayerPart::kCrossAttention, cross_attention_norm, kNoNorm, hook);
+  const Branch feeding = branch(LayerPart::kFeedForward, feed_forward_norm, feed_forward_end_norm, hook);
+  const at::Tensor input = hook != nullptr ? x : at::Tensor();
+  if (order_ == SublayerOrder::kSequential) {
+    x = attending(x, attend);
+    if (cross_attention) x = reading(x, attend_memory);
+    x = feeding(x, feed);
+  } else {  // both sublayers read the block's input
+    const at::Tensor normed = attention_norm(x);
+    const at::Tensor attended = attending.add(x, normed, attend);
+    x = feeding.add(attended, feed_forward_norm ? feed_forward_norm(x) : normed, feed);
   }
-  const at::Tensor& source = order_ == SublayerOrder::kSequential ? x : input;
-  const bool one_norm = order_ == SublayerOrder::kParallelOneNorm;
-  const at::Tensor computed = feed(one_norm ? read : branch_input(feed_forward_norm, source), context);
-  x = sum(feed_forward_norm, x,
-          branch_output(LayerPart::kFeedForward, end ? feed_forward_norm : feed_forward_end_norm, computed));
-  return context.hook->residual(input, x);
+  return hook != nullptr ? hook->residual(input, x) : x;
 }
 
 }  // namespace zoo

@@ -8,6 +8,7 @@
 
 #include "models/layers/attention/attention.h"
 #include "models/layers/experts.h"
+#include "models/layers/interventions.h"
 #include "models/layers/norm.h"
 
 namespace zoo {
@@ -32,11 +33,8 @@ class BlockImpl : public torch::nn::Module {
   Experts experts{nullptr};  // instead of feed_forward, in a layer that config.has_experts()
 
  private:
-  at::Tensor feed(const at::Tensor& x, const SelfAttentionContext& context, const at::Tensor& add_to = {});
-  at::Tensor pre_norm(at::Tensor x, const SelfAttentionContext& context, const CrossAttentionContext& cross);
-  at::Tensor parallel(const at::Tensor& x, const SelfAttentionContext& context);
-  at::Tensor hooked(const at::Tensor& input, const SelfAttentionContext& context,
-                    const CrossAttentionContext& cross);
+  struct Branch;
+  Branch branch(LayerPart part, const Norm& norm, const Norm& end_norm, const LayerHook* hook) const;
 
   NormPlacement placement_;
   SublayerOrder order_;

@@ -9,6 +9,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "models/layers/config_fields.h"
+
 namespace zoo {
 namespace {
 
@@ -28,32 +30,12 @@ class Faults {
   int count_ = 0;
 };
 
-// Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 constexpr std::int64_t kMostExperts = 65'536;
 
-void check_sizes(const TransformerConfig& c, Faults& faults) {
-  const auto positive = [&](const char* name, std::int64_t value, std::int64_t largest = kLargestSize) {
-    faults.check(value > 0, name, " must be positive, got ", value);
-    faults.check(value <= largest, name, " must be at most ", largest, ", got ", value);
-  };
-  positive("vocab_size", c.vocab_size);
-  positive("hidden_size", c.hidden_size);
-  positive("num_layers", c.num_layers, kMostLayers);
-  positive("num_heads", c.num_heads);
-  positive("max_positions", c.max_positions);
-  const auto not_negative = [&](const char* name, std::int64_t value) {
-    faults.check(value >= 0, name, " must not be negative, got ", value);
-    faults.check(value <= kLargestSize, name, " must be at most ", kLargestSize, ", got ", value);
-  };
-  not_negative("num_kv_heads", c.num_kv_heads);
-  not_negative("head_dim", c.head_dim);
-  not_negative("intermediate_size", c.intermediate_size);
+void check_ranges(const TransformerConfig& c, Faults& faults) {
+  for (const std::string& fault : range_faults(c)) faults.check(false, fault);
   faults.check(c.num_decoder_layers >= 0 && c.num_decoder_layers <= kMostLayers,
                "num_decoder_layers must be in [0, ", kMostLayers, "], got ", c.num_decoder_layers);
-  not_negative("type_vocab_size", c.type_vocab_size);
-  not_negative("embedding_size", c.embedding_size);
-  positive("num_labels", c.num_labels);
 }
 
 void check_embeddings(const TransformerConfig& c, Faults& faults) {
@@ -139,15 +121,10 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
 }
 
 void check_window(const TransformerConfig& c, Faults& faults) {
-  faults.check(c.sliding_window >= 0 && c.sliding_window <= kLargestSize,
-               "sliding_window must not be negative, got ", c.sliding_window);
   faults.check(c.window_layers.empty() || static_cast<std::int64_t>(c.window_layers.size()) == c.num_layers,
                "window_layers must name all ", c.num_layers, " layers, got ", c.window_layers.size());
   faults.check(c.rotary_layers.empty() || static_cast<std::int64_t>(c.rotary_layers.size()) == c.num_layers,
                "rotary_layers must name all ", c.num_layers, " layers, got ", c.rotary_layers.size());
-  faults.check(c.window_rope_theta >= 0, "window_rope_theta must not be negative, got ", c.window_rope_theta);
-  faults.check(c.attention_softcap >= 0, "attention_softcap must not be negative, got ", c.attention_softcap);
-  faults.check(c.logits_softcap >= 0, "logits_softcap must not be negative, got ", c.logits_softcap);
 }
 
 void check_experts(const TransformerConfig& c, Faults& faults) {
@@ -190,8 +167,6 @@ void check_block(const TransformerConfig& c, Faults& faults) {
       c.first_attention_norm || (c.norm_placement == NormPlacement::kPre && c.sharing == Sharing::kNone &&
                                  c.residual_scale == 1 && c.sublayer_order == SublayerOrder::kSequential),
       "a first layer without attention norm is one of layers with norms before their sublayers");
-  faults.check(c.position_offset >= 0 && c.position_offset < kLargestSize,
-               "position_offset must not be negative, got ", c.position_offset);
 }
 
 void check_attention(const TransformerConfig& c, Faults& faults) {
@@ -216,38 +191,16 @@ void check_attention(const TransformerConfig& c, Faults& faults) {
                    "linformer attention mixes all positions: only an encoder has it");
       break;
     default:
-      faults.check(c.attention_window > 0 && c.attention_window <= kLargestSize,
-                   "attention_window must be positive, got ", c.attention_window);
+      faults.check(c.sparse_window > 0 && c.sparse_window <= kLargestSize,
+                   "sparse_window must be positive, got ", c.sparse_window);
   }
-}
-
-void check_rates(const TransformerConfig& c, Faults& faults) {
-  const auto rate = [&](const char* name, double value) {
-    faults.check(value >= 0 && value < 1, name, " must be in [0, 1), got ", value);
-  };
-  rate("dropout", c.dropout);
-  rate("attention_dropout", c.attention_dropout);
-  rate("embedding_dropout", c.embedding_dropout);
-  rate("activation_dropout", c.activation_dropout);
-  rate("final_dropout", c.final_dropout);
-  rate("layer_dropout", c.layer_dropout);
-  rate("decoder_layer_dropout", c.decoder_layer_dropout);
-  rate("classifier_dropout", c.classifier_dropout);
-  rate("token_dropout", c.token_dropout);
-  rate("answer_dropout", c.answer_dropout);
-  faults.check(c.layer_norm_eps > 0, "layer_norm_eps must be positive, got ", c.layer_norm_eps);
-  faults.check(c.initializer_range > 0, "initializer_range must be positive, got ", c.initializer_range);
-  faults.check(c.embedding_scale >= 0, "embedding_scale must not be negative, got ", c.embedding_scale);
-  faults.check(c.residual_scale > 0, "residual_scale must be positive, got ", c.residual_scale);
-  faults.check(c.logits_scale >= 0, "logits_scale must not be negative, got ", c.logits_scale);
-  faults.check(c.attention_scale >= 0, "attention_scale must not be negative, got ", c.attention_scale);
 }
 
 }  // namespace
 
 void check_config(const TransformerConfig& config) {
   Faults faults;
-  check_sizes(config, faults);
+  check_ranges(config, faults);
   check_heads(config, faults);
   check_positions(config, faults);
   check_attention(config, faults);
@@ -255,7 +208,6 @@ void check_config(const TransformerConfig& config) {
   check_experts(config, faults);
   check_block(config, faults);
   check_embeddings(config, faults);
-  check_rates(config, faults);
   faults.report();
 }
 

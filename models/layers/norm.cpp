@@ -18,8 +18,8 @@ at::Tensor NormImpl::forward(const at::Tensor& x) const {
   return ops::norm(x, weight, bias, options_);
 }
 
-at::Tensor NormImpl::branch(at::Tensor& x) const {
-  return ops::norm_beside_residual(x, weight, bias, options_);
+ops::NormedResidual NormImpl::branch(const at::Tensor& x) const {
+  return ops::normed_residual(x, weight, bias, options_);
 }
 
 void NormImpl::reset() {

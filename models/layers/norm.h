@@ -25,9 +25,9 @@ class NormImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) const;
 
-  /// The norm of an x that a residual connection reads too. Replaces `x` by an equal tensor, with which the
+  /// The norm of an x that a residual connection reads too, and an x for that connection, with which the
   /// backward pass takes one pass less.
-  at::Tensor branch(at::Tensor& x) const;
+  ops::NormedResidual branch(const at::Tensor& x) const;
 
   /// Makes the norm multiply by one and add zero.
   void reset();

@@ -181,7 +181,7 @@ struct TransformerConfig {
   bool router_loss = false;             // a language model's training balances the experts (router_loss())
   double router_loss_weight = 0.001;    // of that loss
   AttentionKind attention = AttentionKind::kFull;
-  std::int64_t attention_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
+  std::int64_t sparse_window = 0;  // kSlidingWindow: keys seen on each side; kStridedSparse: its stride
   std::int64_t attention_projection = 0;  // kLinformer: length that keys and values are projected to
   // kFull: a query of a layer with a window sees this many keys, the last of which is its own (Mistral: Jiang
   // et al., 2023); in an encoder half as many on each side and its own (ModernBERT: Warner et al., 2024). 0:

@@ -1,16 +1,9 @@
 #include "models/ops/activation.h"
 
 #include <array>
-#include <cmath>
 
-#include <ATen/ops/clamp.h>
-#include <ATen/ops/erf.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/hardswish.h>
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/mish.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
 #include <c10/util/Exception.h>
@@ -18,10 +11,8 @@
 namespace zoo {
 
 std::string_view name_of(Activation activation) {
-  constexpr std::array<std::string_view, 19> kNames{
-      "relu",       "gelu",       "gelu_tanh", "silu",     "swiglu",     "geglu",        "reglu",
-      "geglu_tanh", "tanh",       "sigmoid",   "identity", "quick_gelu", "clipped_gelu", "relu_squared",
-      "relu6",      "leaky_relu", "hardswish", "mish",     "laplace"};
+  constexpr std::array<std::string_view, 9> kNames{"relu",  "gelu",  "gelu_tanh",  "silu", "swiglu",
+                                                   "geglu", "reglu", "geglu_tanh", "tanh"};
   return kNames.at(static_cast<std::size_t>(activation));
 }
 
@@ -79,31 +70,10 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return at::gelu(x, "none");
     case Activation::kGeluTanh:
       return at::gelu(x, "tanh");
-    case Activation::kQuickGelu:
-      return x * at::sigmoid(1.702 * x);
-    case Activation::kClippedGelu:
-      return at::clamp(at::gelu(x, "none"), -10, 10);
     case Activation::kSilu:
       return at::silu(x);
     case Activation::kTanh:
       return at::tanh(x);
-    case Activation::kSigmoid:
-      return at::sigmoid(x);
-    case Activation::kIdentity:
-      return x;
-    case Activation::kReluSquared:
-      return at::relu(x).square();
-    case Activation::kRelu6:
-      return at::clamp(x, 0, 6);
-    case Activation::kLeakyRelu:
-      return at::leaky_relu(x, 0.01);
-    case Activation::kHardSwish:
-      return at::hardswish(x);
-    case Activation::kMish:
-      return at::mish(x);
-    case Activation::kLaplace:
-      // The distribution function of a normal with the paper's mean and deviation.
-      return 0.5 * (1.0 + at::erf((x - 0.707107) / (0.282095 * std::sqrt(2.0))));
     default:
       TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
   }

@@ -9,30 +9,9 @@
 
 namespace zoo {
 
-/// GELU: Hendrycks and Gimpel (2016); kGeluTanh and kQuickGelu approximate it, kClippedGelu clips it to
-/// [-10, 10]. kSwiGlu to kGeGluTanh are gated linear units (Shazeer, 2020): activation(x W) * (x V).
-/// kReluSquared: So et al. (2021). kMish: Misra (2020). kLaplace: Ma et al. (2023).
-enum class Activation {
-  kRelu,
-  kGelu,
-  kGeluTanh,
-  kSilu,
-  kSwiGlu,
-  kGeGlu,
-  kReGlu,
-  kGeGluTanh,
-  kTanh,
-  kSigmoid,
-  kIdentity,
-  kQuickGelu,
-  kClippedGelu,
-  kReluSquared,
-  kRelu6,
-  kLeakyRelu,
-  kHardSwish,
-  kMish,
-  kLaplace
-};
+/// GELU: Hendrycks and Gimpel (2016); kGeluTanh approximates it. kSwiGlu to kGeGluTanh are gated linear units
+/// (Shazeer, 2020): activation(x W) * (x V).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh, kTanh };
 
 /// "relu", "gelu", "gelu_tanh", …: the names in flags and tables.
 std::string_view name_of(Activation activation);

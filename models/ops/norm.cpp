@@ -1,7 +1,5 @@
 #include "models/ops/norm.h"
 
-#include <utility>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rsqrt.h>
@@ -34,16 +32,13 @@ at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor&
   return weight * (wide * scale).to(x.scalar_type());
 }
 
-at::Tensor norm_beside_residual(at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                const NormOptions& options) {
+NormedResidual normed_residual(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const NormOptions& options) {
   if (options.kind == NormKind::kRmsNormPlusOne && x.scalar_type() == at::kFloat)
-    return norm_beside_residual(x, weight + 1, bias, plain(options));
+    return normed_residual(x, weight + 1, bias, plain(options));
   if (options.kind == NormKind::kRmsNormPlusOne || !kernels::has_fast_norm(x, weight))
-    return norm(x, weight, bias, options);
-  auto [residual, normed] =
-      kernels::normed_residual(x, weight, bias, {options.kind == NormKind::kLayerNorm, options.eps});
-  x = std::move(residual);
-  return std::move(normed);
+    return {x, norm(x, weight, bias, options)};
+  return kernels::normed_residual(x, weight, bias, {options.kind == NormKind::kLayerNorm, options.eps});
 }
 
 }  // namespace zoo::ops

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "models/kernels/training/norm.h"
+
 namespace zoo {
 
 /// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019). kRmsNormPlusOne: RMSNorm that multiplies
@@ -19,10 +21,12 @@ struct NormOptions {
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options);
 
-/// The same for an x that a residual connection also uses. Replaces `x` by an equal tensor, so that the
-/// norm's backward pass adds both gradients of x in one pass.
-at::Tensor norm_beside_residual(at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                const NormOptions& options);
+using kernels::NormedResidual;
+
+/// Norm of an x that a residual connection reads too. The connection takes `residual`, which equals x and
+/// through which the norm's backward pass adds both gradients of x in one pass.
+NormedResidual normed_residual(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const NormOptions& options);
 
 }  // namespace ops
 }  // namespace zoo

@@ -1,8 +1,6 @@
-#include "models/script/attention.h"
-
 #include <cmath>
 
-#include "models/script/layers.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

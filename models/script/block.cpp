@@ -1,7 +1,4 @@
-#include "models/script/block.h"
-
-#include "models/script/attention.h"
-#include "models/script/layers.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

@@ -1,8 +1,8 @@
-#include "models/script/decoding.h"
-
 #include <algorithm>
 
 #include <c10/util/Exception.h>
+
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {
@@ -98,15 +98,7 @@ constexpr std::string_view kSlide = R"(if past == $limit:
             step = torch.slice(ids, 1, end - $kept, end)
             past = 0)";
 
-// At the end of longrope's original context, the angles of all tokens change.
-constexpr std::string_view kReadAgain = R"(if past == $original:
-            step = torch.slice(ids, 1, 0, end)
-            past = 0)";
-
 std::string slide_source(const TransformerConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  if (scaling.kind == RopeScalingKind::kLongRope)
-    return fill(kReadAgain, {{"original", std::to_string(scaling.original_max_positions)}});
   if (!config.has_position_table()) return "pass";
   return fill(kSlide, {{"limit", std::to_string(config.max_positions)},
                        {"kept", std::to_string(std::max<std::int64_t>(config.max_positions / 2, 1))}});

@@ -1,6 +1,6 @@
-#include "models/script/layers.h"
-
 #include <c10/util/Exception.h>
+
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {
@@ -30,26 +30,6 @@ std::string activation_source(Activation activation, const std::string& x) {
       return "torch.gelu(" + x + ", approximate=\"tanh\")";
     case Activation::kSilu:
       return "torch.silu(" + x + ")";
-    case Activation::kQuickGelu:
-      return x + " * torch.sigmoid(1.702 * " + x + ")";
-    case Activation::kClippedGelu:
-      return "torch.clamp(torch.gelu(" + x + "), -10, 10)";
-    case Activation::kSigmoid:
-      return "torch.sigmoid(" + x + ")";
-    case Activation::kIdentity:
-      return x;
-    case Activation::kReluSquared:
-      return "torch.square(torch.relu(" + x + "))";
-    case Activation::kRelu6:
-      return "torch.clamp(" + x + ", 0, 6)";
-    case Activation::kLeakyRelu:
-      return "torch.leaky_relu(" + x + ", 0.01)";
-    case Activation::kHardSwish:
-      return "torch.hardswish(" + x + ")";
-    case Activation::kMish:
-      return "torch.mish(" + x + ")";
-    case Activation::kLaplace:
-      return "0.5 * (1.0 + torch.erf((" + x + " - 0.707107) / (0.282095 * 1.4142135623730951)))";
     case Activation::kTanh:
       return "torch.tanh(" + x + ")";
     default:

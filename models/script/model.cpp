@@ -2,11 +2,9 @@
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "models/layers/config_fields.h"
 #include "models/layers/embeddings.h"
-#include "models/layers/features.h"
-#include "models/script/decoding.h"
-#include "models/script/layers.h"
-#include "models/script/stack.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {
@@ -270,26 +268,11 @@ ScriptPart two_stacks(const ModelParts& parts, const TransformerConfig& config) 
   return part;
 }
 
-// clang-format off
-constexpr std::string_view kFeatures[] = {
-    "shape = encoder", "shape = encoder-decoder", "type_vocab_size", "embedding_size", "norm = rms_norm",
-    "norm = rms_norm_plus_one", "norm_placement = post", "norm_placement = sandwich",
-    "norm_placement = branch_end", "sublayer_order = parallel", "sublayer_order = parallel_one_norm",
-    "position = none", "position = sinusoidal", "position = t5_buckets", "position = rotary",
-    "position = alibi", "position = learned_and_t5_buckets", "position = disentangled", "bucket_tables", "first_attention_norm",
-    "residual_scale", "lm_head_bias", "sentence_pooling", "position_count", "position_offset", "sinusoid_order", "rope_theta", "rope_scaling", "rotary_dim",
-    "window_rope_theta", "rotary_layers", "relative_buckets", "relative_max_distance", "activation",
-    "sliding_window", "window_layers", "query_key_norm", "attention_softcap", "cross_attention", "sharing",
-    "embedding_scale", "logits_scale", "logits_softcap", "output_bias", "embedding_norm",
-    "num_experts", "experts_per_token", "expert_size", "expert_layers", "expert_weights", "shared_expert_size",
-};
-// clang-format on
-
 }  // namespace
 
 std::vector<std::string> missing(const Model& model) {
   if (!model.parts().embeddings) return {"parts"};
-  std::vector<std::string> features = missing_features(model.config(), kFeatures);
+  std::vector<std::string> features = missing_features(model.config(), Engine::kTorchScript);
   if (model.parts().head.tokens == HeadParts::Tokens::kLastEnd)
     features.emplace_back("the classifier of an encoder-decoder");
   if (model.parts().encoder && model.parts().decoder && model.parts().head.is_span)

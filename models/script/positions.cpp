@@ -1,13 +1,11 @@
-#include "models/script/positions.h"
+#include "models/layers/attention/positions.h"
 
 #include <cmath>
 
-#include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
 
-#include "models/layers/attention/positions.h"
 #include "models/layers/attention/relative_positions.h"
-#include "models/script/script_part.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {
@@ -33,18 +31,6 @@ constexpr std::string_view kRotary =
 constexpr std::string_view kYarnScaling =
     R"(kept = torch.tensor([$kept], dtype=$float, device=x.device)
     frequencies = frequencies / $factor * (1.0 - kept) + frequencies * kept)";
-
-// The base grows with the sequence.
-constexpr std::string_view kDynamicFrequencies =
-    R"(stretched = $factor * max(past + length, $original) / $original - $rest
-    frequencies = torch.reciprocal(torch.pow($theta * stretched ** $power, exponents)))";
-
-// Cached keys keep the angles of the length at which their sequence began.
-constexpr std::string_view kLongRopeFrequencies =
-    R"(crosses = "a sequence of {} tokens in the cache cannot grow to {}: longrope rotates longer ones than $original otherwise".format(past, past + length)
-    assert past == 0 or past > $original or past + length <= $original, crosses
-    divisors = torch.tensor([$short] if past + length <= $original else [$long], dtype=$float, device=x.device)
-    frequencies = torch.reciprocal(divisors * torch.pow($theta, exponents)))";
 
 constexpr std::string_view kLinearScaling = "frequencies = frequencies / $factor";
 
@@ -92,10 +78,6 @@ std::string numbers(const at::Tensor& values) {
   return list;
 }
 
-std::string numbers(const std::vector<double>& values) {
-  return numbers(at::tensor(values, at::kDouble));
-}
-
 std::string rotary_source(const TransformerConfig& config, bool window) {
   if (config.position != PositionKind::kRotary) return "pass";
   const bool own_base = window && config.window_rope_theta > 0;
@@ -115,23 +97,6 @@ std::string rotary_source(const TransformerConfig& config, bool window) {
     scaling = fill(kYarnScaling, {{"kept", numbers(yarn_kept(config.rotary_size() / 2, theta, rope))},
                                   {"factor", literal(rope.factor)},
                                   {"float", kFloatCode}});
-    factor = " * " + literal(rope.attention_factor);
-  }
-  const std::string original = std::to_string(rope.original_max_positions);
-  if (rope.kind == RopeScalingKind::kDynamic) {
-    const auto width = static_cast<double>(config.rotary_size());
-    scaling = fill(kDynamicFrequencies, {{"factor", literal(rope.factor)},
-                                         {"original", original},
-                                         {"rest", literal(rope.factor - 1)},
-                                         {"theta", literal(theta)},
-                                         {"power", literal(width / (width - 2))}});
-  }
-  if (rope.kind == RopeScalingKind::kLongRope) {
-    scaling = fill(kLongRopeFrequencies, {{"short", numbers(rope.short_factors)},
-                                          {"long", numbers(rope.long_factors)},
-                                          {"original", original},
-                                          {"theta", literal(theta)},
-                                          {"float", kFloatCode}});
     factor = " * " + literal(rope.attention_factor);
   }
   return fill(kRotary, {{"float", kFloatCode},

@@ -1,12 +1,8 @@
-#include "models/script/stack.h"
-
 #include <array>
 
 #include <c10/util/irange.h>
 
-#include "models/script/block.h"
-#include "models/script/layers.h"
-#include "models/script/positions.h"
+#include "models/script/parts.h"
 
 namespace zoo::script {
 namespace {

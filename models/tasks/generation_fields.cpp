@@ -20,7 +20,7 @@ std::vector<GenerationField> fields_of(GenerationSettings& settings) {
        "grows no more; 0: as many as its positions allow"},
       {"temperature", &settings.temperature, between(0, 1e6),
        "below 1 less random, above 1 more random, 0 greedy decoding; default: 0.8; 0 for beam search, whose "
-       "candidates are drawn above 0, and for contrastive search"},
+       "candidates are drawn above 0"},
       {"top_k", &options.sampling.top_k, at_least(0),
        "top-k sampling: draw from the K most probable tokens; 0: off"},
       {"top_p", &options.sampling.top_p, between(0, 1),
@@ -55,9 +55,6 @@ std::vector<GenerationField> fields_of(GenerationSettings& settings) {
       {"diversity_penalty", &options.beams.diversity_penalty, at_least(0),
        "diverse beam search: subtracted from a token's score for each beam of an earlier group that chose it "
        "at the same step"},
-      {"penalty_alpha", &options.contrastive.penalty_alpha, between(0, 1),
-       "weight of a token's similarity to the text before it (hidden states), against its probability, in "
-       "choosing among the 'top_k' most probable tokens; usual: 0.6 with 'top_k' 4; 0: off"},
       {"draft_tokens", &options.draft_tokens, at_least(1), "number of tokens drafted at a time"},
   };
 }

@@ -37,7 +37,8 @@ struct Unsupported {
   json off;                                               // the value that switches it off; null does, too
   enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
 };
-const std::array<Unsupported, 15> kUnsupported{{{"guidance_scale", 1.0},
+const std::array<Unsupported, 16> kUnsupported{{{"guidance_scale", 1.0},
+                                                {"penalty_alpha", 0.0},
                                                 {"epsilon_cutoff", 0.0, Unsupported::kSampling},
                                                 {"eta_cutoff", 0.0, Unsupported::kSampling},
                                                 {"top_h", nullptr, Unsupported::kSampling},
@@ -64,7 +65,7 @@ class Defaults {
     for (const auto& [key, off, changes] : kUnsupported) {
       const bool matters =
           changes == Unsupported::kAlways || (changes == Unsupported::kBeams ? beams : samples);
-      if (matters && !reader_.is(key, off)) refuse(key, "which is not supported");
+      if (matters && !given_(key) && !reader_.is(key, off)) refuse(key, "which is not supported");
     }
   }
 
@@ -89,9 +90,6 @@ class Defaults {
     if (!given_("top_k")) settings.options.sampling.top_k = get_count("top_k", kTheirTopK);
     set(settings, {"top_p", "min_p", "typical_p"});
   }
-
-  // Contrastive search chooses among top_k candidates; transformers is greedy where the file allows only one.
-  bool has_candidates() const { return given_("top_k") || reader_.get_int("top_k", kTheirTopK) > 1; }
 
   void set_beams(GenerationSettings& settings) const {
     set(settings, {"num_beams"});
@@ -161,10 +159,9 @@ class Defaults {
 
 GenerationOptions GenerationSettings::generation_options() const {
   GenerationOptions chosen = options;
-  const bool greedy = chosen.beams.num_beams > 1 || chosen.contrastive.penalty_alpha > 0;
-  chosen.sampling.temperature = temperature.value_or(greedy ? 0 : 0.8);
-  chosen.beams.sample = chosen.beams.num_beams > 1 && chosen.sampling.temperature > 0;
-  chosen.contrastive.top_k = chosen.sampling.top_k;
+  const bool beams = chosen.beams.num_beams > 1;
+  chosen.sampling.temperature = temperature.value_or(beams ? 0 : 0.8);
+  chosen.beams.sample = beams && chosen.sampling.temperature > 0;
   return chosen;
 }
 
@@ -178,10 +175,8 @@ std::int64_t GenerationSettings::new_token_limit(std::int64_t longest_prompt) co
 void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config,
                              const Given& given) {
   const Defaults defaults(*config.values, config.path.string(), given);
-  if (defaults.has_candidates()) defaults.set(settings, {"penalty_alpha"});
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
-                         given("typical_p") || given("penalty_alpha") || given("draft_model") ||
-                         given("num_samples");
+                         given("typical_p") || given("draft_model") || given("num_samples");
   const bool greedy_asked = given("temperature") && settings.temperature == 0.0;
   if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(settings);
   if (!greedy_asked) defaults.set_sampling(settings);

@@ -23,7 +23,7 @@ namespace zoo {
 /// and what generation_config.json says for the rest.
 struct GenerationSettings {
   GenerationOptions options{.sampling = {.top_k = 200}};
-  std::optional<double> temperature;       // none: 0.8; 0 for beam search and contrastive search
+  std::optional<double> temperature;       // none: 0.8; 0 for beam search
   std::optional<std::int64_t> max_length;  // tokens in all, in place of options.max_new_tokens
   std::vector<std::string> stop;           // texts before which a row ends
 

@@ -253,29 +253,6 @@ class Endings(Generated):
         self.assertIn("\x1b[", coloured.out)
         self.assertEqual(re.sub("\x1b\\[[0-9]+m", "", coloured.out), plain.out)
 
-    def test_contrastive_search(self):
-        flags = ["--temperature", 0, "--max_new_tokens", 40]
-        greedy = self.texts(self.chars, *flags)[0]
-        self.assertEqual(self.texts(self.chars, *flags, "--penalty_alpha", 1e-7, "--top_k", 4)[0], greedy)
-        search = ["--penalty_alpha", 0.6, "--top_k", 4, "--max_new_tokens", 40]
-        both = self.texts(self.chars, *search, "--num_samples", 2)
-        self.assertEqual(both[0], both[1])
-        self.assertNotEqual(both[0], greedy)
-        self.assertEqual(self.texts(self.chars, *search, "--weights", "modules"), both[:1])
-        stop = both[0][10:13]
-        shown = run("generate", "--model", self.chars, "--prompt", "a", *search, "--stop", stop)
-        self.assertEqual(shown.out, "a" + both[0][:both[0].index(stop)] + "\n")
-
-    def test_flags_that_do_not_go_with_contrastive_search(self):
-        begin = ["--model", self.chars, "--prompt", "a", "--penalty_alpha", 0.6]
-        self.fails(2, begin, "--penalty_alpha", "--top_k")
-        self.fails(2, [*begin, "--top_k", 1], "--penalty_alpha", "--top_k")
-        self.fails(2, [*begin, "--top_k", 4, "--num_beams", 2], "--penalty_alpha", "--num_beams")
-        self.fails(2, [*begin, "--top_k", 4, "--draft_model", self.chars], "--penalty_alpha", "--draft_model")
-        self.fails(2, [*begin, "--top_k", 4, "--temperature", 0.5], "--temperature", "--penalty_alpha")
-        self.fails(2, [*begin, "--top_k", 4, "--top_p", 0.9], "--top_p", "--penalty_alpha")
-        self.fails(2, [*begin[:4], "--penalty_alpha", 1.5], "--penalty_alpha", "1.5")
-
     def test_flags_that_do_not_go_together(self):
         begin = ["--model", self.chars, "--prompt", "a"]
         for flags in (["--temperature", 0.5, "--num_beams", 2, "--num_beam_groups", 2], ["--num_samples", 2, "--num_beams", 2], ["--logprobs"],

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the figures of Hugging Face that stand in models/generation_test.cpp and apps/test_generate_verb.py, and writes
-golden/contrastive.json.
+"""Prints the figures of Hugging Face that stand in models/generation_test.cpp and apps/test_generate_verb.py.
 
     python tests/golden/make_generation.py      (needs torch and transformers)
 """
@@ -99,58 +98,8 @@ def sliding():
         print(new)
 
 
-def contrastive_step(states_of, row, alpha, k):
-    """Equation 5 of Su et al. (2022), from whole passes without a cache: the next id, and how far its score is above the
-    second one's."""
-    logits, before = states_of(row)
-    scores = []
-    for p, v in zip(*torch.topk(logits.softmax(-1), k)):
-        own = states_of(row + [v.item()])[1][-1]
-        likeness = torch.nn.functional.cosine_similarity(own[None], before).max()
-        scores.append(((1 - alpha) * p.item() - alpha * likeness.item(), v.item()))
-    scores.sort(reverse=True)
-    return scores[0][1], scores[0][0] - scores[1][0]
-
-
-def contrastive(checkpoint, cls, source, beginning, count, alpha, k):
-    """`source` is what an encoder reads; None for a decoder."""
-    model = cls.from_pretrained(FOLDER / checkpoint).double().eval()
-
-    def states_of(row):
-        ids = torch.tensor([row])
-        given = {"input_ids": ids} if source is None else {"input_ids": torch.tensor([source]), "decoder_input_ids": ids}
-        with torch.no_grad():
-            out = model(**given, output_hidden_states=True)
-        return out.logits[0, -1], (out.hidden_states if source is None else out.decoder_hidden_states)[-1][0]
-
-    row = list(beginning)
-    for _ in range(count):
-        id, margin = contrastive_step(states_of, row, alpha, k)
-        assert margin > 1e-3, (checkpoint, beginning, margin)  # other roundings give the same ids
-        row.append(id)
-    return {"checkpoint": checkpoint, "prompt": beginning if source is None else source, "penalty_alpha": alpha, "top_k": k,
-            "ids": row[len(beginning):]}
-
-
-def write_contrastive():
-    gpt2, llama = transformers.GPT2LMHeadModel, transformers.LlamaForCausalLM
-    t5 = transformers.T5ForConditionalGeneration
-    cases = [
-        contrastive("gpt2/tied", gpt2, None, [3, 1, 4, 1, 5], 11, 0.6, 4),
-        contrastive("gpt2/tied", gpt2, None, [9, 2], 14, 0.6, 4),
-        contrastive("gpt2/untied", gpt2, None, [6], 10, 0.5, 5),
-        contrastive("llama/grouped", llama, None, [3, 1, 4, 1, 5], 24, 0.6, 4),
-        contrastive("llama/grouped", llama, None, [9, 2], 24, 0.6, 4),
-        contrastive("llama/grouped", llama, None, [7, 8], 24, 0.9, 7),
-        contrastive("t5/release5", t5, [3, 1, 4, 1, 5, 1], [0], 12, 0.6, 4),
-        contrastive("t5/release5", t5, [9, 2, 1], [0], 12, 0.6, 4),
-    ]
-    (FOLDER / "contrastive.json").write_text('{"cases": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]}\n")
-
-
 if __name__ == "__main__":
     warpers()
     processors()
     greedy()
     sliding()
-    write_contrastive()

@@ -36,7 +36,6 @@ FILES = [
     {"min_length": 30, "min_new_tokens": 2, "num_beams": 2},
     {"forced_eos_token_id": [8], "num_beams": 3, "early_stopping": "never", "length_penalty": 0.3},
     {"temperature": 0.3, "top_k": 5, "no_repeat_ngram_size": 2},  # without do_sample they do nothing
-    {"penalty_alpha": 0.4, "top_k": 1},  # no candidates for contrastive search: greedy
     {"num_beams": 4, "renormalize_logits": True, "suppress_tokens": list(range(10, 40)), "repetition_penalty": 1.3},
     {"num_beams": 3, "renormalize_logits": True, "bad_words_ids": [[i] for i in range(10, 30)], "num_return_sequences": 3},
     {"renormalize_logits": True, "repetition_penalty": 1.3, "remove_invalid_values": True},  # nothing to choose otherwise
@@ -133,7 +132,7 @@ class Refusals(unittest.TestCase):
             model.save_pretrained(directory)
             path = os.path.join(directory, "generation_config.json")
             words = ["generate", "--model", directory, "--input_ids", "[[1]]", "--max_new_tokens", "2"]
-            for key, value in {"guidance_scale": 1.5, "sequence_bias": [[[3], -1.0]], "encoder_no_repeat_ngram_size": 2,
+            for key, value in {"guidance_scale": 1.5, "penalty_alpha": 0.4, "sequence_bias": [[[3], -1.0]], "encoder_no_repeat_ngram_size": 2,
                                "num_beams": "four", "top_p": 7, "epsilon_cutoff": 0.1, "stop_strings": 3}.items():
                 with open(path, "w", encoding="utf-8") as file:
                     json.dump({key: value, "do_sample": True}, file)
@@ -194,18 +193,6 @@ class T5(DecodingParity, unittest.TestCase):
         return hf.random_model(transformers.T5ForConditionalGeneration, config, seed)
 
 
-def contrastive_ids(model, row, count, alpha, top_k):
-    """Contrastive search (Su et al., 2022, equation 5): transformers no longer has it, its model's states decide."""
-    row = list(row)
-    for _ in range(count):
-        probabilities, candidates = model(torch.tensor([row])).logits[0, -1].softmax(-1).topk(top_k)
-        states = model(torch.tensor([[*row, id] for id in candidates.tolist()]), output_hidden_states=True).hidden_states[-1]
-        states = states / states.norm(dim=-1, keepdim=True)
-        similar = (states[:, :-1] * states[:, -1:]).sum(-1).amax(-1)
-        row.append(candidates[((1 - alpha) * probabilities - alpha * similar).argmax()].item())
-    return row[-count:]
-
-
 class Mixture(DecodingParity):
     """Of experts; TYPE is its model_type."""
 
@@ -220,20 +207,6 @@ class Mixture(DecodingParity):
         done = tzoo("generate", "--model", directory, "--input_ids", json.dumps(rows), "--max_new_tokens", str(count), "--json", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["ids"]
-
-    @torch.no_grad()
-    def test_contrastive_search(self):
-        for seed in range(3):
-            with self.subTest(seed=seed), tempfile.TemporaryDirectory() as directory:
-                model, draw = self.generator(seed), random.Random(seed)
-                model.save_pretrained(directory)
-                rows = [[draw.randrange(model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
-                expected = [contrastive_ids(model, row, 12, 0.6, 4) for row in rows]
-                self.assertNotEqual(expected, self.expected(model, rows, 12, {}))
-                for weights in ("modules", "float32"):
-                    found = self.generate(directory, rows, 12, "--penalty_alpha", "0.6", "--top_k", "4",
-                                          "--weights", weights)
-                    self.assertEqual(found, expected, weights)
 
     @torch.no_grad()
     def test_sampled_tokens_have_the_probabilities_of_transformers(self):

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "tokenizer/chat/lexer.h"
-#include "tokenizer/chat/parser.h"
-#include "tokenizer/chat/renderer.h"
+#include "tokenizer/jinja/lexer.h"
+#include "tokenizer/jinja/parser.h"
+#include "tokenizer/jinja/renderer.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

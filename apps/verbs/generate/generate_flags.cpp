@@ -93,11 +93,6 @@ void add_beams(Flags& flags, GenerateFlags& values) {
   add_fields(flags, values, {"num_return_sequences", "num_beam_groups", "diversity_penalty"});
 }
 
-void add_contrastive(Flags& flags, GenerateFlags& values) {
-  flags.group("Contrastive search");
-  add_fields(flags, values, {"penalty_alpha"});
-}
-
 void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative decoding");
   flags
@@ -116,23 +111,6 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add_weights(values.compute);
   flags.add_cache(values.compute);
   flags.add_compute(values.compute);
-}
-
-// Contrastive search is deterministic: it allows neither sampling nor beam search.
-void check_contrastive(const Flags& flags, const GenerateFlags& values) {
-  if (values.options.contrastive.penalty_alpha == 0) return;
-  if (!flags.given("top_k") || values.options.sampling.top_k < 2)
-    throw UsageError("--penalty_alpha: needs --top_k of 2 or more, the candidates of each token");
-  if (values.options.beams.num_beams > 1)
-    throw UsageError("--penalty_alpha: cannot be combined with --num_beams");
-  if (!values.draft_model.empty()) throw UsageError("--penalty_alpha: cannot be combined with --draft_model");
-  if (values.temperature.value_or(0) != 0)
-    throw UsageError(
-        "--temperature: contrastive search (--penalty_alpha) does not sample; leave it out or give 0");
-  for (const char* flag : {"top_p", "min_p", "typical_p"}) {
-    if (flags.given(flag))
-      throw UsageError("--", flag, ": cannot be combined with --penalty_alpha, which does not sample");
-  }
 }
 
 void check(const GenerateFlags& values) {
@@ -163,14 +141,12 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
        {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
     if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
   }
-  check_contrastive(flags, values);
 }
 
 void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   add_sampling(flags, values);
   add_history(flags, values);
   add_beams(flags, values);
-  add_contrastive(flags, values);
   add_drafting(flags, values);
   add_output(flags, values);
 }

@@ -25,7 +25,7 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
       num_kv_heads_(config.kv_heads()),
       head_dim_(config.head_size()),
       kind_(config.attention),
-      window_(config.attention_window),
+      window_(config.sparse_window),
       query_key_norm_(config.query_key_norm),
       dropout_(config.attention_dropout),
       scale_(config.position == PositionKind::kDisentangled ? config.score_scale() : config.attention_scale),

@@ -17,7 +17,7 @@ namespace zoo {
 
 struct EfficientAttentionOptions {
   AttentionKind kind = AttentionKind::kSlidingWindow;
-  std::int64_t window = 0;  // TransformerConfig::attention_window
+  std::int64_t window = 0;  // TransformerConfig::sparse_window
   bool causal = false;
   at::Tensor key_mask;   // [B, S] bool, true where a key may be seen; undefined: every key
   double dropout = 0.0;  // on the weights, in [0, 1)

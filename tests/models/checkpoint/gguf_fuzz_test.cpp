@@ -4,7 +4,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/gguf_writer.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/checkpoint/save_gguf.h"
+#include "models/gguf/save_gguf.h"
 #include "models/inference/packed_decoder.h"
 #include "models/registry.h"
 #include "tests/models/support.h"

@@ -247,7 +247,7 @@ TEST_CASE("a configuration that config.json cannot say is not written as another
       {[](auto& c) { c.num_kv_heads = 1; }, "num_kv_heads = 1 (only 2)"},
       {[](auto& c) { c.head_dim = 4; }, "head_dim = 4 (only 6)"},
       {[](auto& c) { c.qkv_bias = false; }, "qkv_bias = false (only true)"},
-      {[](auto& c) { c.attention_window = 3; }, "attention_window = 3"},
+      {[](auto& c) { c.sparse_window = 3; }, "sparse_window = 3"},
       {[](auto& c) { c.attention = AttentionKind::kSlidingWindow; }, "attention = sliding_window"},
       {[](auto& c) { c.logits_scale = 0.5; }, "logits_scale = 0.5"},
       {[](auto& c) { c.attention_scale = 0.5; }, "attention_scale = 0.5"},

@@ -1,8 +1,9 @@
+#include "models/encoder/encoder.h"
+
 #include <cmath>
 
 #include <torch/optim/adamw.h>
 
-#include "models/encoder/heads.h"
 #include "models/layers/initial_weights.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
@@ -322,7 +323,8 @@ TEST_CASE("inputs that do not fit an encoder are refused with what they are") {
              Contains("without token types"));
   TransformerConfig decoder = config;
   decoder.shape = Shape::kDecoder;
-  CHECK_THAT(test::c10_error_of([&] { encoder::EncoderModel(decoder, true); }), Contains("is an encoder"));
+  CHECK_THAT(test::c10_error_of([&] { encoder::EncoderModel(decoder, Head::kBase, {}); }),
+             Contains("is an encoder"));
 }
 
 TEST_CASE("encoders that rotate take the positions that they are given") {

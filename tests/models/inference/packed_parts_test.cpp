@@ -5,7 +5,7 @@
 
 #include "data/base/atomic_file.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/checkpoint/save_gguf.h"
+#include "models/gguf/save_gguf.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_engine.h"
 #include "models/inference/save_packed.h"

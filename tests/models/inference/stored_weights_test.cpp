@@ -5,7 +5,7 @@
 #include "data/base/atomic_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
-#include "models/checkpoint/save_gguf.h"
+#include "models/gguf/save_gguf.h"
 #include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"

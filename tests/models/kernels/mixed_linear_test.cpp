@@ -27,7 +27,7 @@ const std::vector<Case> kCases = {{16, 2, 3},     {17, 3, 15},   {19, 31, 33},  
                                   {23, 65, 129},  {97, 130, 48}, {17, 2100, 80}, {2051, 20, 17},
                                   {100, 70, 700}, {64, 128, 384}};
 
-at::Tensor leaf(at::IntArrayRef sizes) {
+at::Tensor scaled_leaf(at::IntArrayRef sizes) {
   return (at::randn(sizes) / std::sqrt(static_cast<double>(sizes.back()))).requires_grad_();
 }
 
@@ -56,8 +56,9 @@ TEST_CASE("What is added to a product in bfloat16 is not rounded, and gets the w
   at::manual_seed(5);
   for (const Case& c : kCases) {
     INFO(c.rows << " x " << c.in << " to " << c.out);
-    const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), down = leaf({c.in, c.out});
-    const at::Tensor wide = leaf({c.rows, c.out}), narrow = leaf({c.rows, c.in});
+    const at::Tensor x = scaled_leaf({c.rows, c.in}), up = scaled_leaf({c.out, c.in}),
+                     down = scaled_leaf({c.in, c.out});
+    const at::Tensor wide = scaled_leaf({c.rows, c.out}), narrow = scaled_leaf({c.rows, c.in});
     const at::Tensor projected = mixed_linear(x, up, {}, wide);
     const at::Tensor expected = at::linear(seen(x), seen(up)) + wide.detach();
     CHECK(product_error(projected, expected) < 2e-6);
@@ -77,8 +78,8 @@ TEST_CASE("A linear layer in bfloat16 rounds its factors and nothing else") {
   for (const Case& c : kCases) {
     for (const bool biased : {true, false}) {
       INFO(c.rows << " x " << c.in << " to " << c.out << (biased ? " with a bias" : ""));
-      const at::Tensor x = leaf({c.rows, c.in}), weight = leaf({c.out, c.in}),
-                       bias = biased ? leaf({c.out}) : at::Tensor();
+      const at::Tensor x = scaled_leaf({c.rows, c.in}), weight = scaled_leaf({c.out, c.in}),
+                       bias = biased ? scaled_leaf({c.out}) : at::Tensor();
       const at::Tensor actual = mixed_linear(x, weight, bias);
       at::Tensor expected = at::linear(seen(x), seen(weight));
       if (biased) expected = expected + bias.detach();
@@ -104,8 +105,9 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
     };
     for (const Case& c : kCases) {
       INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
-      const at::Tensor x = leaf({c.rows, c.in}), up = leaf({c.out, c.in}), up_bias = leaf({c.out}),
-                       down = leaf({c.in, c.out}), down_bias = leaf({c.in});
+      const at::Tensor x = scaled_leaf({c.rows, c.in}), up = scaled_leaf({c.out, c.in}),
+                       up_bias = scaled_leaf({c.out}), down = scaled_leaf({c.in, c.out}),
+                       down_bias = scaled_leaf({c.in});
       const at::Tensor actual = mixed_feed_forward(x, {up, up_bias, down, down_bias}, f);
       const at::Tensor inner = at::linear(seen(x), seen(up)) + up_bias.detach();
       const at::Tensor activated = seen(activation(inner));
@@ -129,7 +131,8 @@ TEST_CASE("A feed-forward network in bfloat16 rounds what its products see") {
 TEST_CASE("A linear layer in bfloat16 takes weights of any strides") {
   ZOO_NEEDS_BFLOAT16_PRODUCTS;
   at::manual_seed(4);
-  const at::Tensor x = leaf({17, 20}), weight = leaf({20, 11}), up = leaf({20, 11}), down = leaf({11, 20});
+  const at::Tensor x = scaled_leaf({17, 20}), weight = scaled_leaf({20, 11}), up = scaled_leaf({20, 11}),
+                   down = scaled_leaf({11, 20});
   const at::Tensor projected = mixed_linear(x, weight.t(), {});
   CHECK(product_error(projected, seen(x).matmul(seen(weight))) < 2e-6);
   const at::Tensor upstream = at::randn(projected.sizes());

@@ -10,7 +10,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/heads/vocabulary.h"
+#include "models/heads/head_parts.h"
 #include "models/kernels/training/linear.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
@@ -67,14 +67,16 @@ TEST_CASE("A vocabulary's head leaves out what is not to be learnt") {
   at::Tensor labels = in.targets.clone().view({3, 20});
   labels.slice(1, 15).fill_(-100);
   const at::Tensor hidden = in.x.view({3, 20, 12});
-  const zoo::VocabularyHead head{in.weight, in.bias};
+  const zoo::HeadParts head{.weight = in.weight, .bias = in.bias};
   const at::Tensor expected = zoo::cross_entropy(head.logits(hidden), labels, {});
-  CHECK(head.loss(hidden, labels, {}).item<double>() == Approx(expected.item<double>()).epsilon(1e-6));
+  CHECK(head.vocabulary_loss(hidden, labels, {}).item<double>() ==
+        Approx(expected.item<double>()).epsilon(1e-6));
   const zoo::LossOptions smooth{.label_smoothing = 0.2};
-  CHECK(head.loss(hidden, labels, smooth).item<double>() ==
+  CHECK(head.vocabulary_loss(hidden, labels, smooth).item<double>() ==
         Approx(zoo::cross_entropy(head.logits(hidden), labels, smooth).item<double>()).epsilon(1e-6));
   labels.fill_(-100);
-  CHECK(std::isnan(head.loss(hidden, labels, {}).item<double>()));  // as the mean of nothing is in LibTorch
+  CHECK(std::isnan(
+      head.vocabulary_loss(hidden, labels, {}).item<double>()));  // as the mean of nothing is in LibTorch
 }
 
 TEST_CASE("A loss over a vocabulary is not a number where a logit is none") {

@@ -35,7 +35,7 @@ TransformerConfig config_of(AttentionKind kind, Shape shape) {
   TransformerConfig config = test::small_config();
   config.shape = shape;
   config.attention = kind;
-  config.attention_window = 3;
+  config.sparse_window = 3;
   config.attention_projection = 5;
   return config;
 }
@@ -216,7 +216,7 @@ TEST_CASE("padding changes nothing of the kept positions, and the weights are th
 TEST_CASE("a stack's window as wide as its sequence is the same stack with full attention") {
   const Shape shape = GENERATE(Shape::kEncoder, Shape::kDecoder);
   TransformerConfig config = config_of(AttentionKind::kSlidingWindow, shape);
-  config.attention_window = 16;
+  config.sparse_window = 16;
   TransformerStack windowed = stack_of(config);
   config.attention = AttentionKind::kFull;
   TransformerStack whole = stack_of(config);
@@ -233,8 +233,8 @@ TEST_CASE("what an efficient attention cannot have is refused with its name") {
     return test::c10_error_of([&] { TransformerStack stack(config); });
   };
   using Kind = AttentionKind;
-  CHECK_THAT(fault(Kind::kSlidingWindow, Shape::kEncoder, [](auto& c) { c.attention_window = 0; }),
-             Catch::Contains("attention_window must be positive, got 0"));
+  CHECK_THAT(fault(Kind::kSlidingWindow, Shape::kEncoder, [](auto& c) { c.sparse_window = 0; }),
+             Catch::Contains("sparse_window must be positive, got 0"));
   CHECK_THAT(fault(Kind::kLinformer, Shape::kEncoder, [](auto& c) { c.attention_projection = 0; }),
              Catch::Contains("attention_projection must be positive, got 0"));
   CHECK_THAT(fault(Kind::kLinformer, Shape::kDecoder, [](auto&) {}), Catch::Contains("only an encoder"));

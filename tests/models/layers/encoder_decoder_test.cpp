@@ -51,9 +51,9 @@ TEST_CASE("a block with cross-attention adds it between self-attention and feed-
   const auto other = [&](const at::Tensor& y) { return block->cross_attention->forward(y, cross); };
   at::Tensor y = x;
   if (config.norm_placement == NormPlacement::kPre) {
-    y = y + self(block->attention_norm->branch(y));
-    y = y + other(block->cross_attention_norm->branch(y));
-    y = y + block->feed_forward(block->feed_forward_norm->branch(y));
+    y = y + self(block->attention_norm->branch(y).normed);
+    y = y + other(block->cross_attention_norm->branch(y).normed);
+    y = y + block->feed_forward(block->feed_forward_norm->branch(y).normed);
   } else {
     y = block->attention_norm(y + self(y));
     y = block->cross_attention_norm(y + other(y));

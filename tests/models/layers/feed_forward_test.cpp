@@ -24,13 +24,6 @@ double silu(double x) {
   return x / (1 + std::exp(-x));
 }
 
-double softplus(double x) {
-  return std::log(1 + std::exp(x));
-}
-double normal_share(double x) {
-  return 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
-}
-
 double at_point(double x, Activation activation) {
   return activate(at::tensor({x}, at::kDouble), activation).item<double>();
 }
@@ -44,17 +37,7 @@ TEST_CASE("each activation has the values of its published formula") {
     CHECK(at_point(x, Activation::kGelu) == Approx(gelu(x)).margin(1e-12));
     CHECK(at_point(x, Activation::kGeluTanh) == Approx(gelu_tanh(x)).margin(1e-12));
     CHECK(at_point(x, Activation::kSilu) == Approx(silu(x)).margin(1e-12));
-    CHECK(at_point(x, Activation::kQuickGelu) == Approx(x / (1 + std::exp(-1.702 * x))).margin(1e-12));
-    CHECK(at_point(5 * x, Activation::kClippedGelu) == Approx(std::min(gelu(5 * x), 10.0)).margin(1e-12));
     CHECK(at_point(x, Activation::kTanh) == Approx(std::tanh(x)).margin(1e-12));
-    CHECK(at_point(x, Activation::kSigmoid) == Approx(1 / (1 + std::exp(-x))).margin(1e-12));
-    CHECK(at_point(x, Activation::kIdentity) == x);
-    CHECK(at_point(x, Activation::kReluSquared) == Approx(relu(x) * relu(x)).margin(1e-12));
-    CHECK(at_point(3 * x, Activation::kRelu6) == Approx(std::min(relu(3 * x), 6.0)).margin(1e-12));
-    CHECK(at_point(x, Activation::kLeakyRelu) == Approx(x < 0 ? 0.01 * x : x).margin(1e-12));
-    CHECK(at_point(x, Activation::kHardSwish) == Approx(x * std::min(relu(x + 3), 6.0) / 6).margin(1e-12));
-    CHECK(at_point(x, Activation::kMish) == Approx(x * std::tanh(softplus(x))).margin(1e-12));
-    CHECK(at_point(x, Activation::kLaplace) == Approx(normal_share((x - 0.707107) / 0.282095)).margin(1e-9));
   }
   // Digits from tables, so that the formulas above are not their own witness.
   CHECK(at_point(1.0, Activation::kGelu) == Approx(0.8413447461).margin(1e-9));

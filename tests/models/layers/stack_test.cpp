@@ -37,12 +37,12 @@ TEST_CASE(
   at::manual_seed(1);
   Block block(config);
   randomize(*block);
-  at::Tensor x = at::randn({2, 4, 12});
+  const at::Tensor x = at::randn({2, 4, 12});
   const auto attend = [&](const at::Tensor& y) { return block->attention->forward(y, {}); };
   at::Tensor expected;
   if (config.norm_placement == NormPlacement::kPre) {
-    at::Tensor middle = x + attend(block->attention_norm->branch(x));
-    expected = middle + block->feed_forward(block->feed_forward_norm->branch(middle));
+    const at::Tensor middle = x + attend(block->attention_norm->branch(x).normed);
+    expected = middle + block->feed_forward(block->feed_forward_norm->branch(middle).normed);
   } else {
     const at::Tensor middle = block->attention_norm(x + attend(x));
     expected = block->feed_forward_norm(middle + block->feed_forward(middle));

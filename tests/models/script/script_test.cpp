@@ -2,7 +2,7 @@
 
 #include "data/base/error.h"
 #include "models/script/compile.h"
-#include "models/script/stack.h"
+#include "models/script/parts.h"
 #include "models/script/verify.h"
 #include "tests/models/script/script_support.h"
 
@@ -157,10 +157,7 @@ TEST_CASE("a TorchScript file computes each activation") {
   TransformerConfig config = tiny();
   config.activation =
       GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
-               Activation::kGeGlu, Activation::kReGlu, Activation::kGeGluTanh, Activation::kTanh,
-               Activation::kSigmoid, Activation::kIdentity, Activation::kQuickGelu, Activation::kClippedGelu,
-               Activation::kReluSquared, Activation::kRelu6, Activation::kLeakyRelu, Activation::kHardSwish,
-               Activation::kMish, Activation::kLaplace);
+               Activation::kGeGlu, Activation::kReGlu, Activation::kGeGluTanh, Activation::kTanh);
   config.intermediate_size = 20;
   check(config);
 }

@@ -1,0 +1,40 @@
+#include "models/heads/head_parts.h"
+
+#include "models/ops/activation.h"
+#include "models/ops/dropout.h"
+#include "models/ops/linear.h"
+#include "models/ops/vocabulary_loss.h"
+
+namespace zoo {
+namespace {
+
+at::Tensor scaled(const at::Tensor& x, double scale) {
+  return scale == 1.0 ? x : x * scale;
+}
+
+}  // namespace
+
+at::Tensor HeadParts::transformed(at::Tensor x, bool training) const {
+  if (dense) x = activate(dense->forward(ops::dropout(x, training ? dense_dropout : 0.0)), activation);
+  if (norm) x = norm->forward(x);
+  return ops::dropout(x, training ? dropout : 0.0);
+}
+
+at::Tensor HeadParts::logits(const at::Tensor& x) const {
+  return zoo::softcap(ops::linear(scaled(x, scale), weight, bias), softcap);
+}
+
+at::Tensor HeadParts::vocabulary_loss(const at::Tensor& x, const at::Tensor& labels,
+                                      const LossOptions& options) const {
+  at::Tensor rows = x.flatten(0, -2), targets = labels.flatten();
+  const at::Tensor wanted = targets.ne(-100);
+  if (targets.is_cpu() && !wanted.all().item<bool>()) {
+    const at::Tensor positions = wanted.nonzero().squeeze(1);
+    rows = rows.index_select(0, positions);
+    targets = targets.index_select(0, positions);
+  }
+  if (options.class_weights.defined() || softcap > 0) return cross_entropy(logits(rows), targets, options);
+  return ops::vocabulary_loss(scaled(rows, scale), weight, bias, targets, options.label_smoothing);
+}
+
+}  // namespace zoo

@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "tokenizer/jinja/filters.h"
+#include "tokenizer/jinja/functions.h"
+#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/parser.h"
+#include "tokenizer/jinja/python_text.h"
+#include "tokenizer/jinja/renderer.h"
+
+namespace zoo::chat {
+
+Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
+  const Level level(*this);
+  const auto& parts = expression.parts;
+  const auto part = [&](std::size_t i) { return evaluate(*parts[i], frame); };
+  using Kind = Expression::Kind;
+  switch (expression.kind) {
+    case Kind::constant:
+      return expression.value;
+    case Kind::name: {
+      Value value = variable(expression.name, frame);
+      // A stored macro could outlive the variables that it uses.
+      if (as<const Macro*>(value)) throw Fault("macro '" + expression.name + "' is used without a call");
+      return value;
+    }
+    case Kind::list:
+      return heap_.list(values_of(expression, frame, 0));
+    case Kind::tuple:
+      return heap_.list(values_of(expression, frame, 0), ListKind::tuple);
+    case Kind::dict:
+      return dict_value(expression, frame);
+    case Kind::attribute:
+      return attribute(part(0), expression.name, heap_);
+    case Kind::item: {
+      const Value object = part(0);
+      return item(object, part(1), heap_);
+    }
+    case Kind::slice: {
+      const auto values = values_of(expression, frame, 0);
+      return slice(values[0], values[1], values[2], values[3], heap_);
+    }
+    case Kind::call:
+      return call(expression, frame);
+    case Kind::filter: {
+      const Value value = part(0);
+      return apply_filter(expression.name, value, arguments_of(expression, frame), heap_);
+    }
+    case Kind::test:
+      return passes_test(expression, frame);
+    case Kind::negation:
+      return !is_true(part(0));
+    case Kind::conjunction: {
+      Value left = part(0);
+      return is_true(left) ? part(1) : left;
+    }
+    case Kind::disjunction: {
+      Value left = part(0);
+      return is_true(left) ? left : part(1);
+    }
+    case Kind::comparison:
+      return compares(expression, frame);
+    case Kind::concat:
+      return concatenated(expression, frame);
+    case Kind::conditional:
+      if (is_true(part(0))) return part(1);
+      return parts.size() > 2 ? part(2) : Value(Undefined{"an 'if' without 'else'"});
+    case Kind::negative:
+    case Kind::positive:
+    case Kind::arithmetic:
+      return arithmetic_value(expression, frame);
+  }
+  return Undefined{};
+}
+
+Value Renderer::variable(const std::string& name, const Frame& frame) {
+  for (const Frame* place = &frame; place != nullptr; place = place->parent) {
+    heap_.spend(place->variables.size());
+    if (const Value* found = place->find(name)) return *found;
+  }
+  if (is_function(name)) return Function{name};
+  return Undefined{"'" + name + "'"};
+}
+
+Value Renderer::arithmetic_value(const Expression& expression, const Frame& frame) {
+  const Value left = evaluate(*expression.parts[0], frame);
+  if (expression.kind == Expression::Kind::arithmetic)
+    return chat::arithmetic(expression.name, left, evaluate(*expression.parts[1], frame), heap_);
+  if (!is_number(left)) throw Fault(type_name(left) + " has no sign");
+  if (expression.kind == Expression::Kind::positive)
+    return chat::arithmetic("+", left, std::int64_t{0}, heap_);
+  if (const auto* number = as<double>(left)) return -*number;
+  return chat::arithmetic("-", std::int64_t{0}, left, heap_);
+}
+
+Value Renderer::dict_value(const Expression& expression, const Frame& frame) {
+  std::vector<std::pair<std::string, Value>> entries;
+  for (std::size_t i = 0; i < expression.parts.size(); i += 2) {
+    const std::string key = text_of(evaluate(*expression.parts[i], frame), "a key of a mapping");
+    Value value = evaluate(*expression.parts[i + 1], frame);
+    heap_.spend(entries.size());
+    const auto known =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
+    if (known == entries.end()) {
+      entries.emplace_back(key, std::move(value));
+    } else {
+      known->second = std::move(value);
+    }
+  }
+  return heap_.dict(std::move(entries));
+}
+
+Value Renderer::concatenated(const Expression& expression, const Frame& frame) {
+  std::string text;
+  std::size_t size = 0;
+  for (const ExpressionPtr& part : expression.parts) {
+    text += str(evaluate(*part, frame), heap_);
+    heap_.spend(text.size() - size);
+    size = text.size();
+  }
+  return heap_.text(std::move(text));
+}
+
+bool Renderer::compares(const Expression& expression, const Frame& frame) {
+  Value left = evaluate(*expression.parts[0], frame);
+  for (std::size_t i = 0; i < expression.operators.size(); ++i) {
+    Value right = evaluate(*expression.parts[i + 1], frame);
+    const std::string& sign = expression.operators[i];
+    const bool is_negated = sign == "not in";
+    const bool holds = apply_test(is_negated ? "in" : sign, left, {{right}, {}}, heap_) != is_negated;
+    if (!holds) return false;
+    left = std::move(right);
+  }
+  return true;
+}
+
+bool Renderer::passes_test(const Expression& expression, const Frame& frame) {
+  const Expression& operand = *expression.parts[0];
+  const Value value =
+      operand.kind == Expression::Kind::name ? variable(operand.name, frame) : evaluate(operand, frame);
+  return apply_test(expression.name, value, arguments_of(expression, frame), heap_);
+}
+
+std::vector<Value> Renderer::values_of(const Expression& expression, const Frame& frame, std::size_t first) {
+  std::vector<Value> values;
+  for (std::size_t i = first; i < expression.parts.size(); ++i)
+    values.push_back(evaluate(*expression.parts[i], frame));
+  return values;
+}
+
+Arguments Renderer::arguments_of(const Expression& expression, const Frame& frame) {
+  Arguments arguments{values_of(expression, frame, 1), {}};
+  for (const auto& [name, value] : expression.named)
+    arguments.named.emplace_back(name, evaluate(*value, frame));
+  return arguments;
+}
+
+Value Renderer::call(const Expression& expression, const Frame& frame) {
+  const Expression& callee = *expression.parts[0];
+  if (callee.kind == Expression::Kind::attribute) {
+    const Value object = evaluate(*callee.parts[0], frame);
+    const Value found = attribute(object, callee.name, heap_);
+    const auto* method = as<std::shared_ptr<const Method>>(found);
+    if (method == nullptr) throw Fault(type_name(object) + " has no method '" + callee.name + "'");
+    return call_method(**method, arguments_of(expression, frame), heap_);
+  }
+  const Frame* home = &frame;
+  while (home->parent != nullptr && home->find(callee.name) == nullptr) home = home->parent;
+  const Value function = variable(callee.name, frame);
+  const Arguments arguments = arguments_of(expression, frame);
+  line_ = expression.line;
+  if (const auto* macro = as<const Macro*>(function)) return call_macro(**macro, arguments, *home);
+  if (const auto* named = as<Function>(function)) return call_function(named->name, arguments, heap_);
+  throw Fault("'" + callee.name + "' is " + type_name(function) + ": it cannot be called");
+}
+
+}  // namespace zoo::chat

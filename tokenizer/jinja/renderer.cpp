@@ -1,0 +1,172 @@
+#include "tokenizer/jinja/renderer.h"
+
+#include <algorithm>
+
+#include "tokenizer/jinja/python_text.h"
+
+namespace zoo::chat {
+
+Renderer::Level::Level(Renderer& renderer) : renderer_(renderer) {
+  constexpr int kDeepest = 800;
+  renderer_.heap_.step();
+  if (renderer_.depth_ >= kDeepest) throw Fault("macros are nested too deeply");
+  ++renderer_.depth_;
+}
+
+const Value* Renderer::Frame::find(std::string_view name) const {
+  for (const auto& [known, value] : variables) {
+    if (known == name) return &value;
+  }
+  return nullptr;
+}
+
+void Renderer::Frame::set(const std::string& name, Value value) {
+  for (auto& [known, old] : variables) {
+    if (known != name) continue;
+    old = std::move(value);
+    return;
+  }
+  variables.emplace_back(name, std::move(value));
+}
+
+std::string Renderer::render(const Statements& body) {
+  Frame frame{&globals_, {}};
+  run(body, frame);
+  return std::move(output_);
+}
+
+Renderer::Flow Renderer::run(const Statements& body, Frame& frame) {
+  for (const Statement& statement : body) {
+    const Flow flow = run(statement, frame);
+    if (flow != Flow::normal) return flow;
+  }
+  return Flow::normal;
+}
+
+Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
+  const Level level(*this);
+  line_ = statement.line;
+  switch (statement.kind) {
+    case Statement::Kind::text:
+      print(statement.text);
+      break;
+    case Statement::Kind::output:
+      print(str(evaluate(*statement.expression, frame), heap_));
+      break;
+    case Statement::Kind::set:
+      assign(statement.targets, evaluate(*statement.expression, frame), frame);
+      break;
+    case Statement::Kind::set_block:
+      assign(statement.targets, captured(statement.body, frame), frame);
+      break;
+    case Statement::Kind::condition:
+      return run(is_true(evaluate(*statement.expression, frame)) ? statement.body : statement.otherwise,
+                 frame);
+    case Statement::Kind::loop:
+      return run_loop(statement, frame);
+    case Statement::Kind::macro:
+      frame.set(statement.macro->name, statement.macro.get());
+      break;
+    case Statement::Kind::generation:
+      print(str(captured(statement.body, frame), heap_));
+      break;
+    case Statement::Kind::leave_loop:
+      return Flow::leave_loop;
+    case Statement::Kind::next_iteration:
+      return Flow::next_iteration;
+  }
+  return Flow::normal;
+}
+
+Renderer::Flow Renderer::run_loop(const Statement& statement, Frame& frame) {
+  std::vector<Value> items = items_of(evaluate(*statement.expression, frame), heap_);
+  if (statement.filter) {
+    std::vector<Value> kept;
+    for (const Value& item : items) {
+      Frame inner{&frame, {}};
+      assign(statement.targets, item, inner);
+      if (is_true(evaluate(*statement.filter, inner))) kept.push_back(item);
+    }
+    items = std::move(kept);
+  }
+  if (items.empty()) {
+    Frame inner{&frame, {}};
+    return run(statement.otherwise, inner);
+  }
+  const auto shared = std::make_shared<const List>(List{items});
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    heap_.step();
+    Frame inner{&frame, {}};
+    inner.set("loop", std::make_shared<const Loop>(Loop{shared, i}));
+    assign(statement.targets, items[i], inner);
+    if (run(statement.body, inner) == Flow::leave_loop) break;
+  }
+  return Flow::normal;
+}
+
+Value Renderer::captured(const Statements& body, Frame& frame) {
+  std::string outside = std::exchange(output_, {});
+  Frame inner{&frame, {}};
+  run(body, inner);
+  return heap_.text(std::exchange(output_, std::move(outside)));
+}
+
+void Renderer::print(const std::string& text) {
+  heap_.spend(text.size());
+  output_ += text;
+}
+
+void Renderer::assign(const std::vector<Target>& targets, const Value& value, Frame& frame) {
+  if (targets.size() > 1) {
+    const std::vector<Value> parts = items_of(value, heap_);
+    if (parts.size() != targets.size())
+      throw Fault(std::to_string(targets.size()) + " variables are set to " + std::to_string(parts.size()) +
+                  " values");
+    for (std::size_t i = 0; i < targets.size(); ++i) assign({targets[i]}, parts[i], frame);
+    return;
+  }
+  const Target& target = targets[0];
+  heap_.spend(frame.variables.size());
+  if (target.attribute.empty()) return frame.set(target.name, value);
+  const Value object = variable(target.name, frame);
+  const auto* space = as<std::shared_ptr<Namespace>>(object);
+  if (space == nullptr)
+    throw Fault("'" + target.name + "' is " + type_name(object) + ": only a namespace has attributes to set");
+  heap_.spend((*space)->entries.size());
+  if (target.attribute.starts_with('_')) throw Fault("'" + target.attribute + "' begins with an underscore");
+  heap_.list({value});  // refuses a namespace as a value
+  for (auto& [name, old] : (*space)->entries) {
+    if (name != target.attribute) continue;
+    old = value;
+    return;
+  }
+  (*space)->entries.emplace_back(target.attribute, value);
+}
+
+Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const Frame& home) {
+  const Level level(*this);
+  if (arguments.positional.size() > macro.parameters.size())
+    throw Fault("macro '" + macro.name + "' takes at most " + std::to_string(macro.parameters.size()) +
+                " arguments");
+  heap_.spend(macro.parameters.size() * (macro.parameters.size() + arguments.named.size()));
+  Frame frame{&home, {}};
+  for (std::size_t i = 0; i < arguments.positional.size(); ++i)
+    frame.set(macro.parameters[i].name, arguments.positional[i]);
+  for (const auto& [name, value] : arguments.named) {
+    const bool is_known = std::any_of(macro.parameters.begin(), macro.parameters.end(),
+                                      [&, name = std::string_view(name)](const Macro::Parameter& parameter) {
+                                        return parameter.name == name;
+                                      });
+    if (!is_known || frame.find(name))
+      throw Fault("macro '" + macro.name + "' has no argument '" + name + "' left");
+    frame.set(name, value);
+  }
+  for (const Macro::Parameter& parameter : macro.parameters) {
+    if (frame.find(parameter.name)) continue;
+    frame.set(parameter.name, parameter.if_absent ? evaluate(*parameter.if_absent, frame)
+                                                  : Value(Undefined{"'" + parameter.name + "'"}));
+  }
+  return captured(macro.body, frame);
+}
+
+}  // namespace zoo::chat

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/jinja/arguments.h"
+#include "tokenizer/jinja/syntax.h"
+
+namespace zoo::chat {
+
+/// Renders a template once. Throws Fault; line() is then the line of its cause.
+class Renderer {
+ public:
+  Renderer(Heap& heap, std::vector<std::pair<std::string, Value>> variables)
+      : heap_(heap), globals_{nullptr, std::move(variables)} {}
+
+  std::string render(const Statements& body);
+  int line() const { return line_; }
+
+ private:
+  /// Variables of a loop's iteration, a macro's call or the template; the parent's are also visible.
+  struct Frame {
+    const Frame* parent;
+    std::vector<std::pair<std::string, Value>> variables;
+
+    const Value* find(std::string_view name) const;
+    void set(const std::string& name, Value value);
+  };
+  enum class Flow { normal, leave_loop, next_iteration };
+
+  /// Counts nested statements, expressions and macros while it lives: a macro may call itself.
+  class Level {
+   public:
+    explicit Level(Renderer& renderer);
+    ~Level() { --renderer_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Renderer& renderer_;
+  };
+
+  Flow run(const Statements& body, Frame& frame);
+  Flow run(const Statement& statement, Frame& frame);
+  Flow run_loop(const Statement& statement, Frame& frame);
+  /// The text that the statements print.
+  Value captured(const Statements& body, Frame& frame);
+  void print(const std::string& text);
+  void assign(const std::vector<Target>& targets, const Value& value, Frame& frame);
+
+  Value evaluate(const Expression& expression, const Frame& frame);
+  /// Undefined if there is no such variable.
+  Value variable(const std::string& name, const Frame& frame);
+  Value arithmetic_value(const Expression& expression, const Frame& frame);
+  Value dict_value(const Expression& expression, const Frame& frame);
+  Value concatenated(const Expression& expression, const Frame& frame);
+  bool compares(const Expression& expression, const Frame& frame);
+  bool passes_test(const Expression& expression, const Frame& frame);
+  std::vector<Value> values_of(const Expression& expression, const Frame& frame, std::size_t first);
+  Arguments arguments_of(const Expression& expression, const Frame& frame);
+  Value call(const Expression& expression, const Frame& frame);
+  Value call_macro(const Macro& macro, const Arguments& arguments, const Frame& home);
+
+  Heap& heap_;
+  Frame globals_;
+  std::string output_;
+  int line_ = 1, depth_ = 0;
+};
+
+}  // namespace zoo::chat

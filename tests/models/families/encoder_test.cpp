@@ -265,8 +265,8 @@ TEST_CASE("dropout acts in training only, and before the classifier") {
   model->train();
   CHECK_FALSE(at::equal(logits(), logits()));
   // The encoder itself has none here.
-  CHECK(at::equal(model->forward({.input_ids = ids}).pooler_output,
-                  model->forward({.input_ids = ids}).pooler_output));
+  CHECK(at::equal(model->forward({.input_ids = ids}).last_hidden_state,
+                  model->forward({.input_ids = ids}).last_hidden_state));
 }
 
 TEST_CASE("fresh weights are BERT's: normal with the configured deviation, no biases, nothing for padding") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
 
 #include "data/base/field_error.h"
@@ -117,6 +118,7 @@ std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest&
   for (const Encoding& window : windows_of(model, asked)) {
     require_offsets(window);
     run([&] {
+      const at::NoGradGuard no_grad;
       const Encoding* const batch[] = {&window};
       const ModelOutput output = model.model->forward(batch_of(model, batch));
       collector.add(window, output.start_logits[0], output.end_logits[0]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 
@@ -178,6 +179,7 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
       batch.push_back(&encodings[order[i]]);
     }
     run([&] {
+      const at::NoGradGuard no_grad;
       const at::Tensor logits =
           model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous();
       for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
 
 #include "data/base/field_error.h"
@@ -33,6 +34,7 @@ std::vector<std::vector<MaskGuess>> fill_mask(const TextModel& model, const Fill
     throw Error("no ", tokenizer.token_text(*mask), " in the first ", model.max_length(), " tokens of '",
                 request.text, "'");
   const Encoding* const batch[] = {&encoding};
+  const at::NoGradGuard no_grad;
   const at::Tensor logits =
       model.model->forward(batch_of(model, batch)).logits[0].to(at::kFloat).cpu();  // [T, V]
   const std::int64_t known = tokenizer.id_count();

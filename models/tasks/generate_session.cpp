@@ -45,6 +45,13 @@ void set_stop_strings(GenerationOptions& options, const GenerateSession& session
   };
 }
 
+void complete(GenerationOptions& options, const GenerateSession& session) {
+  options.eos_token_ids = session.defaults.eos_token_ids;
+  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
+  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
+  set_stop_strings(options, session);
+}
+
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {
   std::string text = TextIds(session).text_of(ids);
   if (const auto stop = session.stop.find(text)) text.resize(*stop);

@@ -3,11 +3,11 @@
 /// @file
 /// Use:
 ///
-///     const auto checkpoint = zoo::read_writing_checkpoint("gpt2");
-///     const auto config = zoo::read_generation_config("gpt2", checkpoint.json);
-///     const auto session = zoo::open_generate_session(checkpoint, config, {"\n"},
-///     zoo::TokenizerUse::kNeeded); zoo::set_stop_strings(options, session); std::cout <<
-///     zoo::text_of_row(zoo::generate(*model, {ids}, options).ids[0], session) << "\n";
+///     const auto use = zoo::TokenizerUse::kNeeded;
+///     const auto session = zoo::open_generate_session(checkpoint, generation_config, /*stop=*/{}, use);
+///     zoo::complete(options, session);
+///     const auto result = zoo::generate(*model, {session.tokenizer->encode("Once")}, options);
+///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
 
 #include <memory>
 #include <string>
@@ -42,6 +42,10 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
 
 /// Sets options.row_ends, so that a row ends at a stop string of the session, which must outlive the options.
 void set_stop_strings(GenerationOptions& options, const GenerateSession& session);
+
+/// Sets what the checkpoint decides: end tokens, the filler of finished beams, an encoder-decoder's start
+/// token; and set_stop_strings().
+void complete(GenerationOptions& options, const GenerateSession& session);
 
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
 /// have a tokenizer and outlive this object.

@@ -5,8 +5,9 @@
 ///
 ///     zoo::GenerationSettings settings{.temperature = 0.7};
 ///     const auto given = [](std::string_view field) { return field == "temperature"; };
-///     zoo::apply_generation_config(settings, zoo::read_generation_config(directory, checkpoint.json),
-///     given); const zoo::GenerationOptions options = settings.generation_options();
+///     const auto config = zoo::read_generation_config(directory, checkpoint.json);
+///     zoo::apply_generation_config(settings, config, given);
+///     const zoo::GenerationOptions options = settings.generation_options();
 
 #include <functional>
 #include <optional>

@@ -1,4 +1,4 @@
-# Installs the build tree BUILD to a temporary prefix; builds and runs the program in consumer/ against it, with
+# Installs the build tree BUILD to a temporary prefix; builds and runs the programs in consumer/ against it, with
 # find_package and with the pkg-config file; runs the installed tzoo.
 set(work ${BUILD}/tests/package/work)
 file(REMOVE_RECURSE ${work})
@@ -38,22 +38,42 @@ if(result EQUAL 0 OR NOT output MATCHES "needs nlohmann_json; on Debian and Ubun
   message(FATAL_ERROR "without nlohmann_json, CMake said:\n${output}")
 endif()
 
-# A model for the program, from the installed tzoo: it knows one sentence.
+# Models for the programs, from the installed tzoo. One knows a sentence.
 string(REPEAT "to be, or not to be, that is the question\n" 100 text)
 file(WRITE ${work}/sentence.txt "${text}")
 run(${work}/moved/bin/tzoo train --dataset ${work}/sentence.txt --tokenizer char --out_dir ${work}/run --max_iters 150
     --n_layer 2 --n_head 2 --n_embd 32 --block_size 64 --batch_size 4 --learning_rate 1e-2 --eval_iters 1)
 
-function(check_consumer)
-  run(${ARGN} ${work}/run/final)
-  if(NOT output MATCHES "to be, or not to.*right: 4 of 4")
-    message(FATAL_ERROR "the consumer ran, but printed:\n${output}")
+# A classifier of reviews.
+string(REPEAT "the film was fine\tpos\nthe book was dull\tneg\nthe film was great\tpos\nthe book was bad\tneg\n" 10 table)
+file(WRITE ${work}/reviews.tsv "text\tlabel\n${table}")
+run(${work}/moved/bin/tzoo train --task classification --dataset ${work}/reviews.tsv --model_type bert --tokenizer wordpiece
+    --vocab_size 60 --out_dir ${work}/reviews --max_iters 1 --n_layer 1 --n_head 2 --n_embd 32 --block_size 16 --batch_size 4
+    --eval_iters 1)
+file(WRITE ${work}/passages.txt "to be, or\nthat is the question\n")
+file(WRITE ${work}/questions.txt "that is the\n")
+file(WRITE ${work}/lines.txt "the book was great\nthe film was bad\n")
+
+# check(EXPECTED INPUT PROGRAM ...) runs a program with a file as standard input; its output must match EXPECTED.
+function(check expected input)
+  execute_process(COMMAND ${ARGN} INPUT_FILE ${input} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0 OR NOT output MATCHES "${expected}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}: ${result}, and printed:\n${output}")
   endif()
 endfunction()
-find_program(consumer consumer PATHS ${work}/consumer ${work}/consumer/${CONFIG} NO_DEFAULT_PATH REQUIRED)
-check_consumer(${consumer})
+find_program(generate generate PATHS ${work}/consumer ${work}/consumer/${CONFIG} NO_DEFAULT_PATH REQUIRED)
+get_filename_component(programs ${generate} DIRECTORY)
+check("^to be, or not to" /dev/null ${programs}/generate ${work}/run/final "to be, o")
+check("^that is the -> that is the question" ${work}/questions.txt ${programs}/search ${work}/run/final ${work}/passages.txt)
+check("^loss 0\\.[0-2]" /dev/null ${programs}/fine_tune ${work}/reviews/final ${work}/tuned)
+check("^pos\t0\\.[5-9].*great\nneg\t0\\.[5-9].*bad" ${work}/lines.txt ${programs}/classify ${work}/tuned/final)
+check("right: 4 of 4" /dev/null ${programs}/own_module ${work}/run/final ${work}/module)
+if(NOT EXISTS ${work}/module/final/model.safetensors)
+  message(FATAL_ERROR "own_module left no final/model.safetensors")
+endif()
 
-# The same program without CMake, by what pkg-config would read.
+# One of them without CMake, by what pkg-config would read.
 file(STRINGS ${work}/moved/${LIBDIR}/pkgconfig/transformer_zoo.pc lines)
 string(REPLACE " " "\\ " folder "${work}/moved/${LIBDIR}/pkgconfig")
 foreach(line IN LISTS lines)
@@ -70,8 +90,8 @@ separate_arguments(Libs UNIX_COMMAND "${Libs}")
 if(SANITIZE)
   list(APPEND Cflags -fsanitize=${SANITIZE})
 endif()
-run(${COMPILER} ${Cflags} ${CMAKE_CURRENT_LIST_DIR}/consumer/main.cpp ${Libs} -o ${work}/by_pkg_config)
-check_consumer(${work}/by_pkg_config)
+run(${COMPILER} ${Cflags} ${CMAKE_CURRENT_LIST_DIR}/consumer/generate.cpp ${Libs} -o ${work}/by_pkg_config)
+check("^to be, or not to" /dev/null ${work}/by_pkg_config ${work}/run/final "to be, o")
 
 # The LibTorch of the clone is installed too; one of Torch_DIR stays where it is.
 run(ldd ${work}/moved/bin/tzoo)

@@ -44,14 +44,8 @@ std::vector<std::string> required_texts(RequestFields& fields) {
   return texts;
 }
 
-// Pieces of the work of a request, which needs no gradients.
-RunPiece without_grad(ComputeJob& job) {
-  return [&job](const std::function<void()>& piece) {
-    job.run([&] {
-      const at::NoGradGuard no_grad;
-      piece();
-    });
-  };
+RunPiece pieces_of(ComputeJob& job) {
+  return [&job](const std::function<void()>& piece) { job.run(piece); };
 }
 
 // The ids that the decoder writes; each step is a piece.
@@ -88,10 +82,7 @@ WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
   ComputeJob job(state.thread, state.watch(request));
   for (const std::string& text : texts) {
     asked.text = text;
-    job.run([&] {
-      const at::NoGradGuard no_grad;
-      list.push_back(answer_json(asked, fill_mask(model, asked)));
-    });
+    job.run([&] { list.push_back(answer_json(asked, fill_mask(model, asked))); });
   }
   return results(std::move(list), served);
 }
@@ -111,7 +102,7 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   asked.aggregation = static_cast<Aggregation>(place - aggregation_names().begin());
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, classify(model, asked, without_grad(job))), served);
+  return results(answers_json(asked, classify(model, asked, pieces_of(job))), served);
 }
 
 WebReply answer_question(ServerState& state, const WebRequest& request) {
@@ -130,7 +121,7 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, answer_question(model, asked, without_grad(job))), served);
+  return results(answers_json(asked, answer_question(model, asked, pieces_of(job))), served);
 }
 
 WebReply answer_translate(ServerState& state, const WebRequest& request) {

@@ -135,15 +135,12 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
     if (!session.has_encoder()) longest = std::max(longest, prompt.size());
   }
   options.max_new_tokens = flags.new_token_limit(static_cast<std::int64_t>(longest));
-  options.eos_token_ids = session.defaults.eos_token_ids;
-  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
-  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
+  complete(options, session);
   for (const std::string& text : flags.bad_words) {
     for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
       options.history.bad_words.push_back(std::move(ids));
   }
   options.constraint = text_constraint(flags, session);
-  set_stop_strings(options, session);
   return options;
 }
 

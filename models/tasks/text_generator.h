@@ -1,0 +1,50 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     zoo::TextGenerator model("gpt2");  // a directory or a GGUF file
+///     zoo::GenerationSettings settings = model.settings();
+///     settings.temperature = 0;
+///     std::cout << model.generate({"Once upon a time"}, settings)[0] << "\n";
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/generation/decoding_session.h"
+#include "models/tasks/compute_options.h"
+#include "models/tasks/generate_session.h"
+#include "models/tasks/generation_settings.h"
+
+namespace zoo {
+
+/// A language model that continues texts (decoder) or answers them (encoder-decoder). It computes as
+/// `tzoo generate` does: with packed weights, and with our kernels where they support the model.
+class TextGenerator {
+ public:
+  /// Throws Error naming a file that is missing or wrong, FieldError for options that the model does not
+  /// support.
+  explicit TextGenerator(const std::filesystem::path& model, const ComputeOptions& compute = {});
+
+  /// The defaults of the model's generation_config.json; where it has none, those of `tzoo generate`.
+  const GenerationSettings& settings() const { return settings_; }
+
+  /// New texts, one per prompt, without the prompt. Throws as zoo::generate() does.
+  std::vector<std::string> generate(const std::vector<std::string>& prompts,
+                                    const GenerationSettings& settings);
+  std::vector<std::string> generate(const std::vector<std::string>& prompts) {
+    return generate(prompts, settings_);
+  }
+
+ private:
+  TextGenerator(const CheckpointConfig& checkpoint, const ComputeOptions& compute);
+
+  GenerationConfig config_;
+  GenerationSettings settings_;
+  GenerateSession session_;
+  std::unique_ptr<DecodingModel> model_;
+};
+
+}  // namespace zoo

@@ -92,7 +92,7 @@ TEST_CASE("A model without packed kernels is not written packed") {
     save_packed(read_checkpoint_config(source.path()), WeightType::kInt8, "", target.path());
   };
   CHECK_THAT(test::error_of(save),
-             Catch::Contains("no packed kernels for rope_scaling = dynamic; use --format huggingface"));
+             Catch::Contains("no packed kernels for rope_scaling = dynamic; use 'format' huggingface"));
 }
 
 TEST_CASE("Weights of 16 bits and GGUF's blocks are packed into files as they are into memory") {

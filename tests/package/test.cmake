@@ -22,7 +22,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${work}/inst
 # Moved, because nothing in a package may remember the prefix it was first installed to.
 file(RENAME ${work}/installed ${work}/moved)
 
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/consumer -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG}
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/consumer -G ${GENERATOR} -DCMAKE_BUILD_TYPE=
     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
     -DTransformerZoo_DIR=${work}/moved/${LIBDIR}/cmake/TransformerZoo ${flags})
 run(${CMAKE_COMMAND} --build ${work}/consumer --config ${CONFIG})

@@ -24,7 +24,7 @@ SHARES = {
     "interop: test_decoding": 6.0,
     "interop: test_gguf": 5.0,
     "interop: test_tokenizers": 6.0,
-    "package: another project finds, links and runs an installed zoo": 6.0,
+    "package: another project finds, links and runs an installed zoo": 12.0,  # compiles five programs
 }
 # Arguments of a whole run, in which shares mean something.
 WHOLE = ([], ["--label-exclude", "long"])

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <variant>
 
@@ -24,7 +23,7 @@ struct GenerationField {
   std::string_view name;
   std::variant<double*, std::int64_t*, std::optional<double>*, std::optional<std::int64_t>*> member;
   FieldRange range;
-  std::string help;  // names other fields in quotes
+  std::string_view help;  // names other fields in quotes
 };
 
 /// The field of this name in these settings. Throws Error if there is none.

@@ -38,9 +38,10 @@ void add_input(Flags& flags, GenerateFlags& values) {
 
 // Declares fields of the settings, as models/tasks states them.
 void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_list<const char*> names) {
+  const std::regex quoted_field("'([a-z_]+)'");
   for (const char* name : names) {
     const GenerationField field = field_of(settings, name);
-    const std::string help = std::regex_replace(field.help, std::regex("'([a-z_]+)'"), "--$1");
+    const std::string help = std::regex_replace(std::string(field.help), quoted_field, "--$1");
     std::visit([&](auto* member) { flags.add(name, *member, help).within(field.range); }, field.member);
   }
 }

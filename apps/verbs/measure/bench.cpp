@@ -76,7 +76,6 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   }
   const auto decoded = static_cast<double>(flags.batch_size * (flags.new_tokens - 1));
   const double peak = peak_resident_mb();  // before the bandwidth test allocates memory
-  const double bandwidth = memory_bandwidth();
   ordered_json figures{{"cache", flags.compute.cache},
                        {"batch_size", flags.batch_size},
                        {"prompt_tokens", flags.prompt_tokens},
@@ -92,6 +91,7 @@ int bench_generation(const BenchFlags& flags, const char* work) {
   const double whole = median(prefill) + median(decode);
   figures["tokens_per_second"] = static_cast<double>(flags.batch_size * flags.new_tokens) / whole;
   if (const auto* packed = dynamic_cast<const inference::PackedDecoder*>(model.get())) {
+    const double bandwidth = memory_bandwidth();
     const double step = median(decode) / static_cast<double>(std::max<std::int64_t>(1, flags.new_tokens - 1));
     figures["packed_mb"] = static_cast<double>(packed->bytes()) / 1e6;
     figures["cache_bytes_per_token"] = packed->cache_bytes_per_token();

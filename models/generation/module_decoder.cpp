@@ -11,7 +11,7 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
-#include "models/generation/graphed_steps.h"
+#include "models/generation/graphs/graphed_steps.h"
 
 namespace zoo {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/generation/fixed_step.h"
+#include "models/generation/graphs/fixed_step.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>

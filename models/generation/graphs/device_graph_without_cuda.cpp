@@ -1,6 +1,6 @@
 #include <c10/util/Exception.h>
 
-#include "models/generation/device_graph.h"
+#include "models/generation/graphs/device_graph.h"
 
 namespace zoo {
 

@@ -2,7 +2,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "models/generation/device_graph.h"
+#include "models/generation/graphs/device_graph.h"
 
 namespace zoo {
 

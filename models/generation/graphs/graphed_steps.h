@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
-#include "models/generation/device_graph.h"
-#include "models/generation/fixed_step.h"
+#include "models/generation/graphs/device_graph.h"
+#include "models/generation/graphs/fixed_step.h"
 
 namespace zoo {
 

@@ -1,4 +1,4 @@
-#include "models/generation/graphed_steps.h"
+#include "models/generation/graphs/graphed_steps.h"
 
 #include <algorithm>
 #include <bit>

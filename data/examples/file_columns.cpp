@@ -97,7 +97,8 @@ nlohmann::json FileColumns::read_object(const Line& line, const std::string& fil
   for (const auto& [key, value] : theirs.items()) {
     found.push_back(ours(key));
     if (object.contains(found.back()))
-      throw FieldError(file, ", line ", line.number, ": two keys are '", found.back(), "' by ", Field{"columns"});
+      throw FieldError(file, ", line ", line.number, ": two keys are '", found.back(), "' by ",
+                       Field{"columns"});
     object[found.back()] = value;
   }
   check(found, known, line, file);

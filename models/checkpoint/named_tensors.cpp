@@ -2,6 +2,8 @@
 
 #include <ATen/ops/zeros_like.h>
 
+#include "models/checkpoint/weight_layout.h"
+
 namespace zoo {
 namespace {
 
@@ -50,6 +52,18 @@ NamedTensors gradients_of(const LoadedModel& loaded) {
     }
   }
   return gradients;
+}
+
+std::map<std::string, std::vector<std::int64_t>> stacked_rows(const LoadedModel& loaded) {
+  const WeightTable table = weight_table_of(*loaded.family, loaded.model->config(), loaded.head);
+  const auto parameters = loaded.model->named_parameters();
+  std::map<std::string, std::vector<std::int64_t>> rows;
+  for (const WeightName& name : expand_layers(table.names, loaded.model->config().num_layers)) {
+    const at::Tensor* parameter = parameters.find(name.ours);
+    if (parameter != nullptr && name.theirs.size() > 1)
+      rows[name.ours] = rows_of_names(name, parameter->size(0));
+  }
+  return rows;
 }
 
 }  // namespace zoo

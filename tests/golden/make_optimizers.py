@@ -5,6 +5,8 @@ Run by hand, with the Python of third_party/interop, when a fixture has to chang
 
 NAME.safetensors holds matrix.N and vector.N, the weights after N updates (0: before the first), and
 matrix.gradient.N, vector.gradient.N, the gradients of update N. The learning rate is 0.05; matrices are decayed by 0.1.
+
+Muon's matrices are iterated in float64 instead of bfloat16, whose rounding would decide their digits; AdamW updates the vector.
 """
 
 import pathlib
@@ -15,9 +17,24 @@ from safetensors.torch import save_file
 FOLDER = pathlib.Path(__file__).parent / "optimizers"
 UPDATES, RATE, DECAY = 5, 0.05, 0.1
 
+
+class Muon:
+    def __init__(self, groups, adjust_lr_fn):
+        self.muon = torch.optim.Muon(groups[0]["params"], lr=RATE, weight_decay=DECAY, momentum=0.7, adjust_lr_fn=adjust_lr_fn)
+        self.others = torch.optim.AdamW(groups[1:], lr=RATE, betas=(0.8, 0.95), eps=1e-6)
+
+    def step(self):
+        rounded, torch.Tensor.bfloat16 = torch.Tensor.bfloat16, lambda tensor: tensor.double().clone()
+        self.muon.step()
+        torch.Tensor.bfloat16 = rounded
+        self.others.step()
+
+
 OPTIMIZERS = {
     "adamw": lambda groups: torch.optim.AdamW(groups, lr=RATE, betas=(0.8, 0.95), eps=1e-6),
     "adafactor": lambda groups: torch.optim.Adafactor(groups, lr=RATE),
+    "muon_original": lambda groups: Muon(groups, "original"),
+    "muon_match_rms_adamw": lambda groups: Muon(groups, "match_rms_adamw"),
     "sgd": lambda groups: torch.optim.SGD(groups, lr=RATE, momentum=0.7),
 }
 

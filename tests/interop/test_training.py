@@ -1,13 +1,19 @@
-"""The first ten updates of a training, beside transformers and torch.optim on the same weights and batches."""
+"""The first ten updates of a training, beside transformers and torch.optim on the same weights and batches.
 
+Muon's iterations are compared in float64 instead of bfloat16, whose rounding would decide the losses.
+"""
+
+import copy
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import torch
 import transformers
@@ -37,12 +43,15 @@ class TrajectoryTest(unittest.TestCase):
         lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
         return [line["train_loss"] for line in lines[:UPDATES]], [line["grad_norm"] for line in lines[:UPDATES]]
 
-    def losses_of_torch(self, model, batch):
-        """batch(update) gives the keywords of the model's forward."""
-        decayed = [p for p in model.parameters() if p.dim() >= 2]
+    def losses_of_torch(self, model, batch, muon=None):
+        """batch(update) gives the keywords of the model's forward; muon: the adjust_lr_fn of torch.optim.Muon."""
+        hidden = [p for name, p in model.named_parameters() if muon and p.dim() == 2 and "bias" not in name and re.search(r"[.]\d+[.]", name)]
+        mine = {id(p) for p in hidden}
+        decayed = [p for p in model.parameters() if p.dim() >= 2 and id(p) not in mine]
         others = [p for p in model.parameters() if p.dim() < 2]
         groups = [{"params": decayed, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=RATE, betas=BETAS, eps=EPS)
+        second = torch.optim.Muon(hidden, lr=RATE, weight_decay=DECAY, adjust_lr_fn=muon) if muon else None
         losses, norms = [], []
         model.train()
         for update in range(UPDATES):
@@ -50,9 +59,18 @@ class TrajectoryTest(unittest.TestCase):
             loss.backward()
             norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)))
             optimizer.step()
-            optimizer.zero_grad()
+            if second is not None:
+                with unittest.mock.patch.object(torch.Tensor, "bfloat16", lambda tensor: tensor.double()):
+                    second.step()
+            model.zero_grad()
             losses.append(float(loss.detach()))
         return losses, norms
+
+    def compare_optimizers(self, model, batch, **flags):
+        theirs = [self.losses_of_torch(copy.deepcopy(model), batch, muon) for muon in (None, "match_rms_adamw")]
+        for optimizer, losses in zip(("adamw", "muon"), theirs):
+            with self.subTest(optimizer):
+                self.compare(self.losses_of_tzoo(model, optimizer=optimizer, overwrite="true", **flags), losses)
 
     def compare(self, ours, theirs):
         for name, mine, reference in zip(("loss", "norm"), ours, theirs):
@@ -76,9 +94,9 @@ class TrajectoryTest(unittest.TestCase):
                                          resid_pdrop=0, bos_token_id=None, eos_token_id=None)
         model = transformers.GPT2LMHeadModel(config)
         ids = torch.randint(40, (17,)).tolist()
-        ours = self.losses_of_tzoo(model, task="lm", dataset=self.write_tokens(ids, 40), block_size=16, batch_size=2)
         row = torch.tensor([ids])  # which transformers shifts itself: 17 ids are 16 predictions
-        self.compare(ours, self.losses_of_torch(model, lambda update: {"input_ids": row, "labels": row}))
+        self.compare_optimizers(model, lambda update: {"input_ids": row, "labels": row}, task="lm", dataset=self.write_tokens(ids, 40),
+                                block_size=16, batch_size=2)
 
     def test_bert_mlm(self):
         words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(ord("a") + i) for i in range(26))]
@@ -92,8 +110,6 @@ class TrajectoryTest(unittest.TestCase):
         start.mkdir()
         (start / "vocab.txt").write_text("\n".join(words) + "\n")
         (start / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
-        ours = self.losses_of_tzoo(model, task="mlm", dataset=data, block_size=block, batch_size=2, gradient_accumulation_steps=2,
-                                   mlm_probability=0.4)
 
         def masked(update):
             all_ids, all_labels = [], []
@@ -110,7 +126,8 @@ class TrajectoryTest(unittest.TestCase):
                 all_labels.append(labels)
             return {"input_ids": torch.tensor(all_ids), "labels": torch.tensor(all_labels)}
 
-        self.compare(ours, self.losses_of_torch(model, masked))
+        self.compare_optimizers(model, masked, task="mlm", dataset=data, block_size=block, batch_size=2, gradient_accumulation_steps=2,
+                                mlm_probability=0.4)
 
     def test_t5_with_label_smoothing(self):
         letters = "abcdefgh "
@@ -133,7 +150,6 @@ class TrajectoryTest(unittest.TestCase):
         pairs = [("abc", "cba"), ("a b d e", "edba"), ("hg", "gh hg gh"), ("fade", "edaf")]
         table = self.folder / "pairs.tsv"
         table.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
-        ours = self.losses_of_tzoo(model, task="seq2seq", dataset=table, val_dataset=table, block_size=16, batch_size=4, label_smoothing=0.1)
 
         encode = lambda text: [vocabulary[c] for c in text] + [1]
         pad = lambda rows, value: torch.tensor([row + [value] * (max(map(len, rows)) - len(row)) for row in rows])
@@ -144,12 +160,13 @@ class TrajectoryTest(unittest.TestCase):
         class Smoothed(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.model = model
+                self.model, self.save_pretrained = model, model.save_pretrained
 
             def forward(self, **inputs):
                 return transformers.utils.ModelOutput(loss=smoother(self.model(**inputs), inputs["labels"]))
 
-        self.compare(ours, self.losses_of_torch(Smoothed(), lambda update: batch))
+        self.compare_optimizers(Smoothed(), lambda update: batch, task="seq2seq", dataset=table, val_dataset=table, block_size=16,
+                                batch_size=4, label_smoothing=0.1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,16 @@
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/linear.h>
 
 #include "apps/training/optimizers/lion.h"
+#include "apps/training/optimizers/muon.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"
 #include "data/base/error.h"
+#include "models/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
@@ -12,10 +18,15 @@ using zoo::OptimizerKind;
 
 namespace {
 
+// The weight of a layer and a bias of the whole.
 class MatrixAndVector : public torch::nn::Module {
  public:
   MatrixAndVector(const at::Tensor& matrix_values, const at::Tensor& vector_values) {
-    matrix = register_parameter("matrix", matrix_values.clone());
+    const auto layer = std::make_shared<torch::nn::LinearImpl>(
+        torch::nn::LinearOptions(matrix_values.size(1), matrix_values.size(0)).bias(false));
+    register_module("layers", torch::nn::ModuleList())->push_back(layer);
+    matrix = layer->weight;
+    matrix.set_data(matrix_values.clone());
     vector = register_parameter("vector", vector_values.clone());
   }
   at::Tensor matrix, vector;
@@ -27,10 +38,13 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
-  const auto [name, kind] =
-      GENERATE(std::tuple("adamw", OptimizerKind::kAdamW), std::pair("adafactor", OptimizerKind::kAdafactor),
-               std::tuple("sgd", OptimizerKind::kSgd));
+TEST_CASE("AdamW, Adafactor, Muon and SGD follow torch.optim's, update for update") {
+  const auto [name, kind, scale] =
+      GENERATE(std::tuple("adamw", OptimizerKind::kAdamW, zoo::MuonScale::kOriginal),
+               std::tuple("adafactor", OptimizerKind::kAdafactor, zoo::MuonScale::kOriginal),
+               std::tuple("muon_original", OptimizerKind::kMuon, zoo::MuonScale::kOriginal),
+               std::tuple("muon_match_rms_adamw", OptimizerKind::kMuon, zoo::MuonScale::kMatchRmsAdamW),
+               std::tuple("sgd", OptimizerKind::kSgd, zoo::MuonScale::kOriginal));
   INFO(name);
   const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
                                     ".safetensors");
@@ -40,6 +54,7 @@ TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
                                                       .beta2 = 0.95,
                                                       .eps = 1e-6,
                                                       .momentum = 0.7,
+                                                      .muon_scale = scale,
                                                       .weight_decay = 0.1,
                                                       .grad_clip = 0});
   for (int update = 0; update < 5; ++update) {
@@ -51,6 +66,68 @@ TEST_CASE("AdamW, Adafactor and SGD follow torch.optim's, update for update") {
     CHECK(difference(module.matrix, golden.tensor("matrix." + after)) < 2e-5);
     CHECK(difference(module.vector, golden.tensor("vector." + after)) < 2e-5);
   }
+}
+
+TEST_CASE("Muon orthogonalizes matrices of all shapes, on the kernels and on LibTorch's operators") {
+  const auto [rows, columns] = GENERATE(std::tuple(1, 1), std::tuple(1, 7), std::tuple(5, 3),
+                                        std::tuple(40, 100), std::tuple(130, 70), std::tuple(192, 192));
+  // With views that are not contiguous LibTorch's operators run.
+  const bool kernels = GENERATE(true, false);
+  INFO(rows << " x " << columns << (kernels ? "" : ", LibTorch's operators"));
+  at::manual_seed(3);
+  at::Tensor values = at::randn({rows, columns});
+  if (!kernels) values = values.t().contiguous().t();
+  MatrixAndVector module(values, at::full({2}, 1.0));
+  zoo::Muon optimizer(module, {.momentum = 0, .adamw = {.weight_decay = 0, .grad_clip = 0}});
+  const at::Tensor gradient = at::randn({rows, columns});
+  module.matrix.mutable_grad() = gradient.clone();
+  optimizer.step(1.0);
+  // Jordan et al. (2024), in float64 and product by product.
+  at::Tensor x = gradient.to(at::kDouble) / gradient.to(at::kDouble).norm();
+  for (int iteration = 0; iteration < 5; ++iteration) {
+    const at::Tensor gram = x.mm(x.t());
+    x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram.mm(gram)).mm(x);
+  }
+  const double scale = 0.2 * std::sqrt(std::max(rows, columns));
+  CHECK(difference(module.matrix, values - scale * x) < 2e-4 * scale);
+}
+
+TEST_CASE("Muon updates each of the matrices that a weight stacks for itself") {
+  at::manual_seed(4);
+  const at::Tensor upper = at::randn({4, 6}), lower = at::randn({8, 6}), vector = at::full({2}, 1.0);
+  const at::Tensor upper_gradient = at::randn({4, 6}), lower_gradient = 5 * at::randn({8, 6});
+  const auto moved = [&](const at::Tensor& matrix, const at::Tensor& gradient,
+                         const std::vector<std::int64_t>& rows) {
+    MatrixAndVector module(matrix, vector);
+    zoo::Muon optimizer(module, {.stacked_rows = {{"layers.0.weight", rows}},
+                                 .adamw = {.weight_decay = 0.1, .grad_clip = 0}});
+    module.matrix.mutable_grad() = gradient.clone();
+    optimizer.step(0.1);
+    return module.matrix.detach().clone();
+  };
+  const at::Tensor together =
+      moved(at::cat({upper, lower}), at::cat({upper_gradient, lower_gradient}), {4, 8});
+  CHECK(together.equal(at::cat({moved(upper, upper_gradient, {4}), moved(lower, lower_gradient, {8})})));
+}
+
+TEST_CASE("Muon leaves embeddings, heads, routers and vectors to AdamW") {
+  zoo::TransformerConfig config = zoo::find_family("mixtral").base;
+  config.vocab_size = 11;
+  config.hidden_size = config.intermediate_size = 8;
+  config.num_layers = 1;
+  config.num_heads = 2;
+  config.num_kv_heads = 1;
+  config.num_experts = 3;
+  config.experts_per_token = 2;
+  const auto model = zoo::find_family("mixtral").build(config, zoo::Head::kCausalLm);
+  const std::map<std::string, std::vector<std::int64_t>> expected{
+      {"stack.blocks.0.attention.qkv.weight", {8, 4, 4}},
+      {"stack.blocks.0.attention.out.weight", {8}},
+      {"stack.blocks.0.experts.up.weight", {16, 16, 16}},
+      {"stack.blocks.0.experts.down.weight", {8, 8, 8}}};
+  CHECK(zoo::hidden_matrices(*model, {{"stack.blocks.0.attention.qkv.weight", {8, 4, 4}}}) == expected);
+  torch::nn::Linear alone(2, 2);
+  CHECK_THROWS_WITH(zoo::Muon(*alone, {}), Catch::Contains("none is trained here"));
 }
 
 TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrices") {

@@ -18,11 +18,14 @@ at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) 
 
 }  // namespace
 
-AdamW::AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+AdamW::AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks,
+             const std::set<std::string>& left_out)
     : Optimizer(module, options.grad_clip, ranks),
       options_(options),
-      exp_avgs_(add_state("exp_avg")),
-      exp_avg_sqs_(add_state("exp_avg_sq")) {}
+      exp_avgs_(
+          add_state("exp_avg", [&](std::size_t i) { return !left_out.contains(parameters_[i].first); })),
+      exp_avg_sqs_(
+          add_state("exp_avg_sq", [&](std::size_t i) { return !left_out.contains(parameters_[i].first); })) {}
 
 void AdamW::update(const Update& update) {
   std::vector<at::Tensor> parameters, gradients;

@@ -8,6 +8,9 @@
 ///     optimizer.step(/*learning_rate=*/1e-3);
 ///     optimizer.zero_grad();
 
+#include <set>
+#include <string>
+
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {
@@ -15,7 +18,7 @@ namespace zoo {
 /// AdamW (Loshchilov and Hutter, 2019), fused: one pass reads a gradient, clips it, and updates both moments
 /// and the weight. A CPU that supports the zoo's kernels updates all parameters in one call; elsewhere
 /// LibTorch's fused kernel updates them one by one.
-class AdamW final : public Optimizer {
+class AdamW : public Optimizer {
  public:
   struct Options {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
@@ -23,10 +26,14 @@ class AdamW final : public Optimizer {
     double grad_clip = 1.0;
   };
 
-  AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+  /// A derived optimizer updates the parameters `left_out` itself.
+  AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr,
+        const std::set<std::string>& left_out = {});
+
+ protected:
+  void update(const Update& update) override;
 
  private:
-  void update(const Update& update) override;
   void update_together(const Update& update, const std::vector<at::Tensor>& gradients);
   void update_by_libtorch(const Update& update, const std::vector<at::Tensor>& gradients);
 

@@ -15,6 +15,7 @@
 #include "apps/training/optimizers/adafactor.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/lion.h"
+#include "apps/training/optimizers/muon.h"
 #include "apps/training/optimizers/sgd.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
@@ -47,12 +48,14 @@ Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* r
   step_ = at::zeros({}, parameters_[0].second.options().dtype(at::kFloat).requires_grad(false));
 }
 
-Optimizer::State& Optimizer::add_state(const std::string& name) {
-  states_.push_back(std::make_unique<State>(State{name, {}}));
+Optimizer::State& Optimizer::add_state(const std::string& name,
+                                       const std::function<bool(std::size_t)>& holds) {
+  states_.push_back(std::make_unique<State>(State{name, std::vector<at::Tensor>(parameters_.size())}));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (holds && !holds(i)) continue;
     const at::Tensor like = parameter(i).detach();
-    states_.back()->tensors.push_back(
-        at::zeros_like(like, like.options().device(owns(i) ? like.device() : c10::Device(at::kMeta))));
+    states_.back()->tensors[i] =
+        at::zeros_like(like, like.options().device(owns(i) ? like.device() : c10::Device(at::kMeta)));
   }
   return *states_.back();
 }
@@ -142,12 +145,22 @@ void Optimizer::load_state(const SafetensorsFile& file) {
 }
 
 const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"adamw", "adafactor", "sgd", "lion"};
+  static const std::vector<std::string> names{"adamw", "adafactor", "sgd", "lion", "muon"};
+  return names;
+}
+
+const std::vector<std::string>& muon_scale_names() {
+  static const std::vector<std::string> names{"original", "match_rms_adamw"};
   return names;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o,
                                           Ranks* ranks) {
+  const AdamW::Options adamw{.beta1 = o.beta1,
+                             .beta2 = o.beta2,
+                             .eps = o.eps,
+                             .weight_decay = o.weight_decay,
+                             .grad_clip = o.grad_clip};
   switch (o.kind) {
     case OptimizerKind::kAdafactor:
       return std::make_unique<Adafactor>(
@@ -155,7 +168,8 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
     case OptimizerKind::kSgd:
       return std::make_unique<Sgd>(
           module,
-          Sgd::Options{.momentum = o.momentum, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
+          Sgd::Options{
+              .momentum = o.momentum.value_or(0.9), .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
           ranks);
     case OptimizerKind::kLion:
       return std::make_unique<Lion>(
@@ -163,14 +177,15 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
           Lion::Options{
               .beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
           ranks);
+    case OptimizerKind::kMuon:
+      return std::make_unique<Muon>(module,
+                                    Muon::Options{.momentum = o.momentum.value_or(0.95),
+                                                  .scale = o.muon_scale,
+                                                  .stacked_rows = o.stacked_rows,
+                                                  .adamw = adamw},
+                                    ranks);
     default:
-      return std::make_unique<AdamW>(module,
-                                     AdamW::Options{.beta1 = o.beta1,
-                                                    .beta2 = o.beta2,
-                                                    .eps = o.eps,
-                                                    .weight_decay = o.weight_decay,
-                                                    .grad_clip = o.grad_clip},
-                                     ranks);
+      return std::make_unique<AdamW>(module, adamw, ranks);
   }
 }
 

@@ -9,7 +9,10 @@
 ///     optimizer->step(/*learning_rate=*/1e-4);
 ///     optimizer->zero_grad();
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,8 +73,8 @@ class Optimizer {
     std::string name;
     std::vector<at::Tensor> tensors;
   };
-  /// Adds a state of zeros with the parameters' shapes.
-  State& add_state(const std::string& name);
+  /// Adds a state of zeros with the parameters' shapes; of those alone for which holds() is true.
+  State& add_state(const std::string& name, const std::function<bool(std::size_t)>& holds = {});
 
   /// True if this rank has the parameter's state.
   bool owns(std::size_t i) const { return ranks_ == nullptr || owners_[i] == ranks_->rank(); }
@@ -93,15 +96,27 @@ class Optimizer {
   std::vector<std::int64_t> owners_;  // by parameter, a rank
 };
 
-enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion };
+/// How Muon's learning rate depends on the shape of a matrix [out, in], as torch.optim.Muon's adjust_lr_fn:
+///   original         sqrt(max(1, out / in)) (Jordan et al., 2024)
+///   match_rms_adamw  0.2 sqrt(max(out, in)): steps as large as AdamW's (Liu et al., 2025), so that learning
+///                    rate and weight decay are AdamW's
+enum class MuonScale { kOriginal, kMatchRmsAdamW };
 
-/// "adamw", "adafactor", "sgd", "lion".
+/// "original", "match_rms_adamw", in the order of MuonScale.
+const std::vector<std::string>& muon_scale_names();
+
+enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion, kMuon };
+
+/// "adamw", "adafactor", "sgd", "lion", "muon".
 const std::vector<std::string>& optimizer_names();
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamW;
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // for AdamW; the betas also for Lion
-  double momentum = 0.9;                         // for SGD
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // for AdamW, also in Muon; the betas also for Lion
+  std::optional<double> momentum;                // for SGD, default 0.9, and Muon, default 0.95
+  MuonScale muon_scale = MuonScale::kMatchRmsAdamW;
+  /// For Muon, by name: rows of the matrices that a weight stacks (models/checkpoint/named_tensors.h).
+  std::map<std::string, std::vector<std::int64_t>> stacked_rows = {};
   double weight_decay = 0.1;
   double grad_clip = 1.0;
 };

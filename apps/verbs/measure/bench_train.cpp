@@ -22,6 +22,7 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/base/process_memory.h"
+#include "models/checkpoint/named_tensors.h"
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {
@@ -225,7 +226,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
   apply_threads(flags.compute);
   keep_freed_memory();
   const ParallelSession session;
-  const TrainerOptions options = trainer_options(flags, session);
+  TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   std::optional<CheckpointConfig> checkpoint;
   if (flags.init_from != "scratch") {
@@ -237,6 +238,7 @@ std::optional<ordered_json> measure_training(const Arguments& arguments) {
                       ? random_data(flags.data)
                       : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.task));
   const LoadedModel loaded = make_model(flags, checkpoint, data, device);
+  options.updater.optimizer.stacked_rows = stacked_rows(loaded);
   const BatchPlan plan = batch_plan(flags, session);
   const auto batches = parsed->is_random()
                            ? random_batches(*parsed, data, plan, device)

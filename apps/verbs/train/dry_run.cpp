@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/command/output.h"
+#include "apps/training/optimizers/muon.h"
 #include "data/base/error.h"
 #include "data/base/process_memory.h"
 
@@ -25,20 +26,24 @@ struct Needs {
 };
 
 // Number of tensors that an optimizer keeps per weight; Adafactor's row and column means are negligible.
-std::int64_t memories(OptimizerKind kind) {
-  return kind == OptimizerKind::kAdamW ? 2 : kind == OptimizerKind::kAdafactor ? 0 : 1;
+std::int64_t memories(OptimizerKind kind, bool hidden_matrix) {
+  if (kind == OptimizerKind::kAdafactor) return 0;
+  return kind == OptimizerKind::kAdamW || (kind == OptimizerKind::kMuon && !hidden_matrix) ? 2 : 1;
 }
 
 Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
   Needs needs;
-  for (const at::Tensor& parameter : module.parameters()) {
+  const auto hidden = hidden_matrices(module);
+  for (const auto& entry : module.named_parameters()) {
+    const at::Tensor& parameter = entry.value();
     needs.parameters += parameter.numel();
     needs.weights += bytes_of(parameter);
     if (!parameter.requires_grad()) continue;
     needs.trained += parameter.numel();
     needs.gradients += bytes_of(parameter);
+    needs.optimizer += bytes_of(parameter) * memories(options.optimizer.kind, hidden.contains(entry.key())) /
+                       options.optimizer_shares;
   }
-  needs.optimizer = needs.gradients * memories(options.optimizer.kind) / options.optimizer_shares;
   if (options.ema_decay > 0) needs.average = needs.gradients;
   return needs;
 }

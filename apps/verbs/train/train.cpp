@@ -26,6 +26,7 @@
 #include "data/base/json_file.h"
 #include "data/base/process_memory.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/named_tensors.h"
 
 namespace zoo {
 namespace {
@@ -262,6 +263,7 @@ int run_train(const Arguments& arguments) {
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
   if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
+  options.updater.optimizer.stacked_rows = stacked_rows(loaded);
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
   }

@@ -108,7 +108,11 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("beta1", optimizer.beta1, "AdamW and Lion: decay of the first moment").between(0, 0.999999);
   flags.add("beta2", optimizer.beta2, "AdamW and Lion: decay of the second moment").between(0, 0.999999);
   flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment").above(0);
-  flags.add("momentum", optimizer.momentum, "SGD: momentum").between(0, 0.999999);
+  flags.add("momentum", optimizer.momentum, "SGD and Muon: momentum; default: 0.9, for Muon 0.95")
+      .between(0, 0.999999);
+  flags.choice("adjust_lr_fn", optimizer.muon_scale, muon_scale_names(),
+               "Muon: how the learning rate depends on the shape of a matrix, as in torch.optim.Muon; with "
+               "match_rms_adamw AdamW's learning rates fit");
   flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings").at_least(0);
   flags.choice("disagreement", v.disagreement, disagreement_names(),
                "penalty on attention heads that are alike: in the positions they attend to, in their values "

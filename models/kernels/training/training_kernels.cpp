@@ -6,6 +6,7 @@
 #include "models/kernels/training/cross_entropy.h"
 #include "models/kernels/training/dropout_mask.h"
 #include "models/kernels/training/matrix_product.h"
+#include "models/kernels/training/muon.h"
 #include "models/kernels/training/norm_rows.h"
 
 namespace zoo::kernels {
@@ -19,6 +20,8 @@ namespace zoo::kernels {
   double cross_entropy_with_gradient(const LogitsRow&, float);                                 \
   void apply(const DropoutMask&, const float*, float*, std::size_t, std::size_t, std::size_t); \
   void multiply(const MatrixProduct&, const Region&);                                          \
+  std::size_t muon_memory(std::size_t, std::size_t);                                           \
+  void muon(const MuonUpdate&, const MuonMatrix&, float*);                                     \
   void normalize(const NormRows&, std::size_t, std::size_t);                                   \
   void normalize_backward(const NormRows&, const NormGradients&, std::size_t, std::size_t);    \
   }
@@ -62,6 +65,14 @@ void apply(const DropoutMask& mask, const float* x, float* to, std::size_t size,
 
 void multiply(const MatrixProduct& product, const Region& region) {
   return ZOO_CHOSEN(multiply)(product, region);
+}
+
+std::size_t muon_memory(std::size_t rows, std::size_t columns) {
+  return ZOO_CHOSEN(muon_memory)(rows, columns);
+}
+
+void muon(const MuonUpdate& update, const MuonMatrix& matrix, float* memory) {
+  return ZOO_CHOSEN(muon)(update, matrix, memory);
 }
 
 void normalize(const NormRows& rows, std::size_t first, std::size_t last) {

@@ -37,6 +37,20 @@ constexpr std::array<RoleName, 7> kRoles = {
      {SpecialToken::cls, "cls_token", "tokenizer.ggml.cls_token_id"},
      {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}}};
 
+constexpr const char* kPlainTemplate =
+    R"({%- for message in messages %}
+{{- message.role | capitalize }}:
+{% if message.role == 'assistant' %}
+{% generation %}{{ message.content }}{{ eos_token }}{% endgeneration %}
+{% else %}
+{{ message.content }}
+{% endif %}
+{% endfor %}
+{% if add_generation_prompt %}
+Assistant:
+{% endif %}
+)";
+
 std::string template_text(const nlohmann::json& value, const fs::path& file) {
   if (!value.is_string()) throw Error(file, ": chat_template is ", value.type_name(), ": expected a text");
   return value.get<std::string>();
@@ -126,6 +140,14 @@ void ChatFormat::use_template(const fs::path& file) {
   add("default", read_model_file(file), file);
 }
 
+void ChatFormat::use_plain_template() {
+  const auto is_end = [](const auto& token) { return token.first == "eos_token"; };
+  if (std::ranges::none_of(special_tokens_, is_end))
+    throw Error("the tokenizer has no eos_token, which ends the turns of a chat");
+  templates_.clear();
+  add("default", kPlainTemplate, "the plain template");
+}
+
 void ChatFormat::add(std::string name, std::string text, const fs::path& origin) {
   std::string shown = origin.string() + (name == "default" ? "" : " (" + name + ")");
   templates_[std::move(name)] = {std::move(text), std::move(shown)};
@@ -193,6 +215,10 @@ ChatTemplate ChatFormat::choose(bool with_tools) const {
 }
 
 std::string ChatFormat::prompt(const ordered_json& request) const {
+  return rendered(request).text;
+}
+
+RenderedChat ChatFormat::rendered(const ordered_json& request) const {
   ordered_json variables = ordered_json::object();
   for (const auto& [name, token] : special_tokens_) variables[name] = token;
   for (const char* key : {"tools", "documents"}) {
@@ -203,7 +229,7 @@ std::string ChatFormat::prompt(const ordered_json& request) const {
   variables.update(request);
   variables["messages"] =
       cleaned_messages(request.contains("messages") ? request["messages"] : ordered_json());
-  return choose(!variables["tools"].is_null()).render(variables);
+  return choose(!variables["tools"].is_null()).rendered(variables);
 }
 
 }  // namespace zoo

@@ -39,6 +39,9 @@ class ChatFormat {
   std::map<std::string, std::string> files() const;
   /// Makes the text of a file the only template.
   void use_template(const std::filesystem::path& file);
+  /// Makes this the only template: turns under the words "System:", "User:" and "Assistant:", for a model
+  /// that has none. Its turns end in eos_token. Throws Error if the model has no eos_token.
+  void use_plain_template();
 
   /// The template for conversations with or without tools. Throws Error if there is none, and as ChatTemplate
   /// does.
@@ -47,6 +50,8 @@ class ChatFormat {
   /// The same prompt as apply_chat_template's. `request` is an object with `messages`, and optionally
   /// `tools`, `documents`, `add_generation_prompt` and further variables. Throws Error naming the key.
   std::string prompt(const nlohmann::ordered_json& request) const;
+  /// The same with the parts that the template marks as the assistant's.
+  RenderedChat rendered(const nlohmann::ordered_json& request) const;
 
  private:
   struct Source {

@@ -12,10 +12,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "tokenizer/text/utf8.h"
+
 namespace zoo {
+
+/// A rendered conversation.
+struct RenderedChat {
+  std::string text;
+  bool marks_answers = false;      // the template has {% generation %}
+  std::vector<ByteRange> answers;  // bytes of `text` between {% generation %} and {% endgeneration %}
+};
 
 /// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (jinja2 with
 /// trim_blocks, lstrip_blocks, break, continue and the tag `generation`). Safe to share between threads.
@@ -31,6 +41,7 @@ class ChatTemplate {
   /// The prompt for the variables, such as messages, tools and bos_token. Throws Error with the line if the
   /// template refuses them, uses an undefined value, or takes too many steps or too much memory.
   std::string render(const nlohmann::ordered_json& variables) const;
+  RenderedChat rendered(const nlohmann::ordered_json& variables) const;
 
  private:
   struct Parsed;

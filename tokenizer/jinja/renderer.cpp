@@ -68,7 +68,7 @@ Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
       frame.set(statement.macro->name, statement.macro.get());
       break;
     case Statement::Kind::generation:
-      print(str(captured(statement.body, frame), heap_));
+      print_generated(statement.body, frame);
       break;
     case Statement::Kind::leave_loop:
       return Flow::leave_loop;
@@ -104,10 +104,19 @@ Renderer::Flow Renderer::run_loop(const Statement& statement, Frame& frame) {
   return Flow::normal;
 }
 
+void Renderer::print_generated(const Statements& body, Frame& frame) {
+  const auto begin = static_cast<std::uint32_t>(output_.size());
+  print(str(captured(body, frame), heap_));
+  const auto end = static_cast<std::uint32_t>(output_.size());
+  if (captures_ == 0 && end > begin) generated_.push_back({begin, end});
+}
+
 Value Renderer::captured(const Statements& body, Frame& frame) {
   std::string outside = std::exchange(output_, {});
   Frame inner{&frame, {}};
+  ++captures_;
   run(body, inner);
+  --captures_;
   return heap_.text(std::exchange(output_, std::move(outside)));
 }
 

@@ -6,6 +6,7 @@
 
 #include "tokenizer/jinja/arguments.h"
 #include "tokenizer/jinja/syntax.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {
 
@@ -16,6 +17,8 @@ class Renderer {
       : heap_(heap), globals_{nullptr, std::move(variables)} {}
 
   std::string render(const Statements& body);
+  /// The bytes of the text that blocks `generation` have printed; none of those inside macros and set blocks.
+  const std::vector<ByteRange>& generated() const { return generated_; }
   int line() const { return line_; }
 
  private:
@@ -47,6 +50,7 @@ class Renderer {
   /// The text that the statements print.
   Value captured(const Statements& body, Frame& frame);
   void print(const std::string& text);
+  void print_generated(const Statements& body, Frame& frame);
   void assign(const std::vector<Target>& targets, const Value& value, Frame& frame);
 
   Value evaluate(const Expression& expression, const Frame& frame);
@@ -65,6 +69,8 @@ class Renderer {
   Heap& heap_;
   Frame globals_;
   std::string output_;
+  std::vector<ByteRange> generated_;
+  int captures_ = 0;  // how many captured() run
   int line_ = 1, depth_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
+#include "tokenizer/chat/chat_tokens.h"
 
 namespace zoo {
 namespace {
@@ -124,6 +125,31 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
       return example;
     }));
   }
+  return examples;
+}
+
+std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
+                                          const ChatFormat& format, const Tokenizer& tokenizer,
+                                          const std::string& name, EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Conversation& conversation : conversations) {
+    const ChatTokens tokens = at_line(name, conversation.line, [&] {
+      return encode_chat(format, tokenizer,
+                         {{"messages", conversation.messages}, {"tools", conversation.tools}});
+    });
+    const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
+    Example example{
+        .input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
+    // Nothing predicts the first token.
+    for (std::size_t i = 0; i < size; ++i)
+      example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
+    const bool learns = std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
+    limits.left_out += learns ? 0 : 1;
+    limits.cut += learns && size < tokens.ids.size() ? 1 : 0;
+    if (learns) examples.push_back(std::move(example));
+  }
+  if (examples.empty())
+    throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
   return examples;
 }
 

@@ -9,9 +9,11 @@
 ///     const auto examples = zoo::encode_classes(records, tokenizer, labels, "reviews.tsv", limits);
 
 #include "apps/training/batches/example_batches.h"
+#include "data/examples/conversation_file.h"
 #include "data/examples/question_file.h"
 #include "data/examples/record_file.h"
 #include "data/examples/tagged_file.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -21,6 +23,7 @@ struct EncodeLimits {
   std::size_t max_length = 0;         // including special tokens
   std::size_t max_target_length = 0;  // for the target of an encoder-decoder
   std::int64_t cut = 0;               // output: number of examples cut
+  std::int64_t left_out = 0;          // output: number of conversations without an answer within the limit
 };
 
 // All throw Error naming `name` and the line if the tokenizer cannot encode a text.
@@ -34,6 +37,12 @@ std::vector<Example> encode_texts(const std::vector<Record>& records, const Toke
 std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   TokenId eos_id, const std::string& prefix, const std::string& name,
                                   EncodeLimits& limits);
+
+/// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
+/// which the limit leaves no such token is left out; `left_out` counts them.
+std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
+                                          const ChatFormat& format, const Tokenizer& tokenizer,
+                                          const std::string& name, EncodeLimits& limits);
 
 /// Classes of texts or text pairs. fields: text, label, text_pair. A label becomes its index in `labels`;
 /// throws Error naming the line of an unknown one.

@@ -154,7 +154,8 @@ const std::vector<std::string>& task_names() {
                                               "seq2seq",
                                               "classification",
                                               "token_classification",
-                                              "question_answering"};
+                                              "question_answering",
+                                              "chat"};
   return names;
 }
 
@@ -171,7 +172,7 @@ std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& l
     case Task::kQuestionAnswering:
       return std::make_unique<AnswerMetric>();
     default:
-      return std::make_unique<TokenMetric>(/*counts_tokens=*/task != Task::kLm,
+      return std::make_unique<TokenMetric>(/*counts_tokens=*/task != Task::kLm && task != Task::kChat,
                                            /*counts_rows=*/task == Task::kSeq2Seq);
   }
 }

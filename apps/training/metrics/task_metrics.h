@@ -26,6 +26,7 @@ enum class Task {
   kClassification,
   kTokenClassification,
   kQuestionAnswering,
+  kChat,
 };
 
 /// "lm", "mlm", … in the order of Task.
@@ -42,7 +43,7 @@ class Metric {
 };
 
 /// Metrics of a task:
-///   lm                   perplexity
+///   lm chat              perplexity
 ///   mlm span_corruption  perplexity; accuracy of the predicted tokens
 ///   seq2seq              the same; exact_match, the share of targets with every token predicted from the
 ///                        ones before it; greedy decoding gives exactly these targets

@@ -15,6 +15,7 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/tasks/chat_ends.h"
+#include "tokenizer/chat/chat_tokens.h"
 
 namespace zoo {
 namespace {
@@ -45,13 +46,20 @@ ChatFormat format_of(const GenerateFlags& flags, const ChatFlags& chat) {
   return format;
 }
 
-void print_prompt(const GenerateFlags& flags, const std::string& prompt) {
+void print_prompt(const GenerateFlags& flags, const ChatFormat& format, const ordered_json& request,
+                  bool with_mask) {
+  const std::string prompt = format.prompt(request);
   if (!flags.json) {
     std::cout << written_text(prompt);
     return;
   }
-  const TokenIds ids = load_tokenizer(flags.model)->encode(prompt);
-  std::cout << json_text(nlohmann::json{{"prompt", prompt}, {"ids", ids}}) << "\n";
+  const auto tokenizer = load_tokenizer(flags.model);
+  nlohmann::json printed{{"prompt", prompt}, {"ids", tokenizer->encode(prompt)}};
+  if (with_mask) {
+    const std::vector<bool> answers = encode_chat(format, *tokenizer, request).answers;
+    printed["assistant_mask"] = std::vector<int>(answers.begin(), answers.end());
+  }
+  std::cout << json_text(printed) << "\n";
 }
 
 GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
@@ -80,11 +88,11 @@ int run_chat(const Arguments& arguments) {
   if (!parse_chat_flags(arguments, flags, chat)) return 0;
   const ChatFormat format = format_of(flags, chat);
   ordered_json request = request_of(chat);
-  const std::string prompt = chat.messages ? format.prompt(request) : "";
   if (chat.print_prompt) {
-    print_prompt(flags, prompt);
+    print_prompt(flags, format, request, chat.assistant_mask);
     return 0;
   }
+  const std::string prompt = chat.messages ? format.prompt(request) : "";
   apply_threads(flags.compute);
   const GenerateSession session = open_chat(flags, format);
   std::vector<TokenIds> prompts;

@@ -155,6 +155,8 @@ void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
 void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
   if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
     throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
+  if (chat.assistant_mask && !(chat.print_prompt && values.json))
+    throw UsageError("--assistant_mask: needs --print_prompt and --json");
   if (chat.messages) return;
   if (values.json || chat.print_prompt || !chat.add_generation_prompt)
     throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
@@ -198,6 +200,9 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   flags.add(
       "print_prompt", chat.print_prompt,
       "with --messages: print the prompt and generate nothing; needs no weights. With --json also its ids");
+  flags.add("assistant_mask", chat.assistant_mask,
+            "with --print_prompt and --json: also 1 for each id that the assistant writes, which a training "
+            "of the task chat learns, and 0 for the others");
   add_choice_of_tokens(flags, values);
   flags.example("tzoo chat --model Qwen/Qwen2.5-0.5B-Instruct");
   if (!flags.parse(arguments)) return false;

@@ -38,7 +38,7 @@ struct GenerateFlags : GenerationSettings {
 struct ChatFlags {
   std::filesystem::path chat_template, tools;
   std::optional<std::string> messages;
-  bool add_generation_prompt = true, print_prompt = false;
+  bool add_generation_prompt = true, print_prompt = false, assistant_mask = false;
 };
 
 /// Fills `values`. False if nothing is left to do, as after --help. Throws UsageError.

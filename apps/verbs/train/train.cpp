@@ -147,6 +147,8 @@ std::string next_command(Task task, const std::string& model) {
   switch (task) {
     case Task::kLm:
       return command("generate", "--prompt TEXT");
+    case Task::kChat:
+      return "tzoo chat --model " + model;
     case Task::kMlm:
       return command("fill-mask", "--text TEXT");
     case Task::kSpanCorruption:
@@ -279,7 +281,7 @@ int run_train(const Arguments& arguments) {
   const bool writes = session.rank() == 0;
   const auto lock = writes ? lock_run(run) : nullptr;
 
-  const Savers save = savers(loaded, start.checkpoint, data.tokenizer, adapters);
+  const Savers save = savers(loaded, start.checkpoint, data, adapters);
   options.save_step = save.step;
   options.data_sha256 = data.sha256;
   Trainer trainer(*objective, run, save.whole, options);

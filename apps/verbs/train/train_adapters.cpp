@@ -42,8 +42,10 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
 }  // namespace
 
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
-              std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<LoraAdapters> adapters) {
+              const TaskData& data, std::shared_ptr<LoraAdapters> adapters) {
   SaveOptions options;
+  const std::shared_ptr<const Tokenizer> tokenizer = data.tokenizer;
+  const auto templates = data.chat ? data.chat->files() : std::map<std::string, std::string>();
   if (tokenizer && tokenizer->eos_id()) options.eos_token_id = *tokenizer->eos_id();
   std::shared_ptr<const ModelFiles> files;
   if (checkpoint) files = std::make_shared<ModelFiles>(*checkpoint);
@@ -53,6 +55,10 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
     if (writes_tokenizer) tokenizer->save(directory);
     if (files) files->write(directory);
+    for (const auto& [path, bytes] : templates) {
+      fs::create_directories((directory / path).parent_path());
+      write_file(directory / path, bytes);
+    }
   };
   const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
   if (!adapters) return {save_own, nullptr};

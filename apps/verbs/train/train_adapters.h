@@ -5,7 +5,7 @@
 
 #include "apps/training/lora.h"
 #include "apps/training/trainer.h"
-#include "apps/verbs/train/train_options.h"
+#include "apps/verbs/train/train_data.h"
 #include "models/checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
 
@@ -16,10 +16,10 @@ struct Savers {
   Trainer::SaveModel whole, step;
 };
 
-/// Of a model from a checkpoint also what its directory has beside the weights. `tokenizer` and `adapters`
-/// may be null.
+/// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and
+/// the chat template. `adapters` may be null.
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
-              std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<LoraAdapters> adapters);
+              const TaskData& data, std::shared_ptr<LoraAdapters> adapters);
 
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.

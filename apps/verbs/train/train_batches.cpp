@@ -42,7 +42,7 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
   }
   CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
                          .has_segments = config.type_vocab_size > 0};
-  if (task == Task::kTokenClassification) options.labels = LabelShape::kTokens;
+  if (task == Task::kTokenClassification || task == Task::kChat) options.labels = LabelShape::kTokens;
   if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
   if (task == Task::kSeq2Seq && config.shifted_labels == ShiftedLabels::kLastLabel)
     throw Error("the labels of a model of the mbart family end in the id of a language, which the task ",

@@ -12,6 +12,7 @@
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
 #include "data/corpora/corpora.h"
+#include "data/examples/conversation_file.h"
 
 namespace zoo {
 namespace {
@@ -27,7 +28,7 @@ Columns columns_of(Task task) {
 }
 
 TaskTextStyle style_of(Task task, Shape shape) {
-  if (task == Task::kLm) return TaskTextStyle::kPlain;
+  if (task == Task::kLm || task == Task::kChat) return TaskTextStyle::kPlain;
   if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
@@ -99,6 +100,9 @@ class DatasetReader {
       case Task::kQuestionAnswering:
         read_questions();
         break;
+      case Task::kChat:
+        read_conversations();
+        break;
       case Task::kSeq2Seq:
       case Task::kClassification:
         read_records();
@@ -111,6 +115,9 @@ class DatasetReader {
       std::cerr << "note: " << source_.name << ": ignoring " << joined(ignored) << ", which the task "
                 << name_of(task_) << " does not read\n";
     }
+    if (limits_.left_out > 0)
+      std::cerr << "note: " << limits_.left_out << " conversations have no answer within --block_size "
+                << flags_.block_size << " and are left out\n";
     if (limits_.cut > 0) {
       std::cerr << "note: " << limits_.cut << " of "
                 << data_.examples.train.size() + data_.examples.val.size()
@@ -254,6 +261,33 @@ class DatasetReader {
     });
   }
 
+  // The template of --chat_template, else the model's, else the plain one.
+  void choose_template() {
+    if (known_.chat) data_.chat = known_.chat;
+    if (!data_.chat && flags_.tokenizer && has_tokenizer(*flags_.tokenizer))
+      data_.chat = ChatFormat::read(*flags_.tokenizer);
+    if (!data_.chat)
+      throw Error("--task chat needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
+    if (!flags_.chat_template.empty()) {
+      data_.chat->use_template(flags_.chat_template);
+    } else if (!data_.chat->has_template()) {
+      data_.chat->use_plain_template();
+      std::cerr << "note: the model has no chat template; turns stand under \"User:\" and \"Assistant:\" "
+                   "(--chat_template FILE takes another)\n";
+    }
+  }
+
+  void read_conversations() {
+    choose_template();
+    const auto parts = divide<Conversation>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_conversations(source.text, source.name, names_);
+    });
+    const Tokenizer& tokenizer = choose([] { return std::string(); });
+    encode(parts, [&](const std::vector<Conversation>& conversations, const std::string& name) {
+      return encode_conversations(conversations, *data_.chat, tokenizer, name, limits_);
+    });
+  }
+
   template <class V, class Encode>
   void encode(const Parts<V>& parts, Encode encode) {
     data_.examples.train = encode(parts.train, parts.train_name);
@@ -277,6 +311,7 @@ class DatasetReader {
 Head head_of(Task task) {
   switch (task) {
     case Task::kLm:
+    case Task::kChat:
       return Head::kCausalLm;
     case Task::kMlm:
       return Head::kMaskedLm;

@@ -8,6 +8,7 @@
 #include "apps/verbs/train/train_options.h"
 #include "data/tokens/token_dataset.h"
 #include "models/family.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -19,7 +20,8 @@ struct TaskData {
   Examples examples;  // used if there are no tokens
   std::vector<std::string> label_names;
   LossOptions loss;
-  std::string source;  // for messages
+  std::optional<ChatFormat> chat;  // for the task chat, with the template in use
+  std::string source;              // for messages
   std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated
 };
 
@@ -27,6 +29,7 @@ struct TaskData {
 struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> label_names;
+  std::optional<ChatFormat> chat;  // of a model with a tokenizer
 };
 
 /// The head that a task trains.

@@ -198,6 +198,10 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
       .at_least(1);
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source").placeholder("TEXT");
+  flags
+      .add("chat_template", v.chat_template,
+           "chat: Jinja template to use instead of the checkpoint's; the trained model keeps it")
+      .placeholder("FILE");
   flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset")
       .placeholder("LABEL");
   flags.choice("class_weights", v.class_weights, {"none", "balanced"},

@@ -23,6 +23,7 @@ struct DataFlags {
   std::optional<std::int64_t> target_size;
   std::vector<std::string> labels;
   std::string source_prefix, class_weights = "none";
+  std::filesystem::path chat_template;
   double label_smoothing = 0.0;
   MaskingOptions masking;
   SpanCorruptionOptions spans;

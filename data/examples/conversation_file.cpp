@@ -1,0 +1,129 @@
+#include "data/examples/conversation_file.h"
+
+#include <array>
+
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "data/base/lines.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+const std::vector<std::string> kKeys{"messages",    "tools", "conversations", "prompt", "completion",
+                                     "instruction", "input", "output",        "system"};
+
+// ShareGPT's names of roles, and the templates'.
+constexpr auto kRoles =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"human", "user"},
+                                                                  {"user", "user"},
+                                                                  {"gpt", "assistant"},
+                                                                  {"assistant", "assistant"},
+                                                                  {"system", "system"},
+                                                                  {"tool", "tool"},
+                                                                  {"observation", "tool"}});
+
+// A line's object, and what its messages report.
+class LineReader {
+ public:
+  LineReader(const Line& line, const std::string& name, FileColumns& names) : line_(line), name_(name) {
+    ordered_json theirs;
+    try {
+      theirs = parse_ordered_json(line.text);
+    } catch (const Error& error) {
+      refuse(error.what());
+    }
+    if (!theirs.is_object()) refuse("expected a JSON object");
+    std::vector<std::string> found;
+    for (const auto& [key, value] : theirs.items()) {
+      found.push_back(names.ours(key));
+      object_[found.back()] = value;
+    }
+    names.check(found, kKeys, line, name);
+  }
+
+  Conversation read() {
+    Conversation conversation{.line = line_.number, .messages = ordered_json::array(), .tools = nullptr};
+    if (has("system") && !has("messages")) add(conversation, "system", text("system"));
+    if (has("messages")) {
+      add_all(conversation, "messages");
+    } else if (has("conversations")) {
+      add_shared(conversation);
+    } else if (has("instruction")) {
+      const std::string input = has("input") ? text("input") : "";
+      add(conversation, "user", text("instruction") + (input.empty() ? "" : "\n\n" + input));
+      add(conversation, "assistant", text("output"));
+    } else if (has("prompt")) {
+      add_part(conversation, "prompt", "user");
+      add_part(conversation, "completion", "assistant");
+    } else {
+      refuse(
+          "expected 'messages', 'conversations', 'instruction' and 'output', or 'prompt' and 'completion'");
+    }
+    if (has("tools")) conversation.tools = object_["tools"];
+    for (const ordered_json& message : conversation.messages)
+      if (message["role"] == "assistant") return conversation;
+    refuse("no message is the assistant's, so there is nothing to learn");
+  }
+
+ private:
+  bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(name_, ", line ", line_.number, ": ", why);
+  }
+
+  std::string text(const std::string& key) const {
+    if (!object_.contains(key) || !object_[key].is_string()) refuse("'" + key + "' must be a text");
+    return object_[key].get<std::string>();
+  }
+
+  static void add(Conversation& conversation, const std::string& role, const std::string& content) {
+    conversation.messages.push_back({{"role", role}, {"content", content}});
+  }
+
+  void add_all(Conversation& conversation, const std::string& key) const {
+    if (!object_[key].is_array()) refuse("'" + key + "' must be a list of messages");
+    for (const ordered_json& message : object_[key]) {
+      if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+        refuse("'" + key + "' holds " + json_text(message) + ": expected messages with a 'role'");
+      conversation.messages.push_back(message);
+    }
+  }
+
+  void add_part(Conversation& conversation, const std::string& key, const std::string& role) const {
+    if (object_.contains(key) && object_[key].is_array()) return add_all(conversation, key);
+    add(conversation, role, text(key));
+  }
+
+  void add_shared(Conversation& conversation) const {
+    if (!object_["conversations"].is_array()) refuse("'conversations' must be a list of messages");
+    for (const ordered_json& message : object_["conversations"]) {
+      const bool good = message.is_object() && message.contains("from") && message["from"].is_string() &&
+                        message.contains("value") && message["value"].is_string();
+      if (!good) refuse("'conversations' holds " + json_text(message) + ": expected 'from' and 'value'");
+      const auto from = message["from"].get<std::string>();
+      const auto* role = std::ranges::find(kRoles, from, &decltype(kRoles)::value_type::first);
+      if (role == kRoles.end()) refuse("unknown role '" + from + "'; expected human, gpt, system or tool");
+      add(conversation, std::string(role->second), message["value"].get<std::string>());
+    }
+  }
+
+  const Line& line_;
+  const std::string& name_;
+  ordered_json object_ = ordered_json::object();
+};
+
+}  // namespace
+
+std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
+                                              FileColumns& names) {
+  if (!name.ends_with(".jsonl")) throw Error(name, ": conversations are read from a .jsonl file");
+  std::vector<Conversation> conversations;
+  for (const Line& line : lines_of(text)) conversations.push_back(LineReader(line, name, names).read());
+  if (conversations.empty()) throw Error(name, " is empty: expected conversations");
+  return conversations;
+}
+
+}  // namespace zoo

@@ -1,0 +1,168 @@
+"""The task chat beside transformers: which tokens are the assistant's, the loss on them, and what is refused."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import unittest
+
+import torch
+import transformers
+
+from text_models import byte_level, tzoo
+
+# What the assistant writes stands in [[ ]]: {% generation %} in one form of each template, nothing in the other.
+TEMPLATES = {
+    "chatml": "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}[[{{ m.content }}<|im_end|>\n]]{% else %}"
+              "{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+    "llama2": "{% for m in messages %}{% if m.role == 'assistant' %}[[{{ ' ' + m.content.strip() + ' ' + eos_token }}]]{% else %}"
+              "{{ bos_token + '[INST] ' + m.content + ' [/INST]' }}{% endif %}{% endfor %}",
+    "header": "{{ bos_token }}{% for m in messages %}{{ '<|start|>' + m['role'] + '<|end|>\\n\\n' }}{% if m['role'] == 'assistant' %}"
+              "[[{{ m['content'] | trim + '<|eot|>' }}]]{% else %}{{ m['content'] | trim + '<|eot|>' }}{% endif %}{% endfor %}"
+              "{% if add_generation_prompt %}{{ '<|start|>assistant<|end|>\\n\\n' }}{% endif %}",
+}
+TEXTS = ["hello", "what is 2+2?", "  padded  ", "línea\nnueva", "日本語 ❤️", "a 'quote' \"x\" & <b>", "the and in the", "x" * 30]
+SPECIAL = ["<|im_start|>", "<|im_end|>", "<|eot|>", "[INST]"]
+
+
+def written(template, marked):
+    begin, end = ("{% generation %}", "{% endgeneration %}") if marked else ("", "")
+    return template.replace("[[", begin).replace("]]", end)
+
+
+def conversation(draw):
+    messages = []
+    for _ in range(draw.randint(1, 3)):
+        messages += [{"role": "user", "content": draw.choice(TEXTS)}, {"role": "assistant", "content": draw.choice(TEXTS)}]
+    return messages
+
+
+class ChatTrainingTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.root = pathlib.Path(folder.name)
+        cls.tokenizer = byte_level(bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+        cls.tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL})
+        torch.manual_seed(1)
+        cls.model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=len(cls.tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=256, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0,
+            bos_token_id=0, eos_token_id=2, pad_token_id=1))
+        cls.model.save_pretrained(cls.root / "model")
+        cls.tokenizer.save_pretrained(cls.root / "model")
+
+    def write(self, name, text):
+        path = self.root / name
+        path.write_text(text)
+        return str(path)
+
+    def masked(self, messages, template):
+        done = tzoo("chat", "--model", str(self.root / "model"), "--messages", "-", "--chat_template", self.write("t.jinja", template),
+                    "--print_prompt", "--json", "--assistant_mask", "--no_add_generation_prompt", stdin=json.dumps(messages))
+        return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    def reference(self, messages, template):
+        return self.tokenizer.apply_chat_template(messages, chat_template=written(template, True), return_dict=True,
+                                                  return_assistant_tokens_mask=True)
+
+    def train(self, dataset, *words, template=None, steps=3):
+        flags = ["--chat_template", self.write("t.jinja", template)] if template else []
+        out = tempfile.mkdtemp(dir=self.root)
+        done = tzoo("train", "--task", "chat", "--init_from", str(self.root / "model"), "--dataset", dataset, "--val_dataset", dataset,
+                    "--out_dir", out, "--max_iters", str(steps), "--eval_interval", str(steps), "--eval_iters", "1", "--log_interval", "1",
+                    "--decay_lr", "false", "--learning_rate", "1e-3", "--weight_decay", "0", "--grad_clip", "0", "--device", "cpu",
+                    "--block_size", "256", *flags, *words)
+        return done, pathlib.Path(out)
+
+    def test_masks(self):
+        draw = random.Random(7)
+        for name, template in TEMPLATES.items():
+            for case in range(6):
+                messages = conversation(draw)
+                expected = self.reference(messages, template)
+                for marked in (True, False):
+                    with self.subTest(template=name, case=case, marked=marked):
+                        ours = self.masked(messages, written(template, marked))
+                        self.assertEqual(ours["ids"], expected["input_ids"])
+                        self.assertEqual(ours["assistant_mask"], expected["assistant_masks"])
+                        self.assertIn(1, ours["assistant_mask"])
+
+    def test_a_part_that_cannot_be_told_is_refused(self):
+        last = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last %}<think></think>{% endif %}{{ m.content }}{% endfor %}" \
+               "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+        messages = [{"role": r, "content": c} for r, c in (("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"))]
+        self.assertIn("message 2: the chat template renders it otherwise", self.masked(messages, last))
+        dataset = self.write("chats.jsonl", json.dumps({"messages": messages}) + "\n")
+        done, _ = self.train(dataset, template=last)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("chats.jsonl, line 1: message 2", done.stderr)
+
+    def test_loss(self):
+        draw = random.Random(8)
+        chats = [conversation(draw) for _ in range(4)]
+        template = TEMPLATES["chatml"]
+        dataset = self.write("chats.jsonl", "".join(json.dumps({"messages": m}) + "\n" for m in chats))
+        done, run = self.train(dataset, "--batch_size", "4", template=written(template, True))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours = [json.loads(line)["train_loss"] for line in (run / "metrics.jsonl").read_text().splitlines()][:3]
+
+        encoded = [self.reference(m, template) for m in chats]
+        width = max(len(e["input_ids"]) for e in encoded)
+        pad = lambda rows, value: torch.tensor([row + [value] * (width - len(row)) for row in rows])
+        ids, mask = pad([e["input_ids"] for e in encoded], 1), pad([[1] * len(e["input_ids"]) for e in encoded], 0)
+        answers = pad([e["assistant_masks"] for e in encoded], 0)
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)
+        theirs = []
+        self.model.train()
+        for _ in range(3):
+            loss = self.model(input_ids=ids, attention_mask=mask, labels=torch.where(answers == 1, ids, -100)).loss
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            theirs.append(float(loss.detach()))
+        for a, b in zip(ours, theirs):
+            self.assertAlmostEqual(a / b, 1, delta=1e-5)
+
+        # The model keeps the template that it has learnt.
+        final = transformers.AutoTokenizer.from_pretrained(run / "final")
+        self.assertEqual(final.chat_template, written(template, True))
+
+    def test_shapes_of_files(self):
+        plain = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "the"}]
+        shapes = {"messages": {"messages": plain}, "sharegpt": {"conversations": [{"from": "human", "value": "hello"},
+                                                                                 {"from": "gpt", "value": "the"}]},
+                  "alpaca": {"instruction": "hello", "input": "", "output": "the"}, "pairs": {"prompt": "hello", "completion": "the"},
+                  "lists": {"prompt": plain[:1], "completion": plain[1:]}}
+        losses = {}
+        for name, shape in shapes.items():
+            dataset = self.write(f"{name}.jsonl", json.dumps(shape) + "\n")
+            done, run = self.train(dataset, "--batch_size", "1", steps=1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("no chat template", done.stderr)
+            losses[name] = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["train_loss"]
+        self.assertEqual(len(set(losses.values())), 1, losses)
+        prompt = tzoo("chat", "--model", str(run / "final"), "--messages", "-", "--print_prompt", stdin=json.dumps(plain[:1]))
+        self.assertEqual(prompt.stdout, "User:\nhello\nAssistant:\n")
+
+    def test_wrong_files(self):
+        user, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+        for record, message in (({"messages": [user]}, "no message is the assistant's"),
+                                ({"messages": "a"}, "'messages' must be a list"),
+                                ({"messages": [{"content": "a"}]}, "expected messages with a 'role'"),
+                                ({"mesages": [user, answer]}, "did you mean 'messages'"),
+                                ({"conversations": [{"from": "robot", "value": "a"}]}, "unknown role 'robot'"),
+                                ({"instruction": "a"}, "'output' must be a text"),
+                                ({"text": "a"}, "expected 'messages', 'conversations'"),
+                                ({"messages": [user, dict(answer, content="x" * 300)]}, "no conversation has an answer within")):
+            with self.subTest(message):
+                words = ("--block_size", "5") if "within" in message else ()
+                done, _ = self.train(self.write("wrong.jsonl", json.dumps(record) + "\n"), *words)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,30 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::ChatTokens tokens = zoo::encode_chat(zoo::ChatFormat::read(directory), tokenizer, request);
+///     for (std::size_t i = 0; i < tokens.ids.size(); ++i)
+///       if (tokens.answers[i]) std::cout << tokens.ids[i] << " is learnt\n";
+
+#include <vector>
+
+#include "tokenizer/chat/chat_format.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+/// The ids of a conversation, and which of them the assistant writes, the end of its turns included.
+struct ChatTokens {
+  TokenIds ids;
+  std::vector<bool> answers;
+};
+
+/// Encodes a request of ChatFormat::prompt(). The assistant writes what the template has between
+/// {% generation %} and {% endgeneration %}, as return_assistant_tokens_mask of transformers does it; without
+/// them, what the template adds for a message of the assistant to the prompt that asks for it. Throws Error
+/// if the template renders a message otherwise where others follow, so that its part cannot be told.
+ChatTokens encode_chat(const ChatFormat& format, const Tokenizer& tokenizer,
+                       const nlohmann::ordered_json& request);
+
+}  // namespace zoo

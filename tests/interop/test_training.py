@@ -5,8 +5,10 @@ Muon's iterations are compared in float64 instead of bfloat16, whose rounding wo
 
 import copy
 import json
+import math
 import os
 import pathlib
+import random
 import re
 import struct
 import subprocess
@@ -21,6 +23,7 @@ import transformers
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 from philox import Stream  # noqa: E402
+from text_models import byte_level  # noqa: E402
 
 UPDATES, RATE, DECAY, BETAS, EPS, CLIP, SEED = 10, 3e-3, 0.1, (0.9, 0.99), 1e-6, 0.5, 1337
 
@@ -97,6 +100,30 @@ class TrajectoryTest(unittest.TestCase):
         row = torch.tensor([ids])  # which transformers shifts itself: 17 ids are 16 predictions
         self.compare_optimizers(model, lambda update: {"input_ids": row, "labels": row}, task="lm", dataset=self.write_tokens(ids, 40),
                                 block_size=16, batch_size=2)
+
+    def test_documents_of_a_table_end_in_the_end_token(self):
+        """Losses equal those of token files that are written here; bits per byte is their validation loss by the texts' bytes."""
+        draw = random.Random(3)
+        texts = [" ".join(draw.choice(["the", "and", "in", "ünïcode", "x"]) for _ in range(draw.randint(1, 30))) for _ in range(25)]
+        tokenizer = byte_level(bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+        (self.folder / "start").mkdir()
+        tokenizer.save_pretrained(self.folder / "start")
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=2, n_positions=16,
+                                                                     bos_token_id=0, eos_token_id=2))
+        table = self.folder / "documents.jsonl"
+        table.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        ids = [tokenizer.encode(text, add_special_tokens=False) + [2] for text in texts]
+        splits = sum(ids[:23], []), sum(ids[23:], [])  # the last tenth validates
+        data = self.write_tokens(splits[0], len(tokenizer))
+        (data / "val.bin").write_bytes(struct.pack(f"<{len(splits[1])}H", *splits[1]))
+        meta = json.loads((data / "meta.json").read_text())
+        (data / "meta.json").write_text(json.dumps(meta | {"val_tokens": len(splits[1])}))
+        words = dict(task="lm", block_size=16, batch_size=3, overwrite="true")
+        expected = self.losses_of_tzoo(model, dataset=data, **words)
+        self.assertEqual(self.losses_of_tzoo(model, dataset=table, **words), expected)
+        last = json.loads((self.folder / "run/metrics.jsonl").read_text().splitlines()[-1])
+        share = len(splits[1]) / sum(len(text.encode()) for text in texts[23:])
+        self.assertAlmostEqual(last["val_bits_per_byte"], last["val_loss"] / math.log(2) * share, places=5)
 
     def test_bert_mlm(self):
         words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(ord("a") + i) for i in range(26))]

@@ -128,6 +128,16 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
   return examples;
 }
 
+std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const Tokenizer& tokenizer,
+                                       TokenId eos_id, const std::string& name) {
+  std::vector<TokenIds> documents;
+  for (const Record& record : records) {
+    documents.push_back(at_line(name, record.line, [&] { return tokenizer.encode(record.fields[0]); }));
+    documents.back().push_back(eos_id);
+  }
+  return documents;
+}
+
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits) {

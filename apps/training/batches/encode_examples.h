@@ -38,6 +38,10 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   TokenId eos_id, const std::string& prefix, const std::string& name,
                                   EncodeLimits& limits);
 
+/// Texts as documents: the ids of each, then eos_id. fields: text.
+std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const Tokenizer& tokenizer,
+                                       TokenId eos_id, const std::string& name);
+
 /// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
 /// which the limit leaves no such token is left out; `left_out` counts them.
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,

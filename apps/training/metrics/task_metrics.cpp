@@ -17,8 +17,8 @@ double harmonic_mean(double right, double predicted, double wanted) {
 /// Token predictions of a language model.
 class TokenMetric final : public Metric {
  public:
-  TokenMetric(bool counts_tokens, bool counts_rows)
-      : counts_tokens_(counts_tokens), counts_rows_(counts_rows) {}
+  TokenMetric(bool counts_tokens, bool counts_rows, double bytes_per_token)
+      : counts_tokens_(counts_tokens), counts_rows_(counts_rows), bytes_per_token_(bytes_per_token) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
     if (!counts_tokens_) return;
@@ -34,6 +34,7 @@ class TokenMetric final : public Metric {
 
   std::vector<Score> take(double loss) override {
     std::vector<Score> scores{{"perplexity", std::exp(loss)}};
+    if (bytes_per_token_ > 0) scores.push_back({"bits_per_byte", loss / std::log(2.0) / bytes_per_token_});
     if (counts_tokens_) scores.push_back({"accuracy", ratio(right_tokens_, tokens_)});
     if (counts_rows_) scores.push_back({"exact_match", ratio(right_rows_, rows_)});
     tokens_ = right_tokens_ = rows_ = right_rows_ = 0;
@@ -42,6 +43,7 @@ class TokenMetric final : public Metric {
 
  private:
   bool counts_tokens_, counts_rows_;
+  double bytes_per_token_;
   double tokens_ = 0, right_tokens_ = 0, rows_ = 0, right_rows_ = 0;
 };
 
@@ -163,7 +165,8 @@ const std::string& name_of(Task task) {
   return task_names()[static_cast<std::size_t>(task)];
 }
 
-std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names) {
+std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
+                                    double bytes_per_token) {
   switch (task) {
     case Task::kClassification:
       return std::make_unique<ClassMetric>(label_names.size());
@@ -173,7 +176,7 @@ std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& l
       return std::make_unique<AnswerMetric>();
     default:
       return std::make_unique<TokenMetric>(/*counts_tokens=*/task != Task::kLm && task != Task::kChat,
-                                           /*counts_rows=*/task == Task::kSeq2Seq);
+                                           /*counts_rows=*/task == Task::kSeq2Seq, bytes_per_token);
   }
 }
 

@@ -43,15 +43,16 @@ class Metric {
 };
 
 /// Metrics of a task:
-///   lm chat              perplexity
-///   mlm span_corruption  perplexity; accuracy of the predicted tokens
-///   seq2seq              the same; exact_match, the share of targets with every token predicted from the
+///   lm chat              perplexity; bits_per_byte, comparable among tokenizers, of texts whose bytes are
+///   known mlm span_corruption  perplexity; accuracy of the predicted tokens seq2seq              the same;
+///   exact_match, the share of targets with every token predicted from the
 ///                        ones before it; greedy decoding gives exactly these targets
 ///   classification       accuracy; macro f1, the mean over the classes
 ///   token_classification accuracy of the tokens; f1 of the entities (Tjong Kim Sang and De Meulder, 2003)
 ///   question_answering   exact_match and f1 of the answer tokens (Rajpurkar et al., 2016)
-/// `label_names` are the names of the classes.
-std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names);
+/// `label_names` are the names of the classes; `bytes_per_token` of the texts to evaluate, 0: unknown.
+std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
+                                    double bytes_per_token = 0);
 
 /// A run of words with one label.
 struct Entity {

@@ -247,8 +247,8 @@ int run_evaluate(const Arguments& arguments) {
   at::Tensor exact;
   if (packed && head_of(task) == Head::kCausalLm && !checkpoint.packed_parts())
     exact = first_logits(*load(/*stored=*/false).model, *batches);
-  SplitEvaluation evaluation =
-      evaluate(flags, loaded, exact, *batches, make_metric(task, data.label_names), device);
+  SplitEvaluation evaluation = evaluate(flags, loaded, exact, *batches,
+                                        make_metric(task, data.label_names, data.bytes_per_token), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});

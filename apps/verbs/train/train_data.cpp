@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <numeric>
 
 #include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
@@ -168,21 +169,67 @@ class DatasetReader {
     return *data_.tokenizer;
   }
 
-  void read_tokens() {
-    std::string_view text = source_.text;
-    std::string joined;
-    if (source_.is_table()) {
-      for (const Record& record : parse_records(text, source_.name, columns_of(task_), names_))
-        joined += record.fields[0] + "\n";
-      text = joined;
+  // The texts of a table below one another; a text as it is. `texts` owns the former.
+  std::string_view text_of(const Source& source, std::vector<std::string>& texts) {
+    if (!source.is_table()) return source.text;
+    std::string& all = texts.emplace_back();
+    for (const Record& record : parse_records(source.text, source.name, columns_of(task_), names_))
+      all += record.fields[0] + "\n";
+    return all;
+  }
+
+  // Each text of a table is a document: its ids, then the end token. The last tenth validates.
+  void read_documents(const Tokenizer& tokenizer) {
+    const auto ids_of = [&](const Source& source) {
+      const auto records = parse_records(source.text, source.name, columns_of(task_), names_);
+      for (const Record& record : records) bytes_of_documents_.push_back(record.fields[0].size());
+      return encode_documents(records, tokenizer, *tokenizer.eos_id(), source.name);
+    };
+    const auto joined_ids = [](std::span<const TokenIds> documents, const std::string& name) {
+      TokenIds ids;
+      for (const TokenIds& document : documents) ids.insert(ids.end(), document.begin(), document.end());
+      return TokenFile(std::move(ids), name);
+    };
+    std::vector<TokenIds> train = ids_of(source_), val;
+    std::size_t kept = train.size();
+    if (validation_) {
+      bytes_of_documents_.clear();
+      val = ids_of(*validation_);
+    } else if (!evaluates_) {
+      if (train.size() < 2) throw Error(source_.name, ": one text is too few to train and to validate on");
+      kept = train.size() - std::max<std::size_t>(1, train.size() / 10);
     }
+    const bool same = evaluates_ && !validation_;
+    const std::span<const TokenIds> all = train, held_out = validation_ ? std::span<const TokenIds>(val)
+                                                            : same      ? all
+                                                                        : all.subspan(kept);
+    data_.tokens = TokenDataset{joined_ids(all.first(kept), source_.name),
+                                joined_ids(held_out, validation_ ? validation_->name : source_.name)};
+    set_bytes(std::accumulate(bytes_of_documents_.end() - static_cast<std::ptrdiff_t>(held_out.size()),
+                              bytes_of_documents_.end(), std::size_t{0}));
+  }
+
+  // `bytes` of the validation text.
+  void set_bytes(std::size_t bytes) {
+    if (task_ == Task::kLm)
+      data_.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(data_.tokens->val.size());
+  }
+
+  void read_tokens() {
+    std::vector<std::string> texts;
+    texts.reserve(2);
+    const std::string_view text = text_of(source_, texts);
     const Tokenizer& tokenizer = choose([&] { return text; });
+    if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id()) return read_documents(tokenizer);
     if (evaluates_ || validation_) {
+      const std::string_view held_out = validation_ ? text_of(*validation_, texts) : text;
       const TokenFile train = encode_file(tokenizer, text, source_.name);
-      data_.tokens = TokenDataset{
-          train, validation_ ? encode_file(tokenizer, validation_->text, validation_->name) : train};
+      data_.tokens =
+          TokenDataset{train, validation_ ? encode_file(tokenizer, held_out, validation_->name) : train};
+      set_bytes(held_out.size());
     } else {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
+      set_bytes(text.size() - validation_begin(text));
     }
   }
 
@@ -301,6 +348,7 @@ class DatasetReader {
   bool evaluates_;
   FileColumns names_;
   EncodeLimits limits_;
+  std::vector<std::size_t> bytes_of_documents_;
   Source source_;
   std::optional<Source> validation_;
   TaskData data_;

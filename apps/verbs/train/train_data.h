@@ -20,6 +20,7 @@ struct TaskData {
   Examples examples;  // used if there are no tokens
   std::vector<std::string> label_names;
   LossOptions loss;
+  double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown
   std::optional<ChatFormat> chat;  // for the task chat, with the template in use
   std::string source;              // for messages
   std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated

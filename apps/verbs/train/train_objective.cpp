@@ -32,7 +32,8 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
   if (loss.class_weights.defined())
     loss.class_weights = loss.class_weights.to(loaded.model->parameters().front().device());
   auto objective = std::make_unique<ModelObjective>(
-      loaded.model, batches, make_metric(flags.data.task, data.label_names), std::move(loss));
+      loaded.model, batches, make_metric(flags.data.task, data.label_names, data.bytes_per_token),
+      std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);
   return objective;

@@ -1,9 +1,11 @@
 #include "apps/verbs/train/training_reporter.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
+#include "apps/command/output.h"
 #include "apps/plots/loss_plot.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/error.h"
@@ -25,7 +27,8 @@ TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path
     : progress_(max_iters, "iterations"),
       metrics_(std::move(metrics)),
       plot_(std::move(plot)),
-      samples_(std::move(samples)) {}
+      samples_(std::move(samples)),
+      max_iters_(max_iters) {}
 
 void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.update(done, status_);
@@ -45,14 +48,20 @@ void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
 
 void TrainingReporter::on_metrics(const Metrics& m) {
   status_ = format("loss %.4f  lr %.1e  %.0f tok/s", m.train_loss, m.lr, m.tokens_per_second);
+  ms_per_iter_ = m.ms_per_iter;
   if (progress_.on_terminal()) return;
   progress_.print(format("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter), m.train_loss,
                          m.ms_per_iter));
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {
-  progress_.print(format("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
-                         e.train_loss, e.val_loss));
+  std::string line = format("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
+                            e.train_loss, e.val_loss);
+  // The bar of a terminal shows it itself.
+  const double seconds = ms_per_iter_ / 1000 * static_cast<double>(max_iters_ - e.iter);
+  if (!progress_.on_terminal() && seconds > 0)
+    line += ", " + clock_time(std::llround(std::ceil(seconds))) + " left";
+  progress_.print(line);
   if (e.iter > 0) draw();
 }
 

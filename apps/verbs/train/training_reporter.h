@@ -33,6 +33,8 @@ class TrainingReporter : public TrainingObserver {
   std::filesystem::path metrics_, plot_;
   TextSamples samples_;
   std::string status_;
+  std::int64_t max_iters_;
+  double ms_per_iter_ = 0;
   bool can_draw_ = true;
 };
 

@@ -27,10 +27,10 @@ constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generatio
 constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kMoreTemplates = "additional_chat_templates";
 
-enum class Kind { kGeneration, kTokenizer, kTemplate, kSentences };
+enum class Kind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
 
 // The list of what lies beside the weights and config.json.
-constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
+constexpr std::array<std::pair<std::string_view, Kind>, 23> kBesideWeights{{
     {kGenerationFile, Kind::kGeneration},
     {"tokenizer.json", Kind::kTokenizer},
     {kTokenizerSettings, Kind::kTokenizer},
@@ -50,6 +50,10 @@ constexpr std::array<std::pair<std::string_view, Kind>, 19> kBesideWeights{{
     {kMoreTemplates, Kind::kTemplate},  // a folder
     {kModules, Kind::kSentences},       // with the folders that it names
     {"config_sentence_transformers.json", Kind::kSentences},
+    {"README.md", Kind::kDocument},  // the model card
+    {"LICENSE", Kind::kDocument},
+    {"LICENSE.txt", Kind::kDocument},
+    {"NOTICE", Kind::kDocument},
 }};
 
 // Keys of generation_config.json that decide nothing about what is written, or that each format has.
@@ -71,8 +75,10 @@ std::optional<Kind> kind_of(const std::string& name) {
   return std::nullopt;
 }
 
+// Documents are not: an export must not replace what somebody has written.
 bool is_part_of_checkpoint(const std::string& name) {
-  return name == kConfigFile || kind_of(name) || name.ends_with(".safetensors") ||
+  const std::optional<Kind> kind = kind_of(name);
+  return name == kConfigFile || (kind && *kind != Kind::kDocument) || name.ends_with(".safetensors") ||
          name.ends_with(".safetensors.index.json");
 }
 

@@ -35,6 +35,8 @@ def chat_model(folder):
     write(folder / "tokenizer_config.json", settings | {"padding_side": "left", "model_max_length": 60})
     write(folder / "chat_template.jinja", CHATML)
     write(folder / "additional_chat_templates/tool_use.jinja", "{{ tools }}")
+    write(folder / "README.md", "---\nlicense: mit\n---\n# A model card\n")
+    write(folder / "LICENSE", "MIT\n")
     write(folder / "generation_config.json", {"bos_token_id": 0, "eos_token_id": ends, "pad_token_id": 1, **SAMPLING})
 
 
@@ -134,10 +136,14 @@ class RoundTripTest(unittest.TestCase):
         before, final = self.made(chat_model, "lm", "In the beginning God created the heaven and the earth.\n" * 40)
         self.compare(before, final, {"rope_theta": 10000.0})  # transformers 4's name beside rope_parameters
         sampling = ", ".join(SAMPLING)
-        again, packed = self.check(final, ["additional_chat_templates", "chat_template.jinja", f"generation_config.json ({sampling})",
+        again, packed = self.check(final, ["LICENSE", "README.md", "additional_chat_templates", "chat_template.jinja", f"generation_config.json ({sampling})",
                                            "tokenizer.json", "tokenizer_config.json"])
+        # Somebody's own text is not replaced.
+        write(again / "README.md", "mine")
+        refused = tzoo("export", "--model", str(final), "--format", "huggingface", "--output", str(again))
+        self.assertIn("holds README.md, which would be lost", refused.stderr)
         gguf, names = self.export(final, "gguf", "--weights", "f32")
-        self.assertEqual(names, [f"generation_config.json ({sampling})", "tokenizer_config.json (padding_side, model_max_length)"])
+        self.assertEqual(names, ["LICENSE", "README.md", f"generation_config.json ({sampling})", "tokenizer_config.json (padding_side, model_max_length)"])
         back = self.root / "back"
         self.run_tzoo("export", "--model", gguf, "--format", "huggingface", "--output", back)
         config = json.loads((final / "config.json").read_text())

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/command/version.h"
 #include "apps/compute/threads.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"
@@ -119,7 +120,9 @@ Shape shape_of(const TrainFlags& flags, const Start& start) {
   return start.checkpoint ? start.checkpoint->config.shape : family_of(flags).base.shape;
 }
 
+// How processes are started is not of the run: it may go on with another launcher.
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
+  for (const char* flag : {"processes", "master_addr", "master_port"}) resolved.erase(flag);
   if (resolved["init_from"] == "resume") resolved["init_from"] = origin_of(run);
   write_json(run.config_path(), resolved);
 }
@@ -165,7 +168,9 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
               << "; continue with: tzoo train --init_from resume"
-              << " --out_dir " << folder << "\n";
+              << " --out_dir " << folder;
+    if (flags.processes) std::cerr << " --processes " << *flags.processes;
+    std::cerr << "\n";
     return 128 + StopSignal::received();
   }
   const std::string last = folder + "/final", best = folder + "/best";
@@ -209,8 +214,8 @@ class SilentObserver : public TrainingObserver {
   bool stop() override { return StopSignal::received() != 0; }
 };
 
-int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
-          const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {
+int train_with(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
+               const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {
   const bool silent = options.ranks != nullptr && options.ranks->rank() > 0;
   const StopSignal signals(silent ? ""
                                   : "stopping: a checkpoint is saved in " +
@@ -235,27 +240,27 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   return report(result, run, flags, result.iterations != resumed);
 }
 
-}  // namespace
+// What makes ranks train something else if it differs.
+ParallelSession::Facts facts_of(const ParsedFlags& parsed, const TaskData& data) {
+  ParallelSession::Facts facts{{"tzoo's version", version()}, {"the hash of the data", data.sha256}};
+  for (const auto& [key, value] : parsed.resolved.items())
+    if (key != "threads") facts.emplace_back("--" + key, flag_text(value));
+  return facts;
+}
 
-int run_train(const Arguments& arguments) {
-  const auto parsed = parse_with_run_config(arguments);
-  if (!parsed) return 0;
-  const TrainFlags& flags = parsed->values;
-  apply_threads(flags.compute);
-  keep_freed_memory();
-
-  const ParallelSession session;
+int train(const ParsedFlags& parsed, const ParallelSession& session) {
+  const TrainFlags& flags = parsed.values;
+  if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
+    std::cerr << ranks << "\n";
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
   TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
-  if (session.size() > 1 && !device.is_cpu())
-    throw Error("--device: several processes can train on the CPU only");
   const KnownModel known = known_model(start.checkpoint, flags.data.task);
-  nlohmann::json resolved = parsed->resolved;
+  nlohmann::json resolved = parsed.resolved;
   if (start.checkpoint && flags.init_from != "resume") {
     nlohmann::json own = flags_of(*start.checkpoint, known);
-    require_equal(parsed->given, own, flags.init_from);
+    require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
   }
@@ -271,7 +276,7 @@ int run_train(const Arguments& arguments) {
   const auto objective = make_objective(flags, loaded, data, *batches);
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
-  const auto ranks = session.ranks_for(*loaded.model);
+  const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
   options.ranks = ranks.get();
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
   const bool writes = session.rank() == 0;
@@ -285,10 +290,22 @@ int run_train(const Arguments& arguments) {
   // Last, so that a checkpoint that does not fit leaves the run as it was.
   if (writes && flags.init_from != "resume") discard_old_run(run);
   if (writes) write_run_config(run, std::move(resolved));
-  if (parsed->default_dataset && writes)
+  if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";
-  return train(trainer, *loaded.model, options, run, flags, start.resumed, std::move(samples));
+  return train_with(trainer, *loaded.model, options, run, flags, start.resumed, std::move(samples));
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  const auto parsed = parse_with_run_config(arguments);
+  if (!parsed) return 0;
+  if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
+  apply_threads(parsed->values.compute);
+  keep_freed_memory();
+  const ParallelSession session(parsed->values.session);
+  return session.run([&] { return train(*parsed, session); });
 }
 
 }  // namespace zoo

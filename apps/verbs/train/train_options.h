@@ -6,6 +6,7 @@
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
+#include "apps/training/parallel/data_parallel.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/span_corruption.h"
@@ -59,6 +60,8 @@ struct TrainFlags {
   double disagreement_weight = 0.1;
   bool activation_checkpointing = false;
   bool shard_optimizer = false;
+  std::optional<std::int64_t> processes;
+  SessionOptions session;
   std::int64_t keep_checkpoints = 3;
   ComputeOptions compute;
 };

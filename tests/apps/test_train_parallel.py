@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import math
 import os
 import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -268,6 +270,54 @@ class ParallelTest(unittest.TestCase):
             self.assert_one_error(self.finish(ranks[1 - killed]), f"rank {killed} on {socket.gethostname()} has died")
             self.assertLess(time.monotonic() - began, 20)
             self.assert_goes_on(name)
+
+    def tensors(self, path):
+        """The numbers of a file of float32 tensors, by name."""
+        data = path.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + size])
+        header.pop("__metadata__", None)
+        return {name: struct.unpack(f"<{(entry['data_offsets'][1] - entry['data_offsets'][0]) // 4}f",
+                                    data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]) for name, entry in header.items()}
+
+    def test_gradients_travel_in_bfloat16(self):
+        self.assertEqual(self.train("start", 1, max_iters=0).returncode, 0)
+        start = self.tensors(self.folder / "start/final/model.safetensors")
+
+        def gradients(wire):
+            """The update of SGD with a rate of 1."""
+            flags = dict(dataset=self.text, block_size=16, init_from=self.folder / "start/final", max_iters=1, threads=1, eval_iters=1, optimizer="sgd",
+                         momentum=0, weight_decay=0, grad_clip=0, learning_rate=1, decay_lr="false", gradient_wire=wire, processes=2,
+                         out_dir=self.folder / wire)
+            done = self.run_alone([PROGRAM, "train", *(str(word) for key, value in flags.items() for word in (f"--{key}", value))])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            after = self.tensors(self.folder / wire / "final/model.safetensors")
+            return [(a - b, max(abs(a), abs(b))) for name in start for a, b in zip(start[name], after[name], strict=True)]
+
+        def rounded(number):
+            """To 8 binary digits."""
+            mantissa, exponent = math.frexp(number)
+            return math.ldexp(round(mantissa * 256), exponent - 8)
+
+        whole, halved = gradients("float32"), gradients("bfloat16")
+        self.assertTrue(all(abs(change - rounded(change)) <= weight * 2**-23 for change, weight in halved))
+        self.assertGreater(sum(abs(change - rounded(change)) > weight * 2**-23 for change, weight in whole), len(whole) / 4)
+        difference = math.hypot(*(a - b for (a, _), (b, _) in zip(whole, halved, strict=True)))
+        self.assertLess(difference, math.hypot(*(change for change, _ in whole)) * 2**-7)
+
+    def test_a_failed_training_starts_again(self):
+        flags = dict(max_iters=400, eval_interval=20, batch_size=4)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        for killed in (0, 1):
+            name = f"killed{killed}"
+            launcher = self.start(self.words(name, **flags, processes=2, restart=1))
+            self.await_checkpoint(name, launcher)
+            os.kill(self.children(launcher)[killed], signal.SIGKILL)
+            done = self.finish(launcher)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"restart 1 of 1: rank {killed} on {socket.gethostname()} was killed by signal 9", done.stderr)
+            self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name)))
+        self.assert_one_error(self.run_alone(self.words("other", restart=1)), "--restart", "--processes", code=2)
 
     def test_a_rank_that_hangs_is_named_after_the_timeout(self):
         ranks = self.start_ranks(torchrun, [self.words("run", **ENDLESS, rank_timeout=2)] * 2)

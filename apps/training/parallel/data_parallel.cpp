@@ -44,10 +44,28 @@ class NoAdvice final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
+// Averages a bucket of gradients in bfloat16, like PyTorch's bf16_compress_hook.
+class Bfloat16Mean final : public c10d::CppCommHookInterface<c10::intrusive_ptr<c10d::ProcessGroup>> {
+ public:
+  using CppCommHookInterface::CppCommHookInterface;
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    const at::Tensor gradients = bucket.getBuffer();
+    std::vector<at::Tensor> rounded{gradients.to(at::kBFloat16).div_(state_->getSize())};
+    const auto sum = state_->allreduce(rounded)->getFuture();
+    return sum->then(
+        [gradients, rounded](c10::ivalue::Future& done) {
+          done.value();  // throws what the operation has thrown
+          return c10::IValue(gradients.copy_(rounded[0]));
+        },
+        c10::TensorType::get());
+  }
+};
+
 class GroupRanks final : public Ranks {
  public:
   GroupRanks(torch::nn::Module& module, const Launch& launch, c10::intrusive_ptr<c10d::ProcessGroup> group,
-             RankWatch& watch)
+             RankWatch& watch, GradientWire wire)
       : rank_(launch.rank), size_(launch.size), group_(std::move(group)), watch_(watch) {
     std::vector<at::Tensor> trained;
     for (at::Tensor& parameter : module.parameters())
@@ -60,6 +78,7 @@ class GroupRanks final : public Ranks {
         std::vector<bool>(trained.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
         /*gradient_as_bucket_view=*/false, std::unordered_map<std::size_t, std::string>(), kFirstBucketBytes,
         /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>());
+    if (wire == GradientWire::kBfloat16) reducer_->register_comm_hook(std::make_unique<Bfloat16Mean>(group_));
   }
 
   ~GroupRanks() override {
@@ -227,10 +246,16 @@ std::string difference(const nlohmann::json& first, const nlohmann::json& other)
 
 }  // namespace
 
+const std::vector<std::string>& gradient_wire_names() {
+  static const std::vector<std::string> names{"float32", "bfloat16"};
+  return names;
+}
+
 struct ParallelSession::Group {
   StorePointer store;
   std::vector<std::string> hosts, addresses;
   std::int64_t timeout = 0;
+  GradientWire wire = GradientWire::kFloat32;
   std::unique_ptr<RankWatch> watch;
 
   void compare(const Facts& facts, const Launch& launch) const {
@@ -292,8 +317,9 @@ ParallelSession::ParallelSession(const SessionOptions& options) : launch_(find_l
   const bool serves = launch_.rank == 0 && !launch_.serves_store;
   const StorePointer store = serves ? serve(launch_, tcp) : zoo::connect(launch_, tcp);
   group_ = std::make_unique<Group>();
-  group_->store = c10::make_intrusive<c10d::PrefixStore>("tzoo" + launch_.attempt, store);
+  group_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(launch_.attempt), store);
   group_->timeout = options.rank_timeout;
+  group_->wire = options.gradient_wire;
   const nlohmann::json all = meet(*group_->store, launch_, options.rank_timeout);
   group_->hosts = all["hosts"].get<std::vector<std::string>>();
   group_->addresses = all["addresses"].get<std::vector<std::string>>();
@@ -333,7 +359,7 @@ std::unique_ptr<Ranks> ParallelSession::ranks_for(torch::nn::Module& module, con
   all.emplace_back("the hash of the initial weights", weights_of(module));
   group_->compare(all, launch_);
   auto group = group_->connect(launch_, module.parameters().front().device());
-  return std::make_unique<GroupRanks>(module, launch_, std::move(group), *group_->watch);
+  return std::make_unique<GroupRanks>(module, launch_, std::move(group), *group_->watch, group_->wire);
 }
 
 }  // namespace zoo

@@ -24,10 +24,17 @@
 
 namespace zoo {
 
+/// Number format in which gradients travel: rounding to bfloat16 halves the bytes.
+enum class GradientWire { kFloat32, kBfloat16 };
+
+/// "float32", "bfloat16", in the order of GradientWire.
+const std::vector<std::string>& gradient_wire_names();
+
 struct SessionOptions {
   MeetingPlace place;
   /// Seconds: all ranks must arrive in that time, and a rank that gives no sign of life for so long is dead.
   std::int64_t rank_timeout = 60;
+  GradientWire gradient_wire = GradientWire::kFloat32;
 };
 
 /// The processes that a launcher has started to train together (launchers.h). They meet in c10d's TCPStore;

@@ -96,7 +96,7 @@ Launch find_launch(const MeetingPlace& place) {
   launch.address = address_of(place, *chosen, launch.size);
   launch.port = port_of(place);
   launch.serves_store = chosen == kLaunchers && environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  launch.attempt = environment("TORCHELASTIC_RESTART_COUNT");
+  launch.attempt = environment(kRestarts);
   return launch;
 }
 

@@ -36,6 +36,9 @@ Launch find_launch(const MeetingPlace& place);
 /// The variable that run_processes() sets in addition to torchrun's: the number of processes.
 inline constexpr const char* kOwnLauncher = "TZOO_PROCESSES";
 
+/// torchrun's variable that counts how often it has started a failed training again; run_processes(), too.
+inline constexpr const char* kRestarts = "TORCHELASTIC_RESTART_COUNT";
+
 /// False for all ranks but one, which prints what all know.
 bool is_first_rank();
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <iostream>
 #include <system_error>
 #include <thread>
 
@@ -151,13 +152,14 @@ std::vector<int> next_signals(int milliseconds) {
   return {numbers.begin(), numbers.begin() + std::max<ssize_t>(count, 0)};
 }
 
-std::vector<Process> start(const std::vector<std::string>& words, std::int64_t count, std::uint16_t port) {
+std::vector<Process> start(const std::vector<std::string>& words, std::int64_t count, std::uint16_t port,
+                           std::int64_t restart) {
   std::vector<std::string> variables{"WORLD_SIZE=" + std::to_string(count),
                                      "LOCAL_WORLD_SIZE=" + std::to_string(count),
                                      "MASTER_ADDR=127.0.0.1",
                                      "MASTER_PORT=" + std::to_string(port),
                                      "TORCHELASTIC_USE_AGENT_STORE=True",
-                                     "TORCHELASTIC_RESTART_COUNT=",
+                                     kRestarts + ("=" + std::to_string(restart)),
                                      std::string(kOwnLauncher) + "=" + std::to_string(count)};
   const std::int64_t processors = std::thread::hardware_concurrency();
   if (environment("OMP_NUM_THREADS").empty())
@@ -167,42 +169,59 @@ std::vector<Process> start(const std::vector<std::string>& words, std::int64_t c
   return processes;
 }
 
-}  // namespace
+struct End {
+  int signal = 0;       // that has stopped all
+  std::string failure;  // of the first rank that failed
+  int first = 0;        // rank 0's status of waitpid
 
-int run_processes(const std::vector<std::string>& words, std::int64_t count) {
+  bool is_told() const {
+    return WIFEXITED(first) && WEXITSTATUS(first) != 0;
+  }  // rank 0 has printed the failure
+};
+
+End run_once(const std::vector<std::string>& words, std::int64_t count, std::int64_t restart) {
   using std::chrono::steady_clock;
   c10d::TCPStoreOptions options;
   options.port = 0;  // any that is free
   options.isServer = true;
   options.waitWorkers = false;
   const auto server = c10::make_intrusive<c10d::TCPStore>("localhost", options);
-  c10d::PrefixStore store("tzoo", server);  // as find_launch() names it without an attempt
-  catch_signals();
-  std::vector<Process> processes = start(words, count, server->getPort());
-  int stopped = 0;
-  std::string failure;
+  c10d::PrefixStore store(store_prefix(std::to_string(restart)), server);
+  std::vector<Process> processes = start(words, count, server->getPort(), restart);
+  End end;
   auto deadline = steady_clock::time_point::max();
   while (std::ranges::any_of(processes, &Process::lives)) {
     constexpr int kPause = 500;
     for (const int signal : next_signals(kPause)) {
       if (signal == SIGCHLD) continue;
-      stopped = signal;
+      end.signal = signal;
       for (const Process& process : processes) process.signal(signal);
     }
     for (Process& process : processes) {
-      if (!process.ended() || !process.failed() || !failure.empty()) continue;
-      failure = process.failure();
+      if (!process.ended() || !process.failed() || !end.failure.empty()) continue;
+      end.failure = process.failure();
       deadline = steady_clock::now() + kGrace;
-      set_end(store, failure);
+      set_end(store, end.failure);
     }
     if (steady_clock::now() > deadline)
       for (const Process& process : processes) process.signal(SIGKILL);
   }
-  const int first = processes.front().status();
-  if (stopped != 0 && (failure.empty() || !WIFEXITED(first))) return kStopped + stopped;
-  if (WIFEXITED(first) && WEXITSTATUS(first) != 0)
-    return WEXITSTATUS(first);  // rank 0 has printed the reason
-  if (!failure.empty()) throw Error(failure);
+  end.first = processes.front().status();
+  return end;
+}
+
+}  // namespace
+
+int run_processes(const std::vector<std::string>& words, std::int64_t count, std::int64_t restarts) {
+  catch_signals();
+  End end = run_once(words, count, 0);
+  for (std::int64_t restart = 1; restart <= restarts && end.signal == 0 && !end.failure.empty(); ++restart) {
+    std::cerr << "restart " << restart << " of " << restarts << ": " << end.failure << std::endl;
+    end = run_once(words, count, restart);
+  }
+  if (end.signal != 0 && (end.failure.empty() || !WIFEXITED(end.first))) return kStopped + end.signal;
+  if (end.is_told()) return WEXITSTATUS(end.first);
+  if (!end.failure.empty()) throw Error(end.failure);
   return 0;
 }
 

@@ -23,6 +23,10 @@ std::string beat_key(std::int64_t rank) {
 
 }  // namespace
 
+std::string store_prefix(const std::string& attempt) {
+  return "tzoo" + attempt;
+}
+
 void set_end(c10d::Store& store, const std::string& message) {
   store.compareSet(kEndKey, std::string(), message);
 }

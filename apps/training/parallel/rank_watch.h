@@ -75,6 +75,9 @@ class RankWatch {
 /// The store's key of the message with which all ranks end.
 inline constexpr const char* kEndKey = "end";
 
+/// Prefix of the store's keys; a launcher that starts a training again may keep its store.
+std::string store_prefix(const std::string& attempt);
+
 /// Sets the message unless there is one.
 void set_end(c10d::Store& store, const std::string& message);
 

@@ -24,6 +24,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/directory_lock.h"
+#include "data/base/environment.h"
 #include "data/base/json_file.h"
 #include "data/base/process_memory.h"
 #include "models/checkpoint/checkpoint.h"
@@ -54,10 +55,25 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   return parsed;
 }
 
+// The arguments, in which a process that its launcher has started again (torchrun, or --restart) goes on with
+// the run of the first start.
+Arguments of_this_start(Arguments arguments, const TrainFlags& flags) {
+  const std::string starts = environment(kRestarts);
+  // With --overwrite the run may be one of before.
+  if (starts.empty() || starts == "0" || flags.overwrite || flags.out_dir.empty() ||
+      RunDirectory(flags.out_dir, 0).steps().empty())
+    return arguments;
+  arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
+  return arguments;
+}
+
 // A resumed run keeps the flags of its start; those given again override them, where they may.
-std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
-  auto parsed = parse(arguments);
-  if (!parsed || parsed->values.init_from != "resume") return parsed;
+std::optional<ParsedFlags> parse_with_run_config(const Arguments& given) {
+  auto parsed = parse(given);
+  if (!parsed) return parsed;
+  const Arguments arguments = of_this_start(given, parsed->values);
+  parsed = parse(arguments);
+  if (parsed->values.init_from != "resume") return parsed;
   const fs::path run = parsed->values.out_dir, config = RunDirectory(run, 0).config_path();
   if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
   const std::vector<std::string> of_run{"--out_dir", run.string(), "--config", config.string()};
@@ -122,7 +138,7 @@ Shape shape_of(const TrainFlags& flags, const Start& start) {
 
 // How processes are started is not of the run: it may go on with another launcher.
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
-  for (const char* flag : {"processes", "master_addr", "master_port"}) resolved.erase(flag);
+  for (const char* flag : {"processes", "restart", "master_addr", "master_port"}) resolved.erase(flag);
   if (resolved["init_from"] == "resume") resolved["init_from"] = origin_of(run);
   write_json(run.config_path(), resolved);
 }

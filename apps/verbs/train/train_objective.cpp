@@ -25,6 +25,8 @@ c10::Device device_of(const TrainFlags& flags, const ParallelSession& session) {
 
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags) {
   const std::int64_t count = flags.processes.value_or(1);
+  if (flags.restart > 0 && !flags.processes)
+    throw UsageError("--restart is for the processes of --processes N");
   if (!flags.processes || !environment(kOwnLauncher).empty()) return std::nullopt;
   if (const Launch launch = find_launch(flags.session.place); launch.size > 1)
     throw UsageError("--processes ", count, ": ", launch.launcher,
@@ -33,7 +35,7 @@ std::optional<int> train_in_processes(const Arguments& arguments, const TrainFla
   std::istringstream command(arguments.command);
   std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   words.insert(words.end(), arguments.words.begin(), arguments.words.end());
-  return run_processes(words, count);
+  return run_processes(words, count, flags.restart);
 }
 
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session) {

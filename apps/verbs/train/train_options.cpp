@@ -132,9 +132,16 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
 }
 
 void declare_processes(Flags& flags, TrainFlags& v) {
-  flags.group("Several processes (torchrun, srun and mpirun start them, too)");
-  flags.add("processes", v.processes, "start so many processes on this machine, which train together")
+  flags.group("Several processes");
+  flags
+      .add("processes", v.processes,
+           "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
+           "too")
       .between(1, 1024);
+  flags
+      .add("restart", v.restart,
+           "with processes: start them again so many times if one fails; they go on from the last checkpoint")
+      .between(0, 1000);
   flags
       .add("master_addr", v.session.place.master_addr,
            "host of rank 0; default: MASTER_ADDR, or as the launcher says")
@@ -147,6 +154,8 @@ void declare_processes(Flags& flags, TrainFlags& v) {
       .add("rank_timeout", v.session.rank_timeout,
            "seconds in which all ranks must arrive, and after which a silent one is dead; all end then")
       .between(1, 86400);
+  flags.choice("gradient_wire", v.session.gradient_wire, gradient_wire_names(),
+               "number format in which gradients travel between ranks; bfloat16 halves the bytes");
   flags.add("shard_optimizer", v.shard_optimizer,
             "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
 }

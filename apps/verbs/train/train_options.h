@@ -61,6 +61,7 @@ struct TrainFlags {
   bool activation_checkpointing = false;
   bool shard_optimizer = false;
   std::optional<std::int64_t> processes;
+  std::int64_t restart = 0;
   SessionOptions session;
   std::int64_t keep_checkpoints = 3;
   ComputeOptions compute;

@@ -305,8 +305,25 @@ class ParallelTest(unittest.TestCase):
         difference = math.hypot(*(a - b for (a, _), (b, _) in zip(whole, halved, strict=True)))
         self.assertLess(difference, math.hypot(*(change for change, _ in whole)) * 2**-7)
 
+    def test_a_slow_rank_is_named(self):
+        # Most of their time is in passes, so that few pauses are in what both wait for.
+        flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)
+        ranks = self.start_ranks(torchrun, [self.words("run", **flags)] * 2)
+        self.await_checkpoint("run", ranks[0])
+        for _ in range(10):
+            ranks[1].send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            ranks[1].send_signal(signal.SIGCONT)
+            time.sleep(0.03)
+        self.await_checkpoint("run", ranks[0], (self.folder / "run/checkpoints").glob("*"))
+        ranks[0].send_signal(signal.SIGINT)
+        log = [self.finish(process) for process in ranks][0].stderr
+        waits = [json.loads(line)["wait_ms"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertGreater(sum(wait[0] for wait in waits), sum(wait[1] for wait in waits) + 300, waits)
+        self.assertIn("ms waiting for rank 1\n", log)
+
     def test_a_failed_training_starts_again(self):
-        flags = dict(max_iters=400, eval_interval=20, batch_size=4)
+        flags = dict(max_iters=200, eval_interval=20, batch_size=4)
         self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
         for killed in (0, 1):
             name = f"killed{killed}"

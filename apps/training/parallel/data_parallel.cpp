@@ -1,11 +1,14 @@
 #include "apps/training/parallel/data_parallel.h"
 
+#include <chrono>
 #include <exception>
 #include <future>
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include <ATen/Version.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +20,7 @@
 #endif
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 #include <torch/version.h>
 
 #include "apps/training/parallel/host_address.h"
@@ -62,6 +66,19 @@ class Bfloat16Mean final : public c10d::CppCommHookInterface<c10::intrusive_ptr<
   }
 };
 
+// Knows how long the end of a backward pass waits for other ranks.
+class TimedReducer final : public c10d::Reducer {
+ public:
+  using Reducer::Reducer;
+
+  // In seconds, of the last backward pass.
+  double wait() const {
+    using Event = c10d::Timer::Event;
+    const auto nanoseconds = timer_->measureDifference(Event::kBackwardComputeEnd, Event::kBackwardCommEnd);
+    return 1e-9 * static_cast<double>(nanoseconds.value_or(0));
+  }
+};
+
 class GroupRanks final : public Ranks {
  public:
   GroupRanks(torch::nn::Module& module, const Launch& launch, c10::intrusive_ptr<c10d::ProcessGroup> group,
@@ -73,11 +90,12 @@ class GroupRanks final : public Ranks {
     const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
         trained, {static_cast<std::size_t>(kFirstBucketBytes), static_cast<std::size_t>(kBucketBytes)});
     // Backward passes produce gradients from the last layer to the first.
-    reducer_ = std::make_unique<c10d::Reducer>(
+    reducer_ = std::make_unique<TimedReducer>(
         trained, std::vector<std::vector<std::size_t>>(buckets.rbegin(), buckets.rend()), group_,
         std::vector<bool>(trained.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
         /*gradient_as_bucket_view=*/false, std::unordered_map<std::size_t, std::string>(), kFirstBucketBytes,
         /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>());
+    reducer_->set_ddp_runtime_logging_sample_rate(1);
     if (wire == GradientWire::kBfloat16) reducer_->register_comm_hook(std::make_unique<Bfloat16Mean>(group_));
   }
 
@@ -111,16 +129,34 @@ class GroupRanks final : public Ranks {
 
   void prepare_backward(const at::Tensor& loss, bool last) override {
     if (!last) return;
+    count_wait();
+    has_passed_ = true;
+    reducer_->prepare_for_forward();  // counts passes, of which it times each
     NoAdvice handler;
     const c10::WarningUtils::WarningHandlerGuard guard(&handler);
     reducer_->prepare_for_backward({loss});
   }
 
+  std::vector<double> take_waits() override {
+    count_wait();
+    std::vector<double> waits(static_cast<std::size_t>(size_));
+    waits[static_cast<std::size_t>(rank_)] = std::exchange(waited_, 0);
+    std::vector<at::Tensor> one{at::from_blob(waits.data(), {size_}, at::kDouble)};
+    group_->allreduce(one)->wait();
+    return waits;
+  }
+
  private:
+  void count_wait() {
+    if (std::exchange(has_passed_, false)) waited_ += reducer_->wait();
+  }
+
   std::int64_t rank_, size_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   RankWatch& watch_;
-  std::unique_ptr<c10d::Reducer> reducer_;
+  std::unique_ptr<TimedReducer> reducer_;
+  bool has_passed_ = false;  // a backward pass whose wait is not counted yet
+  double waited_ = 0;
 };
 
 std::string place_of(const Launch& launch) {

@@ -20,6 +20,7 @@
 #include "apps/command/standard_output.h"
 #include "apps/command/version.h"
 #include "apps/command/visible_text.h"
+#include "apps/training/parallel/launchers.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/field_error.h"
 #include "models/kernels/cpu.h"
@@ -63,15 +64,6 @@ int fail(int code, std::string_view message) {
 std::string_view first_line(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
   return text.substr(0, text.find('\n'));
-}
-
-// False for a process of mpirun that is not the first.
-bool is_first_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-    const char* rank = std::getenv(variable);
-    if (rank != nullptr && std::string_view(rank) != "0") return false;
-  }
-  return true;
 }
 
 // LibTorch's warnings and the library's: a line each, once, by one of several ranks.

@@ -64,6 +64,14 @@ if(LibTorch_FOUND AND NOT TARGET zoo::libtorch)
     find_path(LibTorch_CUDA_INCLUDE cuda_runtime_api.h
               HINTS $ENV{CUDA_HOME}/include ${LibTorch_ROOT}/../nvidia/cu13/include ${LibTorch_ROOT}/../nvidia/cuda_runtime/include
               PATHS /usr/local/cuda/include NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
+    # Training on several GPUs: NCCL, and the headers of CUDA that LibTorch's of NCCL include.
+    find_path(LibTorch_NCCL_INCLUDE nccl.h HINTS ${LibTorch_ROOT}/../nvidia/nccl/include ${LibTorch_CUDA_INCLUDE}
+              NO_CMAKE_FIND_ROOT_PATH NO_CACHE)
+    foreach(_header nv/target cublas_v2.h cusolverDn.h cusparse.h)
+      if(NOT EXISTS ${LibTorch_CUDA_INCLUDE}/${_header})
+        set(LibTorch_NCCL_INCLUDE LibTorch_NCCL_INCLUDE-NOTFOUND)
+      endif()
+    endforeach()
   endif()
 
   # The OpenMP runtime in LibTorch's folder, or the system's if LibTorch was built with that. Both GCC and

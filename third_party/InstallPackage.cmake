@@ -49,9 +49,6 @@ install(FILES ${PROJECT_BINARY_DIR}/TransformerZooConfig.cmake
 
 # Libraries that a program must link in addition to a static library.
 set(_private_libraries)
-if(MPI_CXX_FOUND)
-  list(JOIN MPI_CXX_LIBRARIES " " _private_libraries)
-endif()
 cmake_path(GET zoo_libtorch_openmp FILENAME _openmp)
 if(_openmp STREQUAL "gomp")
   string(APPEND _private_libraries " -lgomp")

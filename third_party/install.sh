@@ -38,8 +38,6 @@ quickstart  | libcpp-httplib-dev  | 0.11+    | <httplib.h>                      
 quickstart  | libedit-dev         | 3.1+     | <editline/readline.h>                           | line editing and history in "tzoo chat" and "tzoo generate --interactive"
 extra       | wordnet-base        | 3.0      |                                                 | the corpus definitions
 extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora
-extra       | libopenmpi-dev      | 4.1+     |                                                 | training on several processes (mpirun)
-extra       | openmpi-bin         | 4.1+     | mpirun                                          | training on several processes (mpirun)
 test        | catch2              | 2.13+, 3 | <catch2/catch.hpp> or <catch2/catch_all.hpp>    |
 test        | python3-venv        | 3.11+    |                                                 |
 test        | git                 | 2.30+    | git                                             |

@@ -282,7 +282,10 @@ Metrics Trainer::metrics(std::int64_t iteration, double loss, Clock& clock) cons
               .lr = options_.schedule.at(iteration),
               .ms_per_iter = lap.ms_per_iteration,
               .tokens_per_second = lap.tokens_per_second};
-  if (options_.ranks != nullptr) now.tokens_per_second *= static_cast<double>(options_.ranks->size());
+  if (options_.ranks != nullptr) {
+    now.tokens_per_second *= static_cast<double>(options_.ranks->size());
+    for (const double seconds : options_.ranks->take_waits()) now.wait_ms.push_back(1000 * seconds);
+  }
   const at::Tensor& norm = updater_.optimizer().gradient_norm();
   if (norm.defined()) now.grad_norm = norm.item<double>();
   if (updater_.scaler() != nullptr) now.loss_scale = updater_.scaler()->scale();

@@ -1,11 +1,17 @@
-"""tzoo train under mpirun: two ranks learn what one does with twice the batch, and fail together."""
+"""tzoo train on several ranks, by each launcher: they learn what one process does with as large a batch, and end together."""
 
+import contextlib
 import json
+import math
 import os
 import pathlib
 import shutil
+import signal
+import socket
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 from tzoo_runner import PROGRAM
@@ -13,6 +19,34 @@ from tzoo_runner import PROGRAM
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 20
 SMALL = dict(tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, learning_rate=1e-2, min_lr=1e-3, warmup_iters=2, adam_eps=1e-4,
              max_iters=12, eval_interval=6, eval_iters=2, log_interval=1, threads=1)
+ENDLESS = dict(max_iters=1000000, eval_interval=20, lr_decay_iters=1000000)
+CLEAN = {name: value for name, value in os.environ.items()
+         if not name.startswith(("SLURM_", "OMPI_", "PMI_", "TORCHELASTIC_", "MASTER_")) and name not in ("RANK", "WORLD_SIZE")}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        return listener.getsockname()[1]
+
+
+def torchrun(rank, ranks, port):
+    """The variables that torchrun without its own store, or Kubernetes, gives to a process."""
+    return dict(RANK=rank, WORLD_SIZE=ranks, LOCAL_RANK=rank, MASTER_ADDR="localhost", MASTER_PORT=port)
+
+
+def open_mpi(rank, ranks, port):
+    return dict(OMPI_COMM_WORLD_RANK=rank, OMPI_COMM_WORLD_SIZE=ranks, OMPI_COMM_WORLD_LOCAL_RANK=rank, OMPI_COMM_WORLD_LOCAL_SIZE=ranks,
+                MASTER_PORT=port)
+
+
+def mpich(rank, ranks, port):
+    return dict(PMI_RANK=rank, PMI_SIZE=ranks, MPI_LOCALRANKID=rank, MPI_LOCALNRANKS=ranks, MASTER_PORT=port)
+
+
+def slurm(rank, ranks, port):
+    return dict(SLURM_PROCID=rank, SLURM_NTASKS=ranks, SLURM_LOCALID=rank, SLURM_JOB_NODELIST="127.0.0.[1-3,7],gpu[02-12]",
+                SLURM_JOB_ID=port, MASTER_PORT=port)
 
 
 class ParallelTest(unittest.TestCase):
@@ -23,40 +57,119 @@ class ParallelTest(unittest.TestCase):
         self.text = self.folder / "text.txt"
         self.text.write_text(TEXT)
 
-    def train(self, name, ranks, **more):
+    def words(self, name, **more):
         values = {**SMALL, "dataset": self.text, "out_dir": self.folder / name, **more}
-        words = [PROGRAM, "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
-        environment = dict(os.environ)
-        if ranks > 1:
-            environment["LSAN_OPTIONS"] = "detect_leaks=0"  # Open MPI's own memory at its end
-            words = [shutil.which("mpirun"), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *words]
-        return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment)
+        return [PROGRAM, "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
+
+    def start(self, words, cwd=None, **variables):
+        environment = {**CLEAN, **{name: str(value) for name, value in variables.items()}}
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def run_alone(self, words, **variables):
+        return self.finish(self.start(words, **variables))
+
+    def train(self, name, ranks, **more):
+        """By tzoo's own launcher."""
+        return self.run_alone(self.words(name, **(dict(processes=ranks) if ranks > 1 else {}), **more))
+
+    def start_ranks(self, launcher, all_words, **more):
+        port = free_port()
+        return [self.start(words, **launcher(rank, len(all_words), port), **more) for rank, words in enumerate(all_words)]
 
     def losses(self, name):
         lines = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
         return [line["train_loss"] for line in lines]
 
-    def test_ranks_equal_one_with_as_large_a_batch(self):
-        for name, ranks, flags in (("one", 1, dict(batch_size=12)), ("two", 2, dict(batch_size=6)), ("three", 3, dict(batch_size=4)),
+    def weights(self, name):
+        """The bytes of each file of tensors."""
+        folder = self.folder / name
+        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.safetensors")}
+
+    def assert_one_error(self, done, *words, code=1):
+        self.assertEqual(done.returncode, code, done)
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower() or "Exception" in line or "frame #" in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        for word in ("error: ", *words):
+            self.assertIn(word, lines[0])
+
+    def assert_nothing_written(self, name="run"):
+        self.assertFalse((self.folder / name).exists())
+
+    def await_checkpoint(self, name, process, after=()):
+        checkpoints, end = self.folder / name / "checkpoints", time.monotonic() + 60
+        while time.monotonic() < end and process.poll() is None:
+            found = set(checkpoints.glob("step-*")) if checkpoints.exists() else set()
+            if found - set(after):
+                return found
+            time.sleep(0.02)
+        self.fail(self.finish(process) if process.poll() is not None else "no checkpoint")
+
+    def children(self, process):
+        """Process ids of the ranks of tzoo's own launcher, by rank."""
+        ids = {}
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if int((path / "stat").read_text().rpartition(")")[2].split()[1]) == process.pid:
+                    variables = dict(word.split("=", 1) for word in (path / "environ").read_text().split("\0") if "=" in word)
+                    ids[int(variables["RANK"])] = int(path.name)
+        return ids
+
+    def assert_goes_on(self, name, **more):
+        """The last checkpoint of a run that was ended is whole."""
+        last = max((self.folder / name / "checkpoints").glob("step-*"))
+        done = self.train(name, 1, init_from="resume", max_iters=int(last.name[5:]) + 1, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_every_launcher_equals_one_process_with_as_large_a_batch(self):
+        self.assertEqual(self.train("one", 1, batch_size=12).returncode, 0)
+        done = self.train("own", 2, batch_size=6)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = {"own": done.stderr}
+        for launcher in (torchrun, open_mpi, mpich, slurm):
+            name = launcher.__name__
+            ranks = [self.finish(process) for process in self.start_ranks(launcher, [self.words(name, batch_size=6)] * 2)]
+            for rank in ranks:
+                self.assertEqual(rank.returncode, 0, rank.stderr)
+            self.assertEqual(ranks[1].stderr + ranks[1].stdout, "")
+            said[name] = ranks[0].stderr
+        whole, first = self.losses("one"), self.weights("own")
+        self.assertTrue(any(path.name == "optimizer.safetensors" for path in first))
+        for name, launcher in (("own", "tzoo train --processes"), ("torchrun", "the variables RANK and WORLD_SIZE"), ("open_mpi", "Open MPI's mpirun"),
+                               ("mpich", "mpiexec"), ("slurm", "srun")):
+            self.assertEqual(said[name].splitlines()[0], f"2 ranks, started by {launcher}")
+            for a, b in zip(whole[:-1], self.losses(name)[:-1], strict=True):  # the last is of an evaluation, whose batches are smaller
+                self.assertLessEqual(abs(a - b), 1e-6 * abs(a), name)
+            self.assertEqual(self.weights(name), first, name)
+        self.assertLess(whole[-2], whole[0] - 0.5)
+
+    def test_ranks_and_micro_batches_equal_one_batch(self):
+        for name, ranks, flags in (("one", 1, dict(batch_size=12)), ("three", 3, dict(batch_size=4)),
                                    ("two-steps", 2, dict(batch_size=3, gradient_accumulation_steps=2))):
             done = self.train(name, ranks, **flags)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("Warning", done.stderr)
-        train = self.losses("one")
-        for name in ("two", "three", "two-steps"):
-            other_train = self.losses(name)
-            self.assertEqual(len(train), len(other_train))
-            for a, b in zip(train[:-1], other_train[:-1]):  # the last is of an evaluation, whose batches are smaller
-                self.assertAlmostEqual(a, b, places=4)
-        self.assertLess(train[-2], train[0] - 0.5)
+            for a, b in zip(self.losses("one")[:-1], self.losses(name)[:-1], strict=True):
+                self.assertLessEqual(abs(a - b), 1e-6 * abs(a), name)
 
     def test_two_ranks_go_on_from_a_checkpoint(self):
         self.assertEqual(self.train("whole", 2, batch_size=4).returncode, 0)
-        self.assertEqual(self.train("half", 2, batch_size=4, max_iters=6, lr_decay_iters=12).returncode, 0)
-        done = self.train("half", 2, batch_size=4, lr_decay_iters=12, init_from="resume")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        whole, half = ((self.folder / name / "final/model.safetensors").read_bytes() for name in ("whole", "half"))
-        self.assertEqual(whole, half)
+        for name, more in (("half", {}), ("divided", dict(shard_optimizer="true"))):
+            self.assertEqual(self.train(name, 2, batch_size=4, max_iters=6, lr_decay_iters=12, **more).returncode, 0)
+            done = self.train(name, 2, batch_size=4, lr_decay_iters=12, init_from="resume", **more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            whole, half = ((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name))
+            self.assertEqual(whole, half, name)
 
     def test_a_divided_optimizer_writes_the_same_bytes(self):
         # Each optimizer; Adafactor's state has other shapes than the weights.
@@ -65,31 +178,213 @@ class ParallelTest(unittest.TestCase):
             self.assertEqual(self.train(f"{optimizer}-whole", 2, **flags).returncode, 0)
             done = self.train(f"{optimizer}-divided", 2, **flags, shard_optimizer="true")
             self.assertEqual(done.returncode, 0, done.stderr)
-            whole, divided = (self.folder / f"{optimizer}-{name}" for name in ("whole", "divided"))
-            names = sorted(path.relative_to(whole) for path in whole.rglob("*.safetensors"))
-            self.assertTrue(any(path.name == "optimizer.safetensors" for path in names))
-            for name in names:
-                self.assertEqual((whole / name).read_bytes(), (divided / name).read_bytes(), name)
-
-    def test_a_run_goes_on_with_a_divided_optimizer(self):
-        self.assertEqual(self.train("whole", 2, batch_size=4).returncode, 0)
-        self.assertEqual(self.train("half", 2, batch_size=4, max_iters=6, lr_decay_iters=12, shard_optimizer="true").returncode, 0)
-        done = self.train("half", 2, batch_size=4, lr_decay_iters=12, init_from="resume", shard_optimizer="true")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        whole, half = ((self.folder / name / "final/model.safetensors").read_bytes() for name in ("whole", "half"))
-        self.assertEqual(whole, half)
+            self.assertEqual(self.weights(f"{optimizer}-whole"), self.weights(f"{optimizer}-divided"))
 
     def test_one_process_has_no_ranks_to_divide_among(self):
         done = self.train("alone", 1, batch_size=4, shard_optimizer="true")
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--shard_optimizer", done.stderr)
-        self.assertFalse((self.folder / "alone").exists())
+        self.assert_one_error(done, "--shard_optimizer", code=2)
+        self.assert_nothing_written("alone")
+
+    def test_variables_that_disagree(self):
+        words = self.words("run", master_addr="127.0.0.1")
+        for code, named, variables in (
+                (1, ("WORLD_SIZE is 2", "RANK is missing"), dict(WORLD_SIZE=2)),
+                (1, ("RANK is 1", "WORLD_SIZE is missing"), dict(RANK=1)),
+                (1, ("SLURM_NTASKS is 4", "SLURM_PROCID is missing"), dict(SLURM_NTASKS=4)),
+                (1, ("RANK is 2", "WORLD_SIZE 2"), dict(RANK=2, WORLD_SIZE=2)),
+                (1, ("PMI_SIZE 'two'",), dict(PMI_RANK=0, PMI_SIZE="two")),
+                (1, ("torchrun has started 2", "SLURM_NTASKS says 4"), dict(RANK=0, WORLD_SIZE=2, TORCHELASTIC_RUN_ID="x", SLURM_PROCID=0, SLURM_NTASKS=4)),
+                (1, ("MASTER_PORT 'x'",), dict(RANK=0, WORLD_SIZE=2, MASTER_PORT="x"))):
+            self.assert_one_error(self.run_alone(words, **variables), *named, code=code)
+        self.assert_one_error(self.run_alone(self.words("run"), RANK=0, WORLD_SIZE=2), "--master_addr", "MASTER_ADDR")
+        self.assert_one_error(self.run_alone([*words, "--processes", "2"], SLURM_PROCID=0, SLURM_NTASKS=2), "--processes 2", "srun", code=2)
+        self.assert_nothing_written()
+        alone = self.run_alone(self.words("run", max_iters=1), RANK=0, WORLD_SIZE=1)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+
+    def test_ranks_that_do_not_meet(self):
+        words = self.words("run", rank_timeout=1)
+        port = free_port()
+        self.assert_one_error(self.run_alone(words, **torchrun(0, 3, port)), "ranks 1, 2 of 3", f"localhost:{port}", "1 s")
+        self.assert_one_error(self.run_alone(words, **torchrun(1, 2, port)), "rank 1", "no answer from rank 0", f"localhost:{port}")
+        with socket.create_server(("", port)):  # it accepts connections, and says nothing
+            self.assert_one_error(self.run_alone(words, **torchrun(0, 2, port)), f"--master_port {port}", "in use")
+            self.assert_one_error(self.run_alone(words, **torchrun(1, 2, port)), f"localhost:{port}", "is not rank 0")
+        self.assert_nothing_written()
+
+    def test_two_processes_are_not_one_rank(self):
+        port = free_port()
+        first, other = (self.start(self.words("run", rank_timeout=4), **torchrun(1, 3, port)) for _ in range(2))
+        zero = self.start(self.words("run", rank_timeout=4), **torchrun(0, 3, port))
+        self.assert_one_error(self.finish(zero), "rank 2 of 3")
+        ends = sorted((self.finish(process) for process in (first, other)), key=lambda done: "another process is rank 1" not in done.stderr)
+        self.assert_one_error(ends[0], "another process is rank 1", "--master_port")
+        self.assert_one_error(ends[1], "rank 2 of 3")
+        self.assert_nothing_written()
+
+    def test_ranks_that_would_train_something_else(self):
+        same = self.words("run")
+        for name, other, variables in (("--batch_size is 4, not 12", self.words("run", batch_size=4), {}),
+                                       ("instruction set is portable", same, dict(ZOO_KERNELS="portable"))):
+            port = free_port()
+            ranks = [self.start(same, **torchrun(0, 2, port)), self.start(other, **torchrun(1, 2, port), **variables)]
+            for process in ranks:
+                self.assert_one_error(self.finish(process), f"rank 1 on {socket.gethostname()}", name)
+            self.assert_nothing_written()
+
+    def test_other_files_on_a_rank(self):
+        for rank, seed in enumerate((1, 2)):
+            folder = self.folder / str(rank)
+            folder.mkdir()
+            self.assertEqual(self.train(folder / "start", 1, max_iters=0, seed=seed).returncode, 0)
+            (folder / "text.txt").write_text(TEXT + "new" * rank)
+            (folder / "same.txt").write_text(TEXT)
+        run = dict(max_iters=1, threads=1, out_dir=self.folder / "run")
+        for name, flags in (("the hash of the initial weights", dict(run, init_from="start/final", dataset="same.txt", block_size=16)),
+                            ("the hash of the data", {**SMALL, **run, "dataset": "text.txt"})):
+            port = free_port()
+            words = [PROGRAM, "train", *(str(word) for key, value in flags.items() for word in (f"--{key}", value))]
+            for process in [self.start(words, cwd=self.folder / str(rank), **torchrun(rank, 2, port)) for rank in (0, 1)]:
+                self.assert_one_error(self.finish(process), "rank 1 on ", name)
+            self.assert_nothing_written()
 
     def test_a_rank_that_fails_ends_all(self):
         self.assertEqual(self.train("run", 2, batch_size=4).returncode, 0)
         done = self.train("run", 2, batch_size=4)  # there is a run already
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("--overwrite", done.stderr)
+        self.assert_one_error(done, "--overwrite")
+        # Only rank 1 does not find its text.
+        shutil.copy(self.text, self.folder / "0.txt")
+        words = [self.words("other", dataset=self.folder / f"{rank}.txt") for rank in (0, 1)]
+        ends = [self.finish(process) for process in self.start_ranks(torchrun, words)]
+        self.assert_one_error(ends[1], "1.txt")
+        self.assert_one_error(ends[0], "rank 1 on ", "1.txt")
+        self.assert_nothing_written("other")
+
+    def test_a_killed_rank_is_named_by_the_others(self):
+        for killed in (0, 1):
+            name = f"run{killed}"
+            ranks = self.start_ranks(torchrun, [self.words(name, **ENDLESS, rank_timeout=20)] * 2)
+            self.await_checkpoint(name, ranks[0])
+            ranks[killed].kill()
+            began = time.monotonic()
+            self.assert_one_error(self.finish(ranks[1 - killed]), f"rank {killed} on {socket.gethostname()} has died")
+            self.assertLess(time.monotonic() - began, 20)
+            self.assert_goes_on(name)
+
+    def tensors(self, path):
+        """The numbers of a file of float32 tensors, by name."""
+        data = path.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + size])
+        header.pop("__metadata__", None)
+        return {name: struct.unpack(f"<{(entry['data_offsets'][1] - entry['data_offsets'][0]) // 4}f",
+                                    data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]) for name, entry in header.items()}
+
+    def test_gradients_travel_in_bfloat16(self):
+        self.assertEqual(self.train("start", 1, max_iters=0).returncode, 0)
+        start = self.tensors(self.folder / "start/final/model.safetensors")
+
+        def gradients(wire):
+            """The update of SGD with a rate of 1."""
+            flags = dict(dataset=self.text, block_size=16, init_from=self.folder / "start/final", max_iters=1, threads=1, eval_iters=1, optimizer="sgd",
+                         momentum=0, weight_decay=0, grad_clip=0, learning_rate=1, decay_lr="false", gradient_wire=wire, processes=2,
+                         out_dir=self.folder / wire)
+            done = self.run_alone([PROGRAM, "train", *(str(word) for key, value in flags.items() for word in (f"--{key}", value))])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            after = self.tensors(self.folder / wire / "final/model.safetensors")
+            return [(a - b, max(abs(a), abs(b))) for name in start for a, b in zip(start[name], after[name], strict=True)]
+
+        def rounded(number):
+            """To 8 binary digits."""
+            mantissa, exponent = math.frexp(number)
+            return math.ldexp(round(mantissa * 256), exponent - 8)
+
+        whole, halved = gradients("float32"), gradients("bfloat16")
+        self.assertTrue(all(abs(change - rounded(change)) <= weight * 2**-23 for change, weight in halved))
+        self.assertGreater(sum(abs(change - rounded(change)) > weight * 2**-23 for change, weight in whole), len(whole) / 4)
+        difference = math.hypot(*(a - b for (a, _), (b, _) in zip(whole, halved, strict=True)))
+        self.assertLess(difference, math.hypot(*(change for change, _ in whole)) * 2**-7)
+
+    def test_a_slow_rank_is_named(self):
+        # Most of their time is in passes, so that few pauses are in what both wait for.
+        flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)
+        ranks = self.start_ranks(torchrun, [self.words("run", **flags)] * 2)
+        self.await_checkpoint("run", ranks[0])
+        for _ in range(10):
+            ranks[1].send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            ranks[1].send_signal(signal.SIGCONT)
+            time.sleep(0.03)
+        self.await_checkpoint("run", ranks[0], (self.folder / "run/checkpoints").glob("*"))
+        ranks[0].send_signal(signal.SIGINT)
+        log = [self.finish(process) for process in ranks][0].stderr
+        waits = [json.loads(line)["wait_ms"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertGreater(sum(wait[0] for wait in waits), sum(wait[1] for wait in waits) + 300, waits)
+        self.assertIn("ms waiting for rank 1\n", log)
+
+    def test_a_failed_training_starts_again(self):
+        flags = dict(max_iters=200, eval_interval=20, batch_size=4)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        for killed in (0, 1):
+            name = f"killed{killed}"
+            launcher = self.start(self.words(name, **flags, processes=2, restart=1))
+            self.await_checkpoint(name, launcher)
+            os.kill(self.children(launcher)[killed], signal.SIGKILL)
+            done = self.finish(launcher)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"restart 1 of 1: rank {killed} on {socket.gethostname()} was killed by signal 9", done.stderr)
+            self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name)))
+        self.assert_one_error(self.run_alone(self.words("other", restart=1)), "--restart", "--processes", code=2)
+
+    def test_a_rank_that_hangs_is_named_after_the_timeout(self):
+        ranks = self.start_ranks(torchrun, [self.words("run", **ENDLESS, rank_timeout=2)] * 2)
+        self.await_checkpoint("run", ranks[0])
+        ranks[1].send_signal(signal.SIGSTOP)
+        self.assert_one_error(self.finish(ranks[0]), "rank 1 on ", "no sign of life for 2 s")
+        self.assert_goes_on("run")
+
+    def test_a_killed_rank_ends_the_own_launcher(self):
+        for killed in (0, 1):
+            name = f"run{killed}"
+            launcher = self.start(self.words(name, **ENDLESS, processes=2))
+            self.await_checkpoint(name, launcher)
+            ids = self.children(launcher)
+            os.kill(ids[killed], signal.SIGKILL)
+            self.assert_one_error(self.finish(launcher), f"rank {killed} on {socket.gethostname()} was killed by signal 9")
+            self.assertFalse(pathlib.Path("/proc", str(ids[1 - killed])).exists())
+            self.assert_goes_on(name)
+
+    def test_ranks_end_with_their_launcher(self):
+        launcher = self.start(self.words("run", **ENDLESS, processes=2))
+        self.await_checkpoint("run", launcher)
+        ids = self.children(launcher)
+        self.assertEqual(len(ids), 2)
+        launcher.kill()
+        end = time.monotonic() + 30
+        while any(pathlib.Path("/proc", str(id)).exists() for id in ids.values()):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_a_signal_to_one_rank_ends_all_with_a_checkpoint(self):
+        ranks = self.start_ranks(torchrun, [self.words("run", **ENDLESS)] * 2)
+        before = self.await_checkpoint("run", ranks[0])
+        ranks[1].send_signal(signal.SIGINT)
+        ends = [self.finish(process) for process in ranks]
+        self.assertEqual([done.returncode for done in ends], [128, 128 + signal.SIGINT], ends)
+        self.assertIn("stopped after iteration", ends[0].stderr)
+        self.assertTrue(set((self.folder / "run/checkpoints").glob("step-*")) - before)
+        self.assert_goes_on("run")
+
+    def test_the_own_launcher_passes_signals_on(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            name = f"run{number}"
+            launcher = self.start(self.words(name, **ENDLESS, processes=2))
+            self.await_checkpoint(name, launcher)
+            launcher.send_signal(number)
+            done = self.finish(launcher)
+            self.assertEqual(done.returncode, 128 + number, done.stderr)
+            self.assertIn(f"--out_dir {self.folder / name} --processes 2\n", done.stderr)
+            self.assert_goes_on(name)
 
 
 if __name__ == "__main__":

@@ -351,13 +351,6 @@ class TrainTest(CommandTest):
         self.assertEqual(sorted(folder.rglob("*")), before)
         self.assert_one_error(run("train", *words), 2, "missing flag '--out_dir'")
 
-    def test_one_of_several_processes_does_not_train_by_itself(self):
-        words = ["train", *flags(self.folder / "run", self.text)]
-        for name, environment in (("torchrun", {"RANK": "1", "WORLD_SIZE": "2"}), ("srun", {"SLURM_PROCID": "0", "SLURM_NTASKS": "2"})):
-            self.assert_one_error(run(*words, **environment), 1, name, "as one of 2", *environment.keys() - {"RANK", "SLURM_PROCID"})
-            self.assertFalse((self.folder / "run").exists())
-        self.assertEqual(run(*words, RANK="0", WORLD_SIZE="1").code, 0)
-
     def test_heads_that_do_not_divide_the_width_are_named_by_their_flags(self):
         def refused(**sizes):
             return run("train", *flags(self.folder / "run", self.text, **sizes))

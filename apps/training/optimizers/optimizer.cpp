@@ -117,7 +117,7 @@ NamedTensors Optimizer::state() const {
       at::Tensor tensor = state->tensors[i];
       if (!tensor.defined()) continue;
       if (ranks_ != nullptr) {
-        if (!owns(i)) tensor = at::empty_like(tensor, tensor.options().device(at::kCPU));
+        tensor = owns(i) ? tensor.cpu() : at::empty_like(tensor, tensor.options().device(at::kCPU));
         ranks_->broadcast(tensor, owners_[i]);
         if (ranks_->rank() != 0) continue;
       }

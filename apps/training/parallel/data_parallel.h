@@ -3,39 +3,73 @@
 /// @file
 /// Use:
 ///
-///     const zoo::ParallelSession session;  // mpirun -np 2 …
-///     const auto ranks = session.ranks_for(*model);
-///     zoo::TrainerOptions options{.max_iters = 500};
-///     options.ranks = ranks.get();
+///     zoo::ParallelSession session;  // torchrun --nproc_per_node 2 --no-python …
+///     return session.run([&] {
+///       const auto ranks = session.ranks_for(*model);
+///       zoo::TrainerOptions options{.max_iters = 500};
+///       options.ranks = ranks.get();
+///       …
+///     });
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <torch/nn/module.h>
 
+#include "apps/training/parallel/launchers.h"
 #include "apps/training/parallel/ranks.h"
 
 namespace zoo {
 
-/// MPI session of the processes that `mpirun -np N` starts. Create one per process, before anything else that
-/// can fail: while it exists, an exception that ends this process ends the others, too.
+/// Number format in which gradients travel: rounding to bfloat16 halves the bytes.
+enum class GradientWire { kFloat32, kBfloat16 };
+
+/// "float32", "bfloat16", in the order of GradientWire.
+const std::vector<std::string>& gradient_wire_names();
+
+struct SessionOptions {
+  MeetingPlace place;
+  /// Seconds: all ranks must arrive in that time, and a rank that gives no sign of life for so long is dead.
+  std::int64_t rank_timeout = 60;
+  GradientWire gradient_wire = GradientWire::kFloat32;
+};
+
+/// The processes that a launcher has started to train together (launchers.h). They meet in c10d's TCPStore;
+/// c10d's Gloo or, on GPUs, NCCL connects them. Create one per process, before anything else that takes time
+/// or can fail.
 class ParallelSession {
  public:
-  /// Throws Error if mpirun has started several processes but the zoo was built without MPI, or if another
-  /// launcher has.
-  ParallelSession();
+  /// Waits for all ranks. Throws Error if the launcher's variables disagree, or a rank does not arrive.
+  explicit ParallelSession(const SessionOptions& options = {});
   ~ParallelSession();
   ParallelSession(const ParallelSession&) = delete;
   ParallelSession& operator=(const ParallelSession&) = delete;
 
-  std::int64_t rank() const { return rank_; }
-  std::int64_t size() const { return size_; }
+  std::int64_t rank() const { return launch_.rank; }
+  std::int64_t size() const { return launch_.size; }
+  std::int64_t local_rank() const { return launch_.local_rank; }
+  /// "2 ranks, started by torchrun"; empty without a launcher.
+  std::string description() const;
 
-  /// Ranks for training this module, starting from rank 0's weights on every rank; null for a single process.
-  /// c10d's Reducer averages gradients in buckets during the backward pass.
-  std::unique_ptr<Ranks> ranks_for(torch::nn::Module& module) const;
+  /// Calls `body`. Its exception also ends the other ranks, with its message; if another rank has died, this
+  /// process ends with that rank's name.
+  int run(const std::function<int()>& body) const;
+
+  /// What must be equal on all ranks: a name, such as "batch_size", and its value.
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  /// Ranks for training this module; null for a single process. c10d's Reducer averages gradients in buckets
+  /// during the backward pass. Every rank ends with a message that names the rank and the difference if the
+  /// facts, the weights, LibTorch or the kernels' instruction set differ from rank 0's.
+  std::unique_ptr<Ranks> ranks_for(torch::nn::Module& module, const Facts& facts = {}) const;
 
  private:
-  std::int64_t rank_ = 0, size_ = 1;
+  struct Group;
+
+  Launch launch_;
+  std::unique_ptr<Group> group_;  // null for a single process
 };
 
 }  // namespace zoo

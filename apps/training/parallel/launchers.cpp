@@ -1,29 +1,123 @@
 #include "apps/training/parallel/launchers.h"
 
-#include <cstdlib>
+#include <algorithm>
+#include <charconv>
 
 #include "data/base/environment.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 namespace {
 
-struct Launcher {
-  const char *name, *size, *rank;  // its variables
+struct Variables {
+  const char *launcher, *rank, *size, *local_rank, *local_size;
 };
 
-constexpr Launcher kLaunchers[]{{"torchrun", "WORLD_SIZE", "RANK"}, {"srun", "SLURM_NTASKS", "SLURM_PROCID"}};
+// In the order of their weight: srun may start torchrun, and Slurm's mpirun sets both kinds.
+constexpr Variables kLaunchers[]{
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_TASKS_PER_NODE"}};
+
+constexpr std::int64_t kPort = 29500;  // torchrun's default, too
+
+// A variable's number of at least `smallest`; -1 if it is unset.
+std::int64_t number_in(const char* variable, std::int64_t smallest) {
+  const std::string text = environment(variable);
+  if (text.empty()) return -1;
+  std::int64_t value = -1;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || value < smallest)
+    throw Error(variable, " '", text, "': expected an integer of at least ", smallest);
+  return value;
+}
+
+std::int64_t size_of(const Variables& v) {
+  const std::int64_t rank = number_in(v.rank, 0), size = number_in(v.size, 1);
+  if (rank < 0 && size > 1)
+    throw Error(v.size, " is ", size, ", but ", v.rank, " is missing: ", v.launcher,
+                " sets both for each process; unset ", v.size, " to train in one process");
+  if (rank > 0 && size < 0) throw Error(v.rank, " is ", rank, ", but ", v.size, " is missing");
+  if (size > 0 && rank >= size) throw Error(v.rank, " is ", rank, ", which is not below ", v.size, " ", size);
+  return std::max<std::int64_t>(size, 1);
+}
+
+std::string name_of(const Variables& v) {
+  if (&v != kLaunchers) return v.launcher;
+  if (!environment(kOwnLauncher).empty()) return "tzoo train --processes";
+  return environment("TORCHELASTIC_RUN_ID").empty() ? "the variables RANK and WORLD_SIZE" : v.launcher;
+}
+
+std::string address_of(const MeetingPlace& place, const Variables& v, std::int64_t size) {
+  if (!place.master_addr.empty()) return place.master_addr;
+  if (std::string given = environment("MASTER_ADDR"); !given.empty()) return given;
+  for (const char* list : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})
+    if (std::string host = first_host(environment(list)); !host.empty()) return host;
+  if (environment(v.local_size) == std::to_string(size)) return "127.0.0.1";  // all on this host
+  throw FieldError(Field{"master_addr"}, " is missing: ", name_of(v), " has started ", size,
+                   " processes and does not say where rank 0 is; the variable MASTER_ADDR can, too");
+}
+
+std::uint16_t port_of(const MeetingPlace& place) {
+  // Two jobs of Slurm may share a host.
+  const std::int64_t job = number_in("SLURM_JOB_ID", 0), given = number_in("MASTER_PORT", 1);
+  const std::int64_t port = place.master_port ? *place.master_port
+                            : given > 0       ? given
+                            : job >= 0        ? 20000 + job % 10000
+                                              : kPort;
+  if (port < 1 || port > 65535) throw FieldError(Field{"master_port"}, " ", port, " is not in 1 to 65535");
+  return static_cast<std::uint16_t>(port);
+}
 
 }  // namespace
 
-void require_alone() {
-  for (const auto& [name, size, rank] : kLaunchers) {
-    const std::string said = environment(size);
-    if (environment(rank).empty() || std::atoi(said.c_str()) <= 1) continue;
-    throw Error(name, " has started this process as one of ", said, " (", size,
-                "), but each would train by itself: start them with mpirun, or unset ", size,
-                " for a process alone");
+Launch find_launch(const MeetingPlace& place) {
+  Launch launch;
+  const Variables* chosen = nullptr;
+  for (const Variables& v : kLaunchers) {
+    const std::int64_t size = size_of(v);
+    if (launch.launcher.empty() && !environment(v.rank).empty()) launch.launcher = name_of(v);
+    if (size == 1) continue;
+    if (chosen == nullptr) {
+      chosen = &v;
+      launch.launcher = name_of(v);
+      launch.size = size;
+    } else if (size > launch.size) {
+      throw Error(launch.launcher, " has started ", launch.size, " processes (", chosen->size, "), but ",
+                  v.size, " says ", size, ": they would be separate trainings; unset ", v.size,
+                  " if no others were started");
+    }
   }
+  if (chosen == nullptr) return launch;
+  launch.rank = number_in(chosen->rank, 0);
+  launch.local_rank = std::max<std::int64_t>(number_in(chosen->local_rank, 0), 0);
+  launch.address = address_of(place, *chosen, launch.size);
+  launch.port = port_of(place);
+  launch.serves_store = chosen == kLaunchers && environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  launch.attempt = environment(kRestarts);
+  return launch;
+}
+
+bool is_first_rank() {
+  for (const Variables& v : kLaunchers)
+    if (const std::string rank = environment(v.rank); !rank.empty()) return rank == "0";
+  return true;
+}
+
+std::string first_host(const std::string& node_list) {
+  std::string host;
+  for (std::size_t i = 0; i < node_list.size() && node_list[i] != ','; ++i) {
+    if (node_list[i] != '[') {
+      host += node_list[i];
+      continue;
+    }
+    const std::size_t end = std::min(node_list.find(']', i), node_list.size());
+    host += node_list.substr(i + 1, std::min(node_list.find_first_of("-,]", i), end) - i - 1);
+    i = end;
+  }
+  return host;
 }
 
 }  // namespace zoo

@@ -25,6 +25,10 @@ class Ranks {
   /// Call before the backward pass of `loss`. With `last` the gradients become the mean over the ranks during
   /// that pass; otherwise they stay local and accumulate.
   virtual void prepare_backward(const at::Tensor& loss, bool last) = 0;
+
+  /// Of each rank, the seconds since the last call in which its backward passes had ended and the gradients
+  /// were not yet summed. The slowest rank waits least.
+  virtual std::vector<double> take_waits() = 0;
 };
 
 }  // namespace zoo

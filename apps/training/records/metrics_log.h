@@ -31,6 +31,7 @@ struct Metrics {
   std::optional<double> loss_scale;  // for float16
   std::optional<double> val_loss;    // if evaluated, before the iteration's update
   std::vector<Score> val_scores;     // likewise; written as "val_NAME"
+  std::vector<double> wait_ms;  // Ranks::take_waits() since the last logged iteration; empty: one process
 };
 
 /// metrics.jsonl: one JSON object per line and logged iteration, flushed to disk at once.

@@ -217,44 +217,56 @@ void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
   json["loss"] = figures.loss;
 }
 
-}  // namespace
-
-std::optional<ordered_json> measure_training(const Arguments& arguments) {
-  const auto parsed = parse(arguments);
-  if (!parsed) return std::nullopt;
-  const TrainFlags& flags = parsed->train;
-  apply_threads(flags.compute);
-  keep_freed_memory();
-  const ParallelSession session;
+std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const ParallelSession& session) {
+  const TrainFlags& flags = parsed.train;
   TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   std::optional<CheckpointConfig> checkpoint;
   if (flags.init_from != "scratch") {
     checkpoint = read_checkpoint_config(flags.init_from);
-    require_equal(parsed->given, flags_of(*checkpoint, {}), flags.init_from);
+    require_equal(parsed.given, flags_of(*checkpoint, {}), flags.init_from);
   }
   const Shape shape = checkpoint ? checkpoint->config.shape : family_of(flags).base.shape;
-  TaskData data = parsed->is_random()
+  TaskData data = parsed.is_random()
                       ? random_data(flags.data)
                       : read_task_data(flags.data, shape, known_model(checkpoint, flags.data.task));
   const LoadedModel loaded = make_model(flags, checkpoint, data, device);
   options.updater.optimizer.stacked_rows = stacked_rows(loaded);
   const BatchPlan plan = batch_plan(flags, session);
-  const auto batches = parsed->is_random()
-                           ? random_batches(*parsed, data, plan, device)
+  const auto batches = parsed.is_random()
+                           ? random_batches(parsed, data, plan, device)
                            : make_batches(flags.data, data, loaded.model->config(), plan,
                                           static_cast<std::uint64_t>(flags.compute.seed), device);
   adapt(flags, checkpoint, loaded);
   const auto objective = make_objective(flags, loaded, data, *batches);
   const auto ranks = session.ranks_for(*loaded.model);
-  const Figures figures = measure(*objective, options, parsed->rounds, ranks.get());
+  const Figures figures = measure(*objective, options, parsed.rounds, ranks.get());
   if (session.rank() > 0) return std::nullopt;
-  ordered_json json = describe(*parsed, loaded, session, device);
+  ordered_json json = describe(parsed, loaded, session, device);
   add(figures, session.size(), json);
   return json;
 }
 
+}  // namespace
+
+std::optional<ordered_json> measure_training(const Arguments& arguments) {
+  const auto parsed = parse(arguments);
+  if (!parsed) return std::nullopt;
+  apply_threads(parsed->train.compute);
+  keep_freed_memory();
+  const ParallelSession session(parsed->train.session);
+  std::optional<ordered_json> json;
+  session.run([&] {
+    json = measure(*parsed, session);
+    return 0;
+  });
+  return json;
+}
+
 int run_bench_train(const Arguments& arguments) {
+  const auto parsed = parse(arguments);
+  if (!parsed) return 0;
+  if (const auto status = train_in_processes(arguments, parsed->train)) return *status;
   if (const auto json = measure_training(arguments)) std::cout << json_text(*json) << "\n";
   return 0;
 }

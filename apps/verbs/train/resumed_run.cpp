@@ -23,6 +23,8 @@ constexpr auto kMayChange = std::to_array<std::string_view>(
      "cooldown_iters", "decay_lr", "weight_decay", "grad_clip",
      // where and how it is computed
      "device", "dtype", "threads", "activation_checkpointing", "shard_optimizer",
+     // how processes are started and connected
+     "processes", "restart", "master_addr", "master_port", "rank_timeout", "gradient_wire",
      // the record
      "eval_interval", "eval_iters", "sample_interval", "sample_prompt", "log_interval",
      "always_save_checkpoint", "early_stopping_patience", "keep_checkpoints"});

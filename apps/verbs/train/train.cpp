@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/command/version.h"
 #include "apps/compute/threads.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"
@@ -23,6 +24,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/directory_lock.h"
+#include "data/base/environment.h"
 #include "data/base/json_file.h"
 #include "data/base/process_memory.h"
 #include "models/checkpoint/checkpoint.h"
@@ -54,10 +56,25 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   return parsed;
 }
 
+// The arguments, in which a process that its launcher has started again (torchrun, or --restart) goes on with
+// the run of the first start.
+Arguments of_this_start(Arguments arguments, const TrainFlags& flags) {
+  const std::string starts = environment(kRestarts);
+  // With --overwrite the run may be one of before.
+  if (starts.empty() || starts == "0" || flags.overwrite || flags.out_dir.empty() ||
+      RunDirectory(flags.out_dir, 0).steps().empty())
+    return arguments;
+  arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
+  return arguments;
+}
+
 // A resumed run keeps the flags of its start; those given again override them, where they may.
-std::optional<ParsedFlags> parse_with_run_config(const Arguments& arguments) {
-  auto parsed = parse(arguments);
-  if (!parsed || parsed->values.init_from != "resume") return parsed;
+std::optional<ParsedFlags> parse_with_run_config(const Arguments& given) {
+  auto parsed = parse(given);
+  if (!parsed) return parsed;
+  const Arguments arguments = of_this_start(given, parsed->values);
+  parsed = parse(arguments);
+  if (parsed->values.init_from != "resume") return parsed;
   const fs::path run = parsed->values.out_dir, config = RunDirectory(run, 0).config_path();
   if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
   const std::vector<std::string> of_run{"--out_dir", run.string(), "--config", config.string()};
@@ -120,7 +137,9 @@ Shape shape_of(const TrainFlags& flags, const Start& start) {
   return start.checkpoint ? start.checkpoint->config.shape : family_of(flags).base.shape;
 }
 
+// How processes are started is not of the run: it may go on with another launcher.
 void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
+  for (const char* flag : {"processes", "restart", "master_addr", "master_port"}) resolved.erase(flag);
   if (resolved["init_from"] == "resume") resolved["init_from"] = origin_of(run);
   write_json(run.config_path(), resolved);
 }
@@ -168,7 +187,9 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
               << "; continue with: tzoo train --init_from resume"
-              << " --out_dir " << folder << "\n";
+              << " --out_dir " << folder;
+    if (flags.processes) std::cerr << " --processes " << *flags.processes;
+    std::cerr << "\n";
     return 128 + StopSignal::received();
   }
   const std::string last = folder + "/final", best = folder + "/best";
@@ -212,8 +233,8 @@ class SilentObserver : public TrainingObserver {
   bool stop() override { return StopSignal::received() != 0; }
 };
 
-int train(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
-          const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {
+int train_with(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
+               const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {
   const bool silent = options.ranks != nullptr && options.ranks->rank() > 0;
   const StopSignal signals(silent ? ""
                                   : "stopping: a checkpoint is saved in " +
@@ -238,27 +259,27 @@ int train(Trainer& trainer, const Model& model, const TrainerOptions& options, c
   return report(result, run, flags, result.iterations != resumed);
 }
 
-}  // namespace
+// What makes ranks train something else if it differs.
+ParallelSession::Facts facts_of(const ParsedFlags& parsed, const TaskData& data) {
+  ParallelSession::Facts facts{{"tzoo's version", version()}, {"the hash of the data", data.sha256}};
+  for (const auto& [key, value] : parsed.resolved.items())
+    if (key != "threads") facts.emplace_back("--" + key, flag_text(value));
+  return facts;
+}
 
-int run_train(const Arguments& arguments) {
-  const auto parsed = parse_with_run_config(arguments);
-  if (!parsed) return 0;
-  const TrainFlags& flags = parsed->values;
-  apply_threads(flags.compute);
-  keep_freed_memory();
-
-  const ParallelSession session;
+int train(const ParsedFlags& parsed, const ParallelSession& session) {
+  const TrainFlags& flags = parsed.values;
+  if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
+    std::cerr << ranks << "\n";
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
   TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
-  if (session.size() > 1 && !device.is_cpu())
-    throw Error("--device: several processes can train on the CPU only");
   const KnownModel known = known_model(start.checkpoint, flags.data.task);
-  nlohmann::json resolved = parsed->resolved;
+  nlohmann::json resolved = parsed.resolved;
   if (start.checkpoint && flags.init_from != "resume") {
     nlohmann::json own = flags_of(*start.checkpoint, known);
-    require_equal(parsed->given, own, flags.init_from);
+    require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
   }
@@ -275,7 +296,7 @@ int run_train(const Arguments& arguments) {
   const auto objective = make_objective(flags, loaded, data, *batches);
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
-  const auto ranks = session.ranks_for(*loaded.model);
+  const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
   options.ranks = ranks.get();
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
   const bool writes = session.rank() == 0;
@@ -289,10 +310,22 @@ int run_train(const Arguments& arguments) {
   // Last, so that a checkpoint that does not fit leaves the run as it was.
   if (writes && flags.init_from != "resume") discard_old_run(run);
   if (writes) write_run_config(run, std::move(resolved));
-  if (parsed->default_dataset && writes)
+  if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";
-  return train(trainer, *loaded.model, options, run, flags, start.resumed, std::move(samples));
+  return train_with(trainer, *loaded.model, options, run, flags, start.resumed, std::move(samples));
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  const auto parsed = parse_with_run_config(arguments);
+  if (!parsed) return 0;
+  if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
+  apply_threads(parsed->values.compute);
+  keep_freed_memory();
+  const ParallelSession session(parsed->values.session);
+  return session.run([&] { return train(*parsed, session); });
 }
 
 }  // namespace zoo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "apps/training/model_objective.h"
 #include "apps/training/parallel/data_parallel.h"
@@ -9,6 +10,10 @@
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
+
+/// Starts the processes of --processes, each with the same arguments, and returns their exit status; empty in
+/// such a process, or if there is only one. Throws UsageError if another launcher has started this one.
+std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
 
 /// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if
 /// shard_optimizer has no ranks.

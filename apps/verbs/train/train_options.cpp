@@ -125,9 +125,6 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");
-  flags.add(
-      "shard_optimizer", v.shard_optimizer,
-      "with mpirun: divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
   flags
       .add("ema_decay", updater.ema_decay,
            "decay of an exponential moving average of the weights, which is evaluated and saved in their "
@@ -136,6 +133,35 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags
       .add("loss_scale", updater.scaler.initial_scale, "float16: initial loss scale; each overflow halves it")
       .above(0);
+}
+
+void declare_processes(Flags& flags, TrainFlags& v) {
+  flags.group("Several processes");
+  flags
+      .add("processes", v.processes,
+           "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
+           "too")
+      .between(1, 1024);
+  flags
+      .add("restart", v.restart,
+           "with processes: start them again so many times if one fails; they go on from the last checkpoint")
+      .between(0, 1000);
+  flags
+      .add("master_addr", v.session.place.master_addr,
+           "host of rank 0; default: MASTER_ADDR, or as the launcher says")
+      .placeholder("HOST");
+  flags
+      .add("master_port", v.session.place.master_port,
+           "port of rank 0; default: MASTER_PORT, else 29500, with srun one by the job's number")
+      .between(1, 65535);
+  flags
+      .add("rank_timeout", v.session.rank_timeout,
+           "seconds in which all ranks must arrive, and after which a silent one is dead; all end then")
+      .between(1, 86400);
+  flags.choice("gradient_wire", v.session.gradient_wire, gradient_wire_names(),
+               "number format in which gradients travel between ranks; bfloat16 halves the bytes");
+  flags.add("shard_optimizer", v.shard_optimizer,
+            "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
 }
 
 void declare_record(Flags& flags, TrainFlags& v) {
@@ -226,6 +252,7 @@ void declare_training(Flags& flags, TrainFlags& values) {
   declare_model(flags, values.model);
   declare_adaptation(flags, values);
   declare_optimisation(flags, values);
+  declare_processes(flags, values);
   declare_record(flags, values);
   flags.add_compute(values.compute);
 }

@@ -6,6 +6,7 @@
 #include "apps/training/disagreement_loss.h"
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
+#include "apps/training/parallel/data_parallel.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/span_corruption.h"
@@ -60,6 +61,9 @@ struct TrainFlags {
   double disagreement_weight = 0.1;
   bool activation_checkpointing = false;
   bool shard_optimizer = false;
+  std::optional<std::int64_t> processes;
+  std::int64_t restart = 0;
+  SessionOptions session;
   std::int64_t keep_checkpoints = 3;
   ComputeOptions compute;
 };

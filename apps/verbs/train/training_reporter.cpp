@@ -1,5 +1,6 @@
 #include "apps/verbs/train/training_reporter.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +19,13 @@ std::string format(const char* pattern, Values... values) {
   std::array<char, 200> line;
   std::snprintf(line.data(), line.size(), pattern, values...);
   return line.data();
+}
+
+// The rank for which the others wait.
+std::string slowest_rank(const std::vector<double>& waits) {
+  if (waits.empty()) return "";
+  const auto [least, most] = std::ranges::minmax_element(waits);
+  return format(", %.2fms waiting for rank %lld", *most, static_cast<long long>(least - waits.begin()));
 }
 
 }  // namespace
@@ -51,7 +59,8 @@ void TrainingReporter::on_metrics(const Metrics& m) {
   ms_per_iter_ = m.ms_per_iter;
   if (progress_.on_terminal()) return;
   progress_.print(format("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter), m.train_loss,
-                         m.ms_per_iter));
+                         m.ms_per_iter) +
+                  slowest_rank(m.wait_ms));
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <c10/util/intrusive_ptr.h>
+
+namespace c10d {
+class Store;
+}
+
+namespace zoo {
+
+/// Ends this process when another rank has died, which the operations of c10d would wait for. Each rank
+/// reports to the store that it lives, in a thread; rank 0 (and rank 1 for rank 0) notices who has stopped.
+/// Whoever knows of an end first writes it into the store, where all find it within half a second: every rank
+/// ends with the same line.
+class RankWatch {
+ public:
+  struct Options {
+    std::int64_t rank = 0;
+    std::vector<std::string> hosts;  // of all ranks
+    std::int64_t timeout = 60;       // seconds without a sign of life
+    bool store_in_rank_0 = true;     // else the launcher has it
+  };
+  /// `store`: a client of its own, because an operation of another thread may wait in it.
+  RankWatch(c10::intrusive_ptr<c10d::Store> store, Options options);
+  /// Tells the other ranks that this one has finished. The rank with the store waits for them.
+  ~RankWatch();
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+  /// The other ranks end, and print the message; this one may print its own.
+  void end_others(const std::string& message);
+  /// All ranks end, and print the message.
+  [[noreturn]] void end_all(const std::string& message);
+  /// Call when an operation with another rank has failed: this process ends with the name of the rank that
+  /// has died. Returns after the timeout if all live.
+  void find_lost();
+
+  /// Waits until all ranks have called it: none ends while rank 0 still writes.
+  void wait_for_all();
+
+  std::string rank_and_host(std::int64_t rank) const;
+
+ private:
+  struct Seen {
+    std::string beat;
+    std::int64_t stale = 0;  // rounds since it changed
+  };
+
+  void beat();
+  void judge(std::vector<Seen>& seen);
+  void guard();
+  bool pause();
+  void stop();
+  void wait_for_others(const char* counter, std::int64_t rounds);
+  [[noreturn]] void end(const std::string& message);
+
+  c10::intrusive_ptr<c10d::Store> store_;
+  Options options_;
+  std::int64_t limit_;                       // in rounds
+  std::atomic<std::int64_t> unanswered_{0};  // rounds since the store's last answer
+  bool ends_ = false;
+  std::mutex mutex_;
+  std::condition_variable wakes_;
+  std::thread beats_, guards_;
+};
+
+/// The store's key of the message with which all ranks end.
+inline constexpr const char* kEndKey = "end";
+
+/// Prefix of the store's keys; a launcher that starts a training again may keep its store.
+std::string store_prefix(const std::string& attempt);
+
+/// Sets the message unless there is one.
+void set_end(c10d::Store& store, const std::string& message);
+
+}  // namespace zoo

@@ -1,0 +1,2 @@
+#pragma once
+// Included by c10d's ProcessGroupGloo.hpp, which needs nothing of it.

@@ -8,6 +8,8 @@
 #include <ATen/ops/tanh.h>
 #include <c10/util/Exception.h>
 
+#include "models/kernels/training/gated_unit.h"
+
 namespace zoo {
 
 std::string_view name_of(Activation activation) {
@@ -60,6 +62,9 @@ kernels::Pointwise pointwise(Activation activation) {
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   if (is_gated(activation)) {
+    if (const auto f = pointwise(gate_of(activation));
+        f != kernels::Pointwise::kNone && kernels::has_fast_gated_unit(x))
+      return kernels::gated_unit(x, f);
     const auto halves = x.chunk(2, -1);
     return activate(halves[0], gate_of(activation)) * halves[1];
   }

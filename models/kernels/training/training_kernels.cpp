@@ -5,9 +5,11 @@
 #include "models/kernels/training/adamw.h"
 #include "models/kernels/training/cross_entropy.h"
 #include "models/kernels/training/dropout_mask.h"
+#include "models/kernels/training/gated_rows.h"
 #include "models/kernels/training/matrix_product.h"
 #include "models/kernels/training/muon.h"
 #include "models/kernels/training/norm_rows.h"
+#include "models/kernels/training/rotary_rows.h"
 
 namespace zoo::kernels {
 
@@ -22,6 +24,9 @@ namespace zoo::kernels {
   void multiply(const MatrixProduct&, const Region&);                                          \
   std::size_t muon_memory(std::size_t, std::size_t);                                           \
   void muon(const MuonUpdate&, const MuonMatrix&, float*);                                     \
+  void gate(const GatedRows&, float*, std::size_t, std::size_t);                               \
+  void gate_backward(const GatedRows&, const float*, float*, std::size_t, std::size_t);        \
+  void rotate_heads(const RotaryRows&, const float*, std::size_t, float*, std::size_t);        \
   void normalize(const NormRows&, std::size_t, std::size_t);                                   \
   void normalize_backward(const NormRows&, const NormGradients&, std::size_t, std::size_t);    \
   }
@@ -73,6 +78,20 @@ std::size_t muon_memory(std::size_t rows, std::size_t columns) {
 
 void muon(const MuonUpdate& update, const MuonMatrix& matrix, float* memory) {
   return ZOO_CHOSEN(muon)(update, matrix, memory);
+}
+
+void gate(const GatedRows& rows, float* result, std::size_t first, std::size_t last) {
+  return ZOO_CHOSEN(gate)(rows, result, first, last);
+}
+
+void gate_backward(const GatedRows& rows, const float* result_gradient, float* gradient, std::size_t first,
+                   std::size_t last) {
+  return ZOO_CHOSEN(gate_backward)(rows, result_gradient, gradient, first, last);
+}
+
+void rotate_heads(const RotaryRows& rows, const float* from, std::size_t from_head, float* to,
+                  std::size_t to_head) {
+  return ZOO_CHOSEN(rotate_heads)(rows, from, from_head, to, to_head);
 }
 
 void normalize(const NormRows& rows, std::size_t first, std::size_t last) {

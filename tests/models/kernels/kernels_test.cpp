@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/linspace.h>
@@ -13,10 +14,15 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/stack.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/kernels/parallel.h"
+#include "models/kernels/training/gated_unit.h"
 #include "models/kernels/training/linear.h"
+#include "models/kernels/training/rotary.h"
+#include "models/layers/attention/positions.h"
+#include "models/ops/activation.h"
 #include "tests/models/double_reference.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
@@ -115,6 +121,34 @@ TEST_CASE("The CPU's feed-forward network equals the definition in double precis
             return zoo::kernels::feed_forward(t[0], {t[1], {}, t[2], {}}, f, t[3]);
           },
           [&](const auto& t) { return at::linear(reference(at::linear(t[0], t[1]), f), t[2]) + t[3]; });
+    }
+  }
+}
+
+TEST_CASE("The CPU's gated units equal the definition in double precision, gradients too") {
+  ZOO_NEEDS_TRAINING_KERNELS;
+  for (const zoo::Activation unit : {zoo::Activation::kSwiGlu, zoo::Activation::kGeGlu,
+                                     zoo::Activation::kGeGluTanh, zoo::Activation::kReGlu}) {
+    INFO(zoo::name_of(unit));
+    for (const at::Tensor& x : {leaf({2, 3, 74}), leaf({301, 32}), leaf({64, 5}).t()}) {
+      REQUIRE(zoo::kernels::has_fast_gated_unit(x));
+      const auto unit_of = [&](const std::vector<at::Tensor>& in) { return zoo::activate(4 * in[0], unit); };
+      compare({x}, unit_of, unit_of);
+    }
+  }
+}
+
+TEST_CASE("The CPU's rotation of heads equals the definition in double precision, gradients too") {
+  ZOO_NEEDS_TRAINING_KERNELS;
+  const at::Tensor line = at::arange(7), rows = at::stack({line, line + 5});
+  for (const at::Tensor& positions : {line, rows}) {
+    const auto table = zoo::RotaryTable::make(positions, /*head_dim=*/36, /*theta=*/100.0);
+    // As projections have them, as a cache has them, and heads of which only the first elements turn.
+    for (const at::Tensor& x :
+         {leaf({2, 7, 3, 36}).transpose(1, 2), leaf({2, 3, 7, 36}), leaf({2, 3, 7, 40})}) {
+      REQUIRE(zoo::kernels::has_fast_rotation(x.slice(-1, 0, 36), table.cos));
+      const auto turned = [&](const std::vector<at::Tensor>& in) { return table.rotate(in[0]); };
+      compare({x}, turned, turned);
     }
   }
 }

@@ -75,8 +75,17 @@ class LineReader {
   }
 
   std::string text(const std::string& key) const {
-    if (!object_.contains(key) || !object_[key].is_string()) refuse("'" + key + "' must be a text");
+    if (!has(key.c_str()))
+      refuse("'" + key + "' is missing; --columns " + key + "=NAME says what the file calls it");
+    if (!object_[key].is_string()) refuse("'" + key + "' must be a text");
     return object_[key].get<std::string>();
+  }
+
+  static bool has_answer(const ordered_json& message) {
+    const auto filled = [&](const char* key) {
+      return message.contains(key) && !message[key].is_null() && !message[key].empty() && message[key] != "";
+    };
+    return filled("content") || filled("tool_calls");
   }
 
   static void add(Conversation& conversation, const std::string& role, const std::string& content) {
@@ -88,6 +97,8 @@ class LineReader {
     for (const ordered_json& message : object_[key]) {
       if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
         refuse("'" + key + "' holds " + json_text(message) + ": expected messages with a 'role'");
+      if (message["role"] == "assistant" && !has_answer(message))
+        refuse("a message of the assistant is empty: there is nothing to learn");
       conversation.messages.push_back(message);
     }
   }
@@ -99,7 +110,10 @@ class LineReader {
 
   void add_shared(Conversation& conversation) const {
     if (!object_["conversations"].is_array()) refuse("'conversations' must be a list of messages");
-    for (const ordered_json& message : object_["conversations"]) {
+    const ordered_json& list = object_["conversations"];
+    if (!list.empty() && list[0].is_object() && list[0].contains("role"))
+      return add_all(conversation, "conversations");
+    for (const ordered_json& message : list) {
       const bool good = message.is_object() && message.contains("from") && message["from"].is_string() &&
                         message.contains("value") && message["value"].is_string();
       if (!good) refuse("'conversations' holds " + json_text(message) + ": expected 'from' and 'value'");

@@ -167,8 +167,13 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
   return checkpoint;
 }
 
-CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head) {
+CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head,
+                                        bool applies_adapters) {
   CheckpointConfig checkpoint = open_checkpoint(directory);
+  if (!applies_adapters && fs::exists(directory / kAdaptersFile)) {
+    throw Error(directory, " holds a model before its adapters (", kAdaptersFile,
+                "), which only a resumed run applies; the model in the run's final or best has them merged");
+  }
   const auto said = checkpoint.json;
   const nlohmann::json& json = *said;
   const std::string source = checkpoint.config_file.string();

@@ -22,6 +22,9 @@
 
 namespace zoo {
 
+/// Adapters of LoRA beside the weights, in a checkpoint that a training resumes from.
+inline constexpr const char* kAdaptersFile = "lora.safetensors";
+
 /// A checkpoint: a GGUF file, or a directory, whose config.json is read once and whose weight files are
 /// opened at the first use.
 struct CheckpointConfig {
@@ -47,9 +50,11 @@ struct CheckpointConfig {
 
 /// Reads config.json or a GGUF file. The head comes from its "architectures" unless the caller names one.
 /// Throws Error naming the file, and the key that is missing, wrong or of another architecture; warns about
-/// ignored keys (TORCH_WARN).
+/// ignored keys (TORCH_WARN). A directory with adapters (kAdaptersFile) is refused unless the caller applies
+/// them to the model, whose weights are those before.
 CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
-                                        std::optional<Head> head = std::nullopt);
+                                        std::optional<Head> head = std::nullopt,
+                                        bool applies_adapters = false);
 
 /// Hugging Face's class for the head. Throws Error if the family lacks the head.
 std::string architecture_of(const Family& family, Head head);

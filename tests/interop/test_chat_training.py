@@ -130,6 +130,47 @@ class ChatTrainingTest(unittest.TestCase):
         final = transformers.AutoTokenizer.from_pretrained(run / "final")
         self.assertEqual(final.chat_template, written(template, True))
 
+    def test_a_run_goes_on_and_is_evaluated_without_its_template_file(self):
+        draw = random.Random(9)
+        dataset = self.write("chats.jsonl", "".join(json.dumps({"messages": conversation(draw)}) + "\n" for _ in range(4)))
+        done, run = self.train(dataset, template=written(TEMPLATES["chatml"], False))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("note:", done.stderr)
+        (self.root / "t.jinja").unlink()
+        done = tzoo("train", "--init_from", "resume", "--out_dir", str(run), "--max_iters", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The task is the run's; packed weights agree with the modules.
+        losses = []
+        for words in ((), ("--dataset", dataset), ("--dataset", dataset, "--weights", "float32")):
+            done = tzoo("evaluate", "--model", str(run / "final"), "--json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses.append(json.loads(done.stdout)["loss"])
+        for loss in losses[1:]:
+            self.assertAlmostEqual(loss, losses[0], places=5)
+
+    def test_what_a_template_leaves_out_is_noted(self):
+        messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        call = {"type": "function", "function": {"name": "f", "arguments": {}}}
+        endless = "{% for m in messages %}{{ m.role }}\n{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}"
+        for record, template, note in (({"messages": messages}, endless, "end in no token that ends an answer"),
+                                       ({"messages": messages, "tools": [call]}, written(TEMPLATES["chatml"], True), "2 conversations have tools")):
+            done, _ = self.train(self.write("noted.jsonl", json.dumps(record) + "\n"), "--batch_size", "1", template=template, steps=1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(note, done.stderr)
+
+    def test_a_checkpoint_with_adapters_apart_is_no_model(self):
+        draw = random.Random(10)
+        dataset = self.write("chats.jsonl", "".join(json.dumps({"messages": conversation(draw)}) + "\n" for _ in range(4)))
+        done, run = self.train(dataset, "--lora_rank", "2", template=written(TEMPLATES["chatml"], True))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        step = str(next((run / "checkpoints").iterdir()))
+        for words in (("generate", "--prompt", "a"), ("export", "--format", "huggingface", "--output", str(self.root / "out"))):
+            done = tzoo(words[0], "--model", step, *words[1:])
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("holds a model before its adapters (lora.safetensors)", done.stderr)
+        done = tzoo("train", "--init_from", "resume", "--out_dir", str(run), "--max_iters", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_shapes_of_files(self):
         plain = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "the"}]
         shapes = {"messages": {"messages": plain}, "sharegpt": {"conversations": [{"from": "human", "value": "hello"},
@@ -154,7 +195,10 @@ class ChatTrainingTest(unittest.TestCase):
                                 ({"messages": [{"content": "a"}]}, "expected messages with a 'role'"),
                                 ({"mesages": [user, answer]}, "did you mean 'messages'"),
                                 ({"conversations": [{"from": "robot", "value": "a"}]}, "unknown role 'robot'"),
-                                ({"instruction": "a"}, "'output' must be a text"),
+                                ({"instruction": "a"}, "'output' is missing; --columns output=NAME"),
+                                ({"messages": [user, dict(answer, content="")]}, "a message of the assistant is empty"),
+                                ({"messages": [dict(user, role="usr"), answer]}, "texts of the roles system, user and assistant"),
+                                ({"messages": [user, answer], "tools": [{"type": "function"}]}, "has no place for tools"),
                                 ({"text": "a"}, "expected 'messages', 'conversations'"),
                                 ({"messages": [user, dict(answer, content="x" * 300)]}, "no conversation has an answer within")):
             with self.subTest(message):

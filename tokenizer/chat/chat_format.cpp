@@ -38,7 +38,11 @@ constexpr std::array<RoleName, 7> kRoles = {
      {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}}};
 
 constexpr const char* kPlainTemplate =
-    R"({%- for message in messages %}
+    R"({%- if tools %}{{ raise_exception('the plain template has no place for tools') }}{% endif %}
+{%- for message in messages %}
+{%- if message.role not in ['system', 'user', 'assistant'] or message.content is not string or message.tool_calls %}
+{{- raise_exception('the plain template writes texts of the roles system, user and assistant') }}
+{%- endif %}
 {{- message.role | capitalize }}:
 {% if message.role == 'assistant' %}
 {% generation %}{{ message.content }}{{ eos_token }}{% endgeneration %}

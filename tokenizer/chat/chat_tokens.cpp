@@ -24,7 +24,9 @@ std::vector<ByteRange> answers_by_turns(const ChatFormat& format, const ordered_
       part["messages"].push_back(messages[i]);
       part["add_generation_prompt"] = false;
       const std::string after = format.prompt(part);
-      if (!after.starts_with(before) || !whole.starts_with(after) || after.size() == before.size()) {
+      if (after.size() <= before.size())
+        throw Error("the chat template writes nothing for message ", i + 1, ", which is the assistant's");
+      if (!after.starts_with(before) || !whole.starts_with(after)) {
         throw Error("message ", i + 1,
                     ": the chat template renders it otherwise in the whole conversation, so "
                     "that the assistant's part cannot be told; put the part between {% generation %} and "

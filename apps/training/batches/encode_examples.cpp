@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
@@ -138,15 +141,48 @@ std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const
   return documents;
 }
 
+namespace {
+
+// True if the template writes the conversation's tools and calls, where it has any.
+bool writes_tools(const ChatFormat& format, const nlohmann::ordered_json& request) {
+  nlohmann::ordered_json without = request;
+  without["tools"] = nullptr;
+  const bool has_tools = !request["tools"].is_null();
+  bool has_calls = false;
+  for (nlohmann::ordered_json& message : without["messages"])
+    has_calls = message.erase("tool_calls") > 0 || has_calls;
+  if (!has_tools && !has_calls) return true;
+  try {
+    return format.prompt(without) != format.prompt(request);
+  } catch (const Error&) {  // such as a message that needs its calls
+    return true;
+  }
+}
+
+// True if an answer ends in a special token, perhaps before white space.
+bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
+  std::size_t last = tokens.ids.size();
+  while (last > 0 && !tokens.answers[last - 1]) --last;
+  for (std::size_t i = last; i > 0 && tokens.answers[i - 1]; --i) {
+    const std::string text = tokenizer.decode(std::span(tokens.ids).subspan(i - 1, 1));
+    if (text.empty()) return true;  // decoding leaves special tokens out
+    if (text.find_first_not_of(" \n") != std::string::npos) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits) {
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
-    const ChatTokens tokens = at_line(name, conversation.line, [&] {
-      return encode_chat(format, tokenizer,
-                         {{"messages", conversation.messages}, {"tools", conversation.tools}});
-    });
+    const nlohmann::ordered_json request{{"messages", conversation.messages}, {"tools", conversation.tools}};
+    const ChatTokens tokens =
+        at_line(name, conversation.line, [&] { return encode_chat(format, tokenizer, request); });
+    limits.without_tools += writes_tools(format, request) ? 0 : 1;
+    limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
     const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
     Example example{
         .input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};

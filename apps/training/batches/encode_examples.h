@@ -23,7 +23,9 @@ struct EncodeLimits {
   std::size_t max_length = 0;         // including special tokens
   std::size_t max_target_length = 0;  // for the target of an encoder-decoder
   std::int64_t cut = 0;               // output: number of examples cut
-  std::int64_t left_out = 0;          // output: number of conversations without an answer within the limit
+  // Outputs, of conversations: without an answer within the limit; with tools or calls that the template does
+  // not write; without a special token at the end of an answer.
+  std::int64_t left_out = 0, without_tools = 0, endless = 0;
 };
 
 // All throw Error naming `name` and the line if the tokenizer cannot encode a text.
@@ -43,7 +45,7 @@ std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const
                                        TokenId eos_id, const std::string& name);
 
 /// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
-/// which the limit leaves no such token is left out; `left_out` counts them.
+/// which the limit leaves no such token is left out.
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits);

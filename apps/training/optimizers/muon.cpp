@@ -9,7 +9,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "apps/training/parallel/tensor_parts.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/kernels/parallel.h"
 #include "models/kernels/training/muon.h"
 #include "models/layers/experts.h"
@@ -93,9 +93,9 @@ Muon::Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks
         return !rows_[i].empty();
       })) {
   if (std::ranges::all_of(rows_, [](const auto& rows) { return rows.empty(); })) {
-    throw Error(
-        "muon updates the matrices of a model's layers, of which none is trained here; adamw trains "
-        "what is left");
+    throw FieldError(Field{"optimizer"},
+                     " muon updates the matrices of a model's layers, and none of them is trained here (they "
+                     "may be frozen, or LoRA's adapters be trained instead); expected adamw");
   }
 }
 

@@ -29,10 +29,23 @@ ordered_json read_list(const std::string& flag, const std::string& path) {
   return list;
 }
 
+// A list of messages, or a line of a training file: an object that holds one, perhaps with tools.
+ordered_json read_messages(const std::string& path) {
+  ordered_json read = parse_ordered_json(path == "-" ? read_standard_input() : read_file(path));
+  if (read.is_object() && read.contains("messages") && read["messages"].is_array()) return read;
+  if (!read.is_array())
+    throw Error("--messages: ", path, " is no JSON list, and no object with one under 'messages'");
+  return read;
+}
+
 ordered_json request_of(const ChatFlags& chat) {
   ordered_json request{{"messages", ordered_json::array()},
                        {"add_generation_prompt", chat.add_generation_prompt}};
-  if (chat.messages) request["messages"] = read_list("messages", *chat.messages);
+  if (chat.messages) {
+    const ordered_json read = read_messages(*chat.messages);
+    request["messages"] = read.is_object() ? read["messages"] : read;
+    if (read.is_object() && read.contains("tools")) request["tools"] = read["tools"];
+  }
   if (!chat.tools.empty()) request["tools"] = read_list("tools", chat.tools.string());
   return request;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <iostream>
 
@@ -110,7 +111,14 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   return true;
 }
 
+// That of the model's run, else the first that trains its head.
 Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& model) {
+  if (const auto run = run_config_of(model)) {
+    const std::string name = read_json(*run).value("task", "");
+    const auto found = std::ranges::find(task_names(), name);
+    const auto task = static_cast<Task>(found - task_names().begin());
+    if (found != task_names().end() && head_of(task) == checkpoint.head) return task;
+  }
   for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
                           Task::kTokenClassification, Task::kQuestionAnswering}) {
     if (head_of(task) == checkpoint.head) return task;
@@ -233,6 +241,7 @@ int run_evaluate(const Arguments& arguments) {
     throw UsageError("--baselines: only for the task classification, not ", name_of(task));
   const c10::Device device = device_of(flags.compute, checkpoint);
 
+  if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
   const bool packed = packs(checkpoint, flags.compute);

@@ -14,6 +14,16 @@ std::vector<TokenIds> rows_of(const at::Tensor& ids) {
   return lists;
 }
 
+namespace {
+
+// Targets stand at the position that predicts them, labels at their own.
+at::Tensor loss_of(const at::Tensor& logits, const ModelInputs& inputs) {
+  if (inputs.targets.defined()) return at::cross_entropy_loss(logits.flatten(0, 1), inputs.targets.flatten());
+  return at::cross_entropy_loss(logits.slice(1, 0, -1).flatten(0, 1), inputs.labels.slice(1, 1).flatten());
+}
+
+}  // namespace
+
 SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
                                 const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
   const at::NoGradGuard no_grad;
@@ -25,7 +35,7 @@ SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int
     ModelOutput output;
     output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
     if (i == 0 && exact.defined()) largest_error = (output.logits - exact).abs().max().item<double>();
-    output.loss = at::cross_entropy_loss(output.logits.flatten(0, 1), batch.inputs.targets.flatten());
+    output.loss = loss_of(output.logits, batch.inputs);
     metric.add(batch.inputs, output);
     sum += output.loss.item<double>() * batch.targets;
     targets += batch.targets;

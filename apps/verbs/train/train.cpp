@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 struct ParsedFlags {
   TrainFlags values;
   nlohmann::json resolved, given;
-  bool has_config = false, default_dataset = false;
+  bool has_config = false, default_dataset = false, default_block = false;
 };
 
 // Empty if the flags only ask for help.
@@ -51,6 +51,9 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
     throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
   parsed.resolved = flags.resolved();
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
+  parsed.default_block = !flags.given("block_size");
+  if (parsed.values.data.task == Task::kChat && parsed.default_dataset)
+    throw UsageError("missing flag '--dataset': a .jsonl file of conversations");
   parsed.has_config = flags.given("config");
   parsed.given = flags.given_values();
   return parsed;
@@ -108,7 +111,9 @@ struct Start {
 Start find_start(const TrainFlags& flags, const RunDirectory& run) {
   if (flags.init_from == "resume") {
     const auto steps = run.steps();
-    if (!steps.empty()) return {read_checkpoint_config(run.step_path(steps.back())), steps.back()};
+    if (!steps.empty())
+      return {read_checkpoint_config(run.step_path(steps.back()), std::nullopt, /*applies_adapters=*/true),
+              steps.back()};
     std::cerr << "no checkpoint in " << run.path().string() << " yet: starting at iteration 0\n";
     const std::string origin = origin_of(run);
     return origin == "scratch" ? Start{} : Start{read_checkpoint_config(origin), std::nullopt};
@@ -268,7 +273,7 @@ ParallelSession::Facts facts_of(const ParsedFlags& parsed, const TaskData& data)
 }
 
 int train(const ParsedFlags& parsed, const ParallelSession& session) {
-  const TrainFlags& flags = parsed.values;
+  TrainFlags flags = parsed.values;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
@@ -282,7 +287,13 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
+    constexpr std::int64_t kLongestChat = 1024;
+    if (flags.data.task == Task::kChat && parsed.default_block)
+      resolved["block_size"] = flags.data.block_size =
+          std::min(start.checkpoint->config.max_length(), kLongestChat);
   }
+  // The checkpoint has the template with which the run began; its file may have changed since.
+  if (start.resumed) flags.data.chat_template.clear();
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
   if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);

@@ -10,8 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAdaptersFile = "lora.safetensors";
-
 constexpr const char* kTrains = "trains";  // metadata key of that file
 
 std::string joined(const std::vector<std::string>& names) {

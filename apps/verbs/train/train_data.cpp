@@ -86,6 +86,8 @@ class DatasetReader {
   }
 
   TaskData read() {
+    if (evaluates_ && flags_.val_dataset)
+      throw Error("--val_dataset: what is measured is --dataset; leave it out");
     if (is_token_dataset(flags_.dataset)) return read_token_folder();
     source_ = read_source(flags_.dataset, task_);
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
@@ -116,13 +118,20 @@ class DatasetReader {
       std::cerr << "note: " << source_.name << ": ignoring " << joined(ignored) << ", which the task "
                 << name_of(task_) << " does not read\n";
     }
+    if (limits_.without_tools > 0)
+      std::cerr << "note: " << limits_.without_tools
+                << " conversations have tools or calls that the chat template does not write\n";
+    if (limits_.endless > 0 && task_ == Task::kChat)
+      std::cerr << "note: the answers of " << limits_.endless
+                << " conversations end in no token that ends an answer, so that the model does not learn to "
+                   "stop; the chat template should write one, such as eos_token, as the assistant's\n";
     if (limits_.left_out > 0)
       std::cerr << "note: " << limits_.left_out << " conversations have no answer within --block_size "
                 << flags_.block_size << " and are left out\n";
     if (limits_.cut > 0) {
-      std::cerr << "note: " << limits_.cut << " of "
-                << data_.examples.train.size() + data_.examples.val.size()
-                << " examples are cut to --block_size " << flags_.block_size << "\n";
+      const std::size_t all = (evaluates_ ? 0 : data_.examples.train.size()) + data_.examples.val.size();
+      std::cerr << "note: " << limits_.cut << " of " << all << " examples are cut to --block_size "
+                << flags_.block_size << "\n";
     }
     return std::move(data_);
   }
@@ -315,7 +324,7 @@ class DatasetReader {
       data_.chat = ChatFormat::read(*flags_.tokenizer);
     if (!data_.chat)
       throw Error("--task chat needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
-    if (!flags_.chat_template.empty()) {
+    if (!flags_.chat_template.empty() && task_ == Task::kChat) {
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {
       data_.chat->use_plain_template();

@@ -220,7 +220,10 @@ void declare_data(Flags& flags, DataFlags& v) {
       .add("vocab_size", v.vocab_size,
            "vocabulary size of a tokenizer trained on the dataset; not for char and byte")
       .at_least(8);
-  flags.add("block_size", v.block_size, "tokens per training example: the context length").at_least(1);
+  flags
+      .add("block_size", v.block_size,
+           "tokens per training example: the context length; default for chat: the model's, at most 1024")
+      .at_least(1);
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
       .at_least(1);
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source").placeholder("TEXT");

@@ -31,7 +31,7 @@ using RowHistories = std::vector<RowHistory>;
 /// the history of row b; a forbidden token gets -inf.
 ///
 /// Filters run in Hugging Face's order: first those that depend on a row's tokens (history_filters.h), for
-/// every way of choosing; then, for sampling, those that depend on probabilities (probability_filters.h).
+/// every way of choosing; then, for sampling, those that depend on probabilities (sampler.h).
 class LogitsFilter {
  public:
   virtual ~LogitsFilter() = default;
@@ -41,6 +41,10 @@ class LogitsFilter {
 using LogitsFilters = std::vector<std::unique_ptr<LogitsFilter>>;
 
 /// Applies them in order.
-at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits, const RowHistories& rows = {});
+inline at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits,
+                                const RowHistories& rows = {}) {
+  for (const auto& filter : filters) logits = filter->apply(logits, rows);
+  return logits;
+}
 
 }  // namespace zoo

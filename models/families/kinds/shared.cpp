@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/layers/config_checks.h"
+#include "models/layers/config_fields.h"
 
 namespace zoo {
 namespace {

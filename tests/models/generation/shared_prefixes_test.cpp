@@ -1,7 +1,6 @@
-#include "models/generation/shared_prefixes.h"
-
 #include <map>
 
+#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"

@@ -6,7 +6,7 @@
 
 #include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
-#include "apps/command/lines.h"
+#include "apps/command/standard_input.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"

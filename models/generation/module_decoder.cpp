@@ -74,8 +74,6 @@ class ModuleSession : public DecodingSession {
   }
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
-  void keep_hidden() override { keeps_hidden_ = true; }
-  at::Tensor hidden() const override { return hidden_; }
   void select(const std::vector<std::int64_t>& rows) override;
   void add_row() override;
 
@@ -112,8 +110,6 @@ class ModuleSession : public DecodingSession {
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
   at::Tensor mask_;          // [B, length of the cache], 0 before a row begins; grows on demand
   Source source_;            // of an encoder-decoder
-  bool keeps_hidden_ = false;
-  at::Tensor hidden_;  // [B, T, C] of the last read()
 };
 
 void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
@@ -194,14 +190,11 @@ at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
     inputs.decoder_attention_mask = mask;
     const ModelOutput output = model_.forward(inputs);
     source_.memory = output.encoder_last_hidden_state;
-    if (keeps_hidden_) hidden_ = output.last_hidden_state;
     return output.logits;
   }
   inputs.input_ids = ids.to(device());
   inputs.attention_mask = mask;
-  const ModelOutput output = model_.forward(inputs);
-  if (keeps_hidden_) hidden_ = output.last_hidden_state;
-  return output.logits;
+  return model_.forward(inputs).logits;
 }
 
 // Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
@@ -214,7 +207,7 @@ at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts
 
 // [B, V] of one token after each row's others; undefined where the step has to take the usual way.
 at::Tensor ModuleSession::graphed_step(const std::vector<TokenIds>& tokens) {
-  if (!graphed_.possible() || keeps_hidden_) return {};
+  if (!graphed_.possible()) return {};
   if (*std::min_element(lengths_.begin(), lengths_.end()) == 0) return {};
   TokenIds ids;
   for (const TokenIds& row : tokens) {
@@ -249,7 +242,6 @@ at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wante
   TokenIds begins(tokens.size(), 0);
   const bool moved = ragged && side == Side::kLeft;
   for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
-  if (keeps_hidden_) hidden_ = (moved ? gathered(hidden_, begins, width) : hidden_).to(at::kFloat);
   if (last_only) return logits.select(1, -1);
   if (wanted == Logits::kAll) return moved ? gathered(logits, begins, width) : logits;
   for (const auto b : c10::irange(tokens.size())) begins[b] += size_of(tokens[b]) - 1;

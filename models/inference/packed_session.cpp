@@ -74,8 +74,6 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
   const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
   const std::size_t places = wanted == Logits::kAll ? longest : 1;
   hidden_.grow_to(rows_.size() * places * width * sizeof(float));
-  if (keeps_hidden_)
-    states_ = at::empty({rows(), static_cast<std::int64_t>(longest), model_.config_.hidden_size}, at::kFloat);
   for (const std::vector<Piece>& pieces : passes(tokens)) {
     Pass pass{.cache = &cache_, .memory = &memory_, .memory_lengths = &memory_lengths_};
     if (!model_.encoder_) pass.memory_lengths = nullptr;
@@ -105,9 +103,6 @@ at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wante
       Row& row = rows_[piece.row];
       row.length += piece.count;
       cache_.forget(row.slot, row.length);
-      if (keeps_hidden_)
-        std::memcpy(states_.mutable_data_ptr<float>() + (piece.row * longest + piece.first) * width,
-                    pass.x + pass.sequences[i].first_row * width, piece.count * width * sizeof(float));
       for (std::size_t t = 0; t < piece.count; ++t) {
         const bool last = piece.first + t + 1 == tokens[piece.row].size();
         if (wanted == Logits::kLast && !last) continue;

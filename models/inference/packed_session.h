@@ -26,8 +26,6 @@ class PackedSession : public DecodingSession {
   void read_sources(const std::vector<TokenIds>& sources);
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
-  void keep_hidden() override { keeps_hidden_ = true; }
-  at::Tensor hidden() const override { return states_; }
   void select(const std::vector<std::int64_t>& rows) override;
   void add_row() override;
   void rewind(std::int64_t row, std::int64_t length) override {
@@ -67,8 +65,6 @@ class PackedSession : public DecodingSession {
   std::uint64_t writings_ = 0;
   Memory x_, hidden_;
   at::Tensor logits_;  // reused if the shape is the same
-  bool keeps_hidden_ = false;
-  at::Tensor states_;  // [B, T, C] of the last read()
 };
 
 }  // namespace zoo::inference

@@ -142,10 +142,9 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
 
   GenerationOptions& options = request.batch->options;
   options = settings.generation_options();
-  options.eos_token_ids = request.session->defaults.eos_token_ids;
   options.history.logit_bias = logit_bias(fields, request.session->vocab_size());
   options.constraint = constraint(fields, model, *request.session);
-  set_stop_strings(options, *request.session);
+  complete(options, *request.session);
   fields.ignore({"user", "metadata", "store", "service_tier", "prompt_cache_key", "safety_identifier",
                  "prompt_cache_retention", "model"});
   return request;

@@ -35,7 +35,10 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
   return session;
 }
 
-void set_stop_strings(GenerationOptions& options, const GenerateSession& session) {
+void complete(GenerationOptions& options, const GenerateSession& session) {
+  options.eos_token_ids = session.defaults.eos_token_ids;
+  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
+  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   if (session.stop.empty()) return;
   options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
     // Each token has at least one byte, except special tokens.
@@ -43,13 +46,6 @@ void set_stop_strings(GenerationOptions& options, const GenerateSession& session
     const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
     return stop.find(text_ids.text_of(ids, first)).has_value();
   };
-}
-
-void complete(GenerationOptions& options, const GenerateSession& session) {
-  options.eos_token_ids = session.defaults.eos_token_ids;
-  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
-  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
-  set_stop_strings(options, session);
 }
 
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {

@@ -73,7 +73,6 @@ int run_answer(const Arguments& arguments) {
   AnswerFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const at::NoGradGuard no_grad;
   AnswerRequest& asked = flags.asked;
   require_utf8(asked.question, "--question");
   if (asked.question.empty()) throw Error("--question: the text is empty");

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/display_width.h"
 #include "apps/command/terminal.h"
 
 namespace zoo {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "apps/command/display_width.h"
 #include "apps/command/output.h"
+#include "apps/command/terminal.h"
 #include "apps/command/visible_text.h"
 
 namespace zoo {

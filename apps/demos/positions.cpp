@@ -21,7 +21,6 @@
 #include "apps/demos/demos.h"
 #include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
-#include "models/layers/attention/relative_positions.h"
 #include "models/registry.h"
 
 namespace zoo {
@@ -304,8 +303,7 @@ int demo_positions(const Arguments& arguments) {
   print_shift_property();
   print_rotary(q, k, at::randn({kPositions, kWidth}, generator));
   print_relative();
-  const Figure longer =
-      demos::extrapolation::show(static_cast<std::uint64_t>(options.compute.seed));
+  const Figure longer = demos::extrapolation::show(static_cast<std::uint64_t>(options.compute.seed));
   print_decisions();
   std::cout
       << "\n"

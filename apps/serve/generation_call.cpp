@@ -9,7 +9,7 @@
 #include "data/base/error.h"
 #include "data/base/field_error.h"
 #include "data/base/sizes.h"
-#include "models/tasks/generation_fields.h"
+#include "models/tasks/generation_settings.h"
 #include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"

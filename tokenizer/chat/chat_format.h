@@ -8,8 +8,6 @@
 ///     nlohmann::ordered_json variables;
 ///     variables["messages"].push_back({{"role", "user"}, {"content", "Hello"}});
 ///     const std::string prompt = chat.render(variables);
-/// @file
-/// Use:
 ///
 ///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
 ///     nlohmann::ordered_json request;

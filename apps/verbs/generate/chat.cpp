@@ -16,7 +16,6 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/generation/decoding_batch.h"
-#include "models/tasks/chat_ends.h"
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/text/utf8.h"

@@ -9,7 +9,7 @@
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/tasks/generation_fields.h"
+#include "models/tasks/generation_settings.h"
 
 namespace zoo {
 namespace {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/number_text.h"
-#include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"

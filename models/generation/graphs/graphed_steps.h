@@ -8,8 +8,6 @@
 ///     step.run();
 ///     cache.advance(1);
 ///     const at::Tensor& logits = step.logits();  // [B, V]
-/// @file
-/// Use:
 ///
 ///     zoo::GraphedSteps steps(model, cache);
 ///     const at::Tensor logits = steps.step(ids, begins);  // [B, V]; undefined: take the usual way

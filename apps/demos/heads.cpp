@@ -212,9 +212,7 @@ int demo_heads(const Arguments& arguments) {
   Flags flags(arguments.command, "Splits the same attention into 1, 8 and 16 heads and measures each head.");
   std::string text = "The cat sat on the mat";
   flags.add("text", text, "the words that attend to one another");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const auto words = split_words(text);
   if (words.size() < 2 || words.size() > 64)

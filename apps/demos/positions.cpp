@@ -293,9 +293,7 @@ int demo_positions(const Arguments& arguments) {
   DemoOptions options;
   Flags flags(arguments.command,
               "Compares six position encodings and checks the properties that they promise.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
   const at::Tensor q = at::randn({kWidth}, generator), k = at::randn({kWidth}, generator);

@@ -1,7 +1,6 @@
 #include "apps/command/flag_help.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "apps/command/terminal.h"
 #include "apps/command/visible_text.h"
 
 namespace zoo {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/command/visible_text.h"
 
 namespace zoo {

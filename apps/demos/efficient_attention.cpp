@@ -6,7 +6,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"

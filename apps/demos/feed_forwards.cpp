@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>

@@ -5,7 +5,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
-#include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"

@@ -1,6 +1,10 @@
 #include "apps/serve/generation_call.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <limits>
+#include <mutex>
 #include <random>
 
 #include <nlohmann/json.hpp>

@@ -9,7 +9,6 @@
 #include "apps/serve/api_error.h"
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"
-#include "models/tasks/generate_session.h"
 #include "models/tasks/inference_loading.h"
 #include "models/tasks/translate.h"
 

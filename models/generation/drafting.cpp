@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <ATen/ops/stack.h>
-
 #include "data/base/error.h"
 #include "models/generation/logits_rules.h"
 #include "models/generation/token_loop.h"

@@ -1,6 +1,5 @@
 #include "models/inference/packed_session.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include <ATen/ops/empty.h>

@@ -1,7 +1,5 @@
 #include "models/tasks/look_answers.h"
 
-#include <vector>
-
 #include "data/base/field_error.h"
 #include "models/tasks/classify.h"
 

@@ -10,7 +10,6 @@
 #include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/attribution.h"
 #include "models/analysis/logit_lens.h"

@@ -1,7 +1,6 @@
 #include "apps/verbs/measure/bench_train.h"
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include <ATen/Parallel.h>

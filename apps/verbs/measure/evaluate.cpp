@@ -1,4 +1,3 @@
-#include <array>
 #include <iostream>
 
 #include <ATen/ops/one_hot.h>

@@ -11,7 +11,6 @@
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/tasks/text_embedder.h"
 #include "models/tasks/text_model.h"

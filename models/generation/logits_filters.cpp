@@ -1,4 +1,4 @@
-#include "models/generation/history_filters.h"
+#include "models/generation/logits_filters.h"
 
 #include <algorithm>
 #include <cmath>

@@ -59,6 +59,14 @@ std::vector<Family::HeadEntry> decoder_heads(const std::string& name) {
           {Head::kSequenceClassification, name + "ForSequenceClassification"}};
 }
 
+std::vector<Family::HeadEntry> encoder_heads(const std::string& name) {
+  return {{Head::kBase, name + "Model"},
+          {Head::kMaskedLm, name + "ForMaskedLM"},
+          {Head::kSequenceClassification, name + "ForSequenceClassification"},
+          {Head::kTokenClassification, name + "ForTokenClassification"},
+          {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
+}
+
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) {
   const std::int64_t width = config.num_heads * config.head_size();
   const std::int64_t kv_width = config.kv_heads() * config.head_size();

@@ -14,7 +14,7 @@
 #include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
 #include "models/layers/stack.h"
-#include "models/tasks/look_answers.h"
+#include "models/tasks/look_texts.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

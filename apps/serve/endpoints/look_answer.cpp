@@ -11,7 +11,7 @@
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"
 #include "models/tasks/answer.h"
-#include "models/tasks/look_answers.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {

@@ -13,7 +13,7 @@
 #include "data/base/json_text.h"
 #include "models/analysis/attribution.h"
 #include "models/analysis/logit_lens.h"
-#include "models/tasks/look_answers.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {

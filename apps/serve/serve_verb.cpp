@@ -15,7 +15,6 @@
 #include "apps/command/flags.h"
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
-#include "apps/serve/endpoints/watched_run.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/environment.h"

@@ -10,7 +10,6 @@
 
 #include "apps/hub/find_model.h"
 #include "apps/plots/embedded_page.h"
-#include "apps/serve/endpoints/watched_run.h"
 #include "data/base/base64.h"
 #include "data/base/field_error.h"
 #include "data/base/json_text.h"

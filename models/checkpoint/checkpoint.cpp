@@ -181,7 +181,7 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
     const GgufFile file(path);
     checkpoint.config_file = path;
     checkpoint.json = std::make_shared<const nlohmann::json>(config_of(file));
-    checkpoint.files_ = std::make_shared<const WeightFiles>(std::make_unique<GgufTensors>(file));
+    checkpoint.files_ = std::make_shared<const WeightFiles>(gguf_tensors(file));
     return checkpoint;
   }
   if (!fs::is_directory(path)) {

@@ -22,8 +22,8 @@ struct DemoOptions {
 };
 
 /// After a demo's own flags, declares --out_dir, --format and the flags of verbs that compute, parses the
-/// arguments and applies --threads. False if there is nothing to run. Throws Error naming a flag that demos do
-/// not support.
+/// arguments and applies --threads. False if there is nothing to run. Throws Error naming a flag that demos
+/// do not support.
 bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options);
 
 /// Prints that a demo does so many updates, fewer than by itself.

@@ -1,11 +1,9 @@
 #include "apps/command/flag_help.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/display_width.h"
 #include "apps/command/terminal.h"
 
 namespace zoo {

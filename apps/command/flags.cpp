@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <iostream>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 

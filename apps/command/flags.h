@@ -16,7 +16,7 @@
 
 #include "apps/command/arguments.h"
 #include "apps/command/recipes.h"
-#include "data/base/field_range.h"
+#include "data/base/field_error.h"
 #include "models/tasks/compute_options.h"
 
 namespace zoo {

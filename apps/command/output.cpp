@@ -7,7 +7,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "apps/command/display_width.h"
 #include "apps/command/visible_text.h"
 
 namespace zoo {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "apps/command/display_width.h"
 #include "apps/command/output.h"
 #include "apps/command/visible_text.h"
 

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <vector>
 
-#include "apps/command/display_width.h"
 #include "apps/command/outline.h"
 #include "apps/command/terminal.h"
 #include "data/base/near_match.h"

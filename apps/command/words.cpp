@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 #include "apps/command/arguments.h"
 #include "data/base/near_match.h"

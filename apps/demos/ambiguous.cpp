@@ -104,10 +104,8 @@ int demo_ambiguous(const Arguments& arguments) {
   flags.add("width", v.width, "size of the embeddings").between(1, 4096);
   flags.add("epochs", v.epochs, "number of updates").at_least(1);
   flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
-  add_demo_flags(flags, v.demo);
   flags.example("tzoo demo ambiguous --seed 7");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(v.demo);
+  if (!begin_demo(flags, arguments, v.demo)) return 0;
 
   const auto phrases = read_phrases(v.phrases);
   const WordIds ids = ids_of(phrases);

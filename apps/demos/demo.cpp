@@ -30,19 +30,18 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 }  // namespace
 
-void add_demo_flags(Flags& flags, DemoOptions& options) {
+bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options) {
   flags.group("Output");
   flags.add("out_dir", options.out_dir, "directory for the pictures").placeholder("DIR");
   add_format_flag(flags, options.format);
   flags.add_compute(options.compute);
-}
-
-void begin_demo(const DemoOptions& options) {
+  if (!flags.parse(arguments)) return false;
   // At these sizes, starting a second thread costs more than it saves.
   at::set_num_threads(static_cast<int>(options.compute.threads.value_or(1)));
   if (options.compute.dtype != "float32") throw UsageError("--dtype: demos compute in float32 only");
   if (options.compute.device != "auto" && !device_of(options.compute).is_cpu())
     throw UsageError("--device: demos compute on the CPU only");
+  return true;
 }
 
 void note_updates(std::int64_t updates) {

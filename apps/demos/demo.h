@@ -21,11 +21,10 @@ struct DemoOptions {
   std::string format = "both";
 };
 
-/// Declares --out_dir, --format and the flags of verbs that compute.
-void add_demo_flags(Flags& flags, DemoOptions& options);
-
-/// Applies --threads; throws Error naming a flag that demos do not support.
-void begin_demo(const DemoOptions& options);
+/// After a demo's own flags, declares --out_dir, --format and the flags of verbs that compute, parses the
+/// arguments and applies --threads. False if there is nothing to run. Throws Error naming a flag that demos
+/// do not support.
+bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options);
 
 /// Prints that a demo does so many updates, fewer than by itself.
 void note_updates(std::int64_t updates);

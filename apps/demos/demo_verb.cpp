@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <iostream>
 #include <string_view>
@@ -11,7 +10,6 @@
 #include "apps/demos/demos.h"
 #include "apps/plots/pictures.h"
 #include "data/base/error.h"
-#include "data/base/near_match.h"
 
 namespace zoo {
 namespace {

@@ -127,10 +127,8 @@ int demo_disagreement(const Arguments& arguments) {
   flags.add("width", v.width, "size of the embeddings").between(1, 4096);
   flags.add("epochs", v.epochs, "number of updates").at_least(1);
   flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
-  add_demo_flags(flags, v.demo);
   flags.example("tzoo demo disagreement --weight 0");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(v.demo);
+  if (!begin_demo(flags, arguments, v.demo)) return 0;
 
   if (v.width % v.heads != 0) {
     throw UsageError("--width ", v.width, " is not a multiple of --heads ", v.heads);

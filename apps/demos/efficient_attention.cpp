@@ -6,7 +6,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
@@ -171,9 +170,7 @@ int demo_efficient_attention(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Compares attention that does not look at every pair of tokens with attention that does.");
   flags.add("longest", longest, "length of the longest sequence to measure").between(kShortest, 65536);
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const at::NoGradGuard no_grad;
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));

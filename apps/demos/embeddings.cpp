@@ -78,10 +78,8 @@ int demo_embeddings(const Arguments& arguments) {
       .between(1, 4096);
   flags.add("epochs", v.training.epochs, "number of updates").at_least(1);
   flags.add("learning_rate", v.training.learning_rate, "learning rate of Adam").above(0);
-  add_demo_flags(flags, v.demo);
   flags.example("tzoo demo embeddings --seed 7");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(v.demo);
+  if (!begin_demo(flags, arguments, v.demo)) return 0;
 
   const WordPairs data = read_word_pairs(v.pairs);
   const auto words = split_list("words", v.words);

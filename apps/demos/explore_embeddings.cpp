@@ -193,12 +193,10 @@ int demo_explore_embeddings(const Arguments& arguments) {
   flags.add("words", v.words, "words whose neighbours are shown, between commas").placeholder("LIST");
   flags.add("analogy", v.analogy, "analogy to solve, such as 'king - man + woman'").placeholder("SUM");
   flags.add("neighbours", v.neighbours, "number of neighbours per word").between(1, 50);
-  add_demo_flags(flags, v.demo);
   flags.example(
       "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "
       "--analogy 'king - man + woman'");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(v.demo);
+  if (!begin_demo(flags, arguments, v.demo)) return 0;
   if (v.words.empty()) v.words = v.model.empty() ? "cat,dog,apple,banana" : "king,cat,red";
   if (v.analogy.empty()) v.analogy = v.model.empty() ? "dog - cat + apple" : "king - man + woman";
 

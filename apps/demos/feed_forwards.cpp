@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
@@ -65,9 +64,7 @@ int demo_feed_forwards(const Arguments& arguments) {
   using namespace demos::feed_forwards;
   DemoOptions options;
   Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const Examples train = draw_examples(at::detail::createCPUGenerator(seed));

@@ -158,10 +158,8 @@ int demo_length_generalisation(const Arguments& arguments) {
   flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
   flags.add("quick", quick, "do only a few updates, too few to learn much");
-  add_demo_flags(flags, options);
   flags.example("tzoo demo length-generalisation --exercise addition");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
   if (quick) updates = quick_updates();
 
   const auto all = exercises();

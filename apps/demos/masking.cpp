@@ -98,9 +98,7 @@ int demo_masking(const Arguments& arguments) {
   using namespace demos::masking;
   DemoOptions options;
   Flags flags(arguments.command, "Shows what causal and padding masks hide, and where NaN comes from.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const std::vector<std::string> words{"the", "cat", "sat", "on", "the", "mat"};
   const auto length = static_cast<std::int64_t>(words.size());

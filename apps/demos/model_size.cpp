@@ -48,9 +48,7 @@ int demo_model_size(const Arguments& arguments) {
   using namespace demos::model_size;
   DemoOptions options;
   Flags flags(arguments.command, "Counts the parameters of known models, and the memory to train them.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   Table sizes({{"model"},
                number("layers"),

@@ -89,9 +89,7 @@ int demo_norms(const Arguments& arguments) {
   DemoOptions options;
   Flags flags(arguments.command,
               "Follows the gradient through stacks of layers with pre-LN and with post-LN.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   Table table({number("layers"),
                {"norm"},

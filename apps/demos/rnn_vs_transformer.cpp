@@ -129,9 +129,7 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
               "each remembers a word.");
   flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
       .at_least(1);
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const auto both = learners(seed);

@@ -68,9 +68,7 @@ int demo_scaling_variance(const Arguments& arguments) {
   DemoOptions options;
   Flags flags(arguments.command,
               "Measures why attention divides its scores by the square root of their dimension.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
   Curves variance{{"q·k"}, {"q·k / √D"}}, largest = variance, slope = variance;

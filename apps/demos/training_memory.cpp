@@ -123,9 +123,7 @@ int demo_training_memory(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Computes the gradient of one update with gradient accumulation, in bfloat16 and with gradient "
               "checkpointing: memory, time, and difference from the plain gradient.");
-  add_demo_flags(flags, options);
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
   const auto model = build(seed);

@@ -5,7 +5,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
-#include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
@@ -207,10 +206,8 @@ int demo_translate(const Arguments& arguments) {
   flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each")
       .at_least(1);
   flags.add("quick", quick, "do only a few updates, too few to learn much");
-  add_demo_flags(flags, options);
   flags.example("tzoo demo translate --text 'our famous lion does not see the garden'");
-  if (!flags.parse(arguments)) return 0;
-  begin_demo(options);
+  if (!begin_demo(flags, arguments, options)) return 0;
   if (quick) updates = quick_updates();
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);

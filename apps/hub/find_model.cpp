@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "apps/hub/hub_cache.h"
 #include "data/base/error.h"

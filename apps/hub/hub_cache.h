@@ -4,9 +4,19 @@
 #include <optional>
 #include <string>
 
-#include "apps/hub/hub_name.h"
-
 namespace zoo {
+
+/// A model on the hub: "gpt2" or "google/flan-t5-small", and a branch, a tag or a commit.
+struct HubName {
+  std::string name;
+  std::string revision = "main";
+
+  /// Parses "NAME" or "NAME@REVISION". Throws Error if the text cannot be a name on the hub.
+  static HubName parse(const std::string& text);
+
+  /// True if parse() accepts the text.
+  static bool fits(const std::string& text);
+};
 
 /// A model's folder in Hugging Face's cache, which other programs share:
 ///   models--OWNER--NAME/blobs/HASH              contents of files

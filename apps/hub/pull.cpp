@@ -2,21 +2,27 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <openssl/evp.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/hub/http.h"
-#include "apps/hub/hub_cache.h"
 #include "apps/hub/hub_listing.h"
-#include "apps/hub/partial_file.h"
 #include "data/base/atomic_file.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
@@ -24,6 +30,66 @@
 
 namespace zoo {
 namespace {
+
+namespace fs = std::filesystem;
+
+// A file that is being downloaded, including the part from earlier processes. One process at a time may open
+// it.
+class PartialFile {
+ public:
+  // Throws Error if the file cannot be written or another process has it.
+  explicit PartialFile(fs::path path)
+      : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) fail();
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(descriptor_);
+      throw Error(path_.string(), ": another process is downloading this file");
+    }
+    size_ = ::lseek(descriptor_, 0, SEEK_END);
+  }
+
+  ~PartialFile() { ::close(descriptor_); }
+
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  const fs::path& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+
+  // Throws Error naming the file, for example if the disk is full; so do the next two.
+  void append(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      size_ += written;
+    }
+  }
+
+  void cut(std::int64_t size) {
+    if (::ftruncate(descriptor_, size) != 0) fail();
+    size_ = ::lseek(descriptor_, size, SEEK_SET);
+  }
+
+  // Syncs the file and gives it its name.
+  void become(const fs::path& name) {
+    std::error_code error;
+    if (::fsync(descriptor_) != 0) fail();
+    fs::rename(path_, name, error);
+    if (error) throw Error(name.string(), ": cannot be written: ", error.message());
+    sync_directory(name.parent_path());
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(path_.string(), ": cannot be written: ", std::strerror(errno));
+  }
+
+  fs::path path_;
+  int descriptor_;
+  std::int64_t size_ = 0;
+};
 
 namespace fs = std::filesystem;
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "apps/hub/hub_name.h"
+#include "apps/hub/hub_cache.h"
 
 namespace zoo {
 

@@ -12,10 +12,15 @@ struct PageParts {
 
 extern const PageParts kAttentionPage, kServePage;
 
-/// The self-contained page, with script and style inserted unchanged.
-std::string whole_page(const PageParts& parts);
-
 /// `text` with the first `mark` replaced.
-std::string replaced(std::string_view text, std::string_view mark, std::string_view by);
+inline std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  return std::string(text.substr(0, at)).append(by).append(text.substr(at + mark.size()));
+}
+
+/// The self-contained page, with script and style inserted unchanged.
+inline std::string whole_page(const PageParts& parts) {
+  return replaced(replaced(parts.html, "/*STYLE*/", parts.style), "/*SCRIPT*/", parts.script);
+}
 
 }  // namespace zoo::embedded

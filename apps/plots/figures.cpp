@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/command/display_width.h"
+#include "apps/command/terminal.h"
 #include "apps/plots/gnuplot.h"
 #include "apps/plots/gnuplot_parts.h"
 #include "apps/plots/text_plots.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "data/base/atomic_file.h"
-#include "data/base/error.h"
 #include "data/corpora/child_process.h"
 
 namespace zoo {

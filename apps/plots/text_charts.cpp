@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "apps/command/display_width.h"
+#include "apps/command/terminal.h"
 #include "apps/plots/text_plots.h"
 
 namespace zoo {

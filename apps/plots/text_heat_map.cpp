@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "apps/command/display_width.h"
+#include "apps/command/terminal.h"
 #include "apps/plots/text_plots.h"
 
 namespace zoo {

@@ -1,9 +1,184 @@
 #include "apps/serve/generation_call.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
 #include "apps/serve/api_error.h"
 #include "data/base/error.h"
+#include "data/base/field_error.h"
+#include "data/base/sizes.h"
+#include "models/tasks/generation_settings.h"
+#include "models/tasks/text_constraint.h"
+#include "tokenizer/constraint/json_schema.h"
+#include "tokenizer/constraint/regular_expression.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostStops = 16;
+constexpr std::int64_t kMostSeed = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostPattern = 65536;  // bytes of a regular expression
+
+std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::int64_t vocab_size) {
+  std::vector<std::pair<TokenId, double>> biases;
+  const ordered_json* given = fields.get("logit_bias");
+  if (given == nullptr) return biases;
+  if (!given->is_object()) RequestFields::refuse("logit_bias", "must be an object of ids and numbers");
+  for (const auto& [key, value] : given->items()) {
+    const bool digits =
+        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits || std::stol(key) >= vocab_size)
+      RequestFields::refuse("logit_bias",
+                            "has the key '" + excerpt(key, 40) + "', which is no id of the vocabulary");
+    if (!value.is_number() || !(std::abs(value.get<double>()) <= 100))
+      RequestFields::refuse("logit_bias", "must have numbers from -100 to 100");
+    biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+  }
+  return biases;
+}
+
+// The schema of response_format; null for plain text.
+const ordered_json* schema_of_format(RequestFields& fields) {
+  const ordered_json* format = fields.get("response_format");
+  if (format == nullptr) return nullptr;
+  const ordered_json type = format->is_object() && format->contains("type") ? (*format)["type"] : "none";
+  if (type == "text") return nullptr;
+  const auto place = type == "json_schema" ? format->find("json_schema") : format->end();
+  if (place == format->end() || !place->is_object() || !place->contains("schema"))
+    RequestFields::refuse("response_format",
+                          "must be {\"type\": \"text\"} or {\"type\": \"json_schema\", "
+                          "\"json_schema\": {\"schema\": …}}");
+  return &(*place)["schema"];
+}
+
+std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const WritingModel& model,
+                                                  const GenerateSession& session) {
+  const std::optional<std::string> regex = fields.text("regex");
+  const ordered_json* schema = fields.get("json_schema");
+  const ordered_json* format = schema_of_format(fields);
+  const char* name = regex ? "regex" : schema != nullptr ? "json_schema" : "response_format";
+  if ((regex ? 1 : 0) + (schema != nullptr ? 1 : 0) + (format != nullptr ? 1 : 0) > 1)
+    RequestFields::refuse(name, "and another field constrain the text: give only one");
+  if (!regex && schema == nullptr && format == nullptr) return nullptr;
+  try {
+    if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
+    if (schema == nullptr) schema = format;
+    std::string key;  // a conversation has end tokens of its own, before what a client writes
+    for (const TokenId id : session.defaults.eos_token_ids) key += std::to_string(id) + " ";
+    key += regex ? "regex " + *regex : "schema " + schema->dump();
+    return make_text_constraint(
+        model.automata.get(key,
+                           [&] {
+                             const PatternPtr pattern =
+                                 regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
+                                       : json_schema_pattern(*schema);
+                             return make_token_automaton(pattern, session, model.token_bytes());
+                           }),
+        session);
+  } catch (const Error& error) {
+    RequestFields::refuse(name, std::string("is refused: ") + error.what());
+  }
+}
+
+// Sets a field of the settings to what the request says, under a name of its own or the field's.
+void read_field(RequestFields& fields, GenerationSettings& settings, const std::string& name,
+                const std::string& field_name) {
+  const GenerationField field = field_of(settings, field_name);
+  const auto set = [&](auto* member) {
+    if constexpr (std::is_same_v<decltype(member), double*> ||
+                  std::is_same_v<decltype(member), std::optional<double>*>) {
+      if (const auto value = fields.number(name, field.range)) *member = *value;
+    } else {
+      const auto least = static_cast<std::int64_t>(field.range.least.value_or(0)),
+                 most = static_cast<std::int64_t>(field.range.most.value_or(kLargestGivenCount));
+      if (const auto value = fields.integer(name, least, most)) *member = *value;
+    }
+  };
+  std::visit(set, field.member);
+}
+
+void read_sampling(RequestFields& fields, GenerationSettings& settings, bool draws_seed) {
+  for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty",
+                           "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"})
+    read_field(fields, settings, name, name);
+  read_field(fields, settings, "min_tokens", "min_new_tokens");
+  SamplingOptions& sampling = settings.options.sampling;
+  const auto seed = fields.integer("seed", -1, kMostSeed);  // -1, as in llama.cpp: any
+  if (draws_seed || seed == -1) sampling.seed = std::uint64_t{std::random_device()()} << 16;
+  if (seed && *seed >= 0) sampling.seed = static_cast<std::uint64_t>(*seed);
+}
+
+void read_stream(RequestFields& fields, WritingRequest& request) {
+  request.stream = fields.flag("stream").value_or(false);
+  const ordered_json* options = fields.get("stream_options");
+  if (options == nullptr) return;
+  if (!request.stream) RequestFields::refuse("stream_options", "needs 'stream': true");
+  if (!options->is_object()) RequestFields::refuse("stream_options", "must be an object");
+  for (const auto& [name, value] : options->items()) {
+    const bool known = name == "include_usage" || name == "include_obfuscation";
+    if (!known || !value.is_boolean())
+      RequestFields::refuse("stream_options." + name, "is not supported here");
+    if (name == "include_usage") request.include_usage = value.get<bool>();
+  }
+}
+
+}  // namespace
+
+WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
+                                    const GenerateSession& session) {
+  WritingRequest request{.session = std::make_shared<GenerateSession>(session)};
+  GenerationSettings settings = model.defaults;
+  read_sampling(fields, settings, model.draws_seeds);
+  read_stream(fields, request);
+  std::vector<std::string> stops = fields.texts("stop", kMostStops);
+  std::erase(stops, "");  // which some clients send for "none"
+  if (!stops.empty()) request.session->stop = StopStrings(std::move(stops));
+  request.batch->samples = fields.integer("n", 1, model.batch->options().slots).value_or(1);
+
+  GenerationOptions& options = request.batch->options;
+  options = settings.generation_options();
+  options.history.logit_bias = logit_bias(fields, request.session->vocab_size());
+  options.constraint = constraint(fields, model, *request.session);
+  complete(options, *request.session);
+  fields.ignore({"user", "metadata", "store", "service_tier", "prompt_cache_key", "safety_identifier",
+                 "prompt_cache_retention", "model"});
+  return request;
+}
+
+void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
+                const std::string& name, std::int64_t most) {
+  const std::int64_t context = model.batch->options().context;
+  std::size_t longest = 0;
+  for (const TokenIds& prompt : request.batch->prompts) longest = std::max(longest, prompt.size());
+  const std::int64_t room = context - static_cast<std::int64_t>(longest);
+  const std::int64_t wanted =
+      given.value_or(std::max<std::int64_t>(1, most > 0 ? std::min(room, most) : room));
+  if (most > 0 && wanted > most)
+    RequestFields::refuse(name,
+                          "must be at most " + std::to_string(most) + ", got " + std::to_string(wanted));
+  if (wanted > room)
+    throw ApiError(400,
+                   "the context is " + std::to_string(context) + " tokens; the prompt has " +
+                       std::to_string(longest) + " and '" + name + "' asks for " + std::to_string(wanted),
+                   name, "context_length_exceeded");
+  request.batch->only_prompt = wanted == 0;
+  GenerationOptions& options = request.batch->options;
+  options.max_new_tokens = std::max<std::int64_t>(1, wanted);
+  try {
+    if (options.constraint && wanted > 0) options.constraint->begin(options.max_new_tokens);
+  } catch (const FieldError& error) {  // more than the request's own field allows
+    throw ApiError(400, error.message([&](const std::string&) { return "'" + name + "'"; }), name);
+  }
+}
 
 // Between the thread that computes and the one that answers.
 struct GenerationCall::Mailbox {

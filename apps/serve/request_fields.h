@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "data/base/field_range.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 

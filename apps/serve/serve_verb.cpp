@@ -1,21 +1,134 @@
 #include "apps/serve/serve_verb.h"
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <iostream>
+#include <string>
 #include <thread>
+#include <vector>
+
+#include <sys/stat.h>
 
 #include "apps/command/flags.h"
 #include "apps/compute/threads.h"
-#include "apps/serve/api_key.h"
-#include "apps/serve/endpoints/watched_run.h"
-#include "apps/serve/model_names.h"
+#include "apps/hub/find_model.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
+
+namespace fs = std::filesystem;
+
+// A model as --model names it: DIR or NAME=DIR.
+struct GivenModel {
+  std::string name, path;  // the name by which requests choose it; as find_model() found it
+};
+
+// The names of an absolute path, the last one first.
+std::vector<std::string> folders_of(const std::string& path) {
+  std::vector<std::string> names;
+  for (const fs::path& part : fs::weakly_canonical(path))
+    if (!part.empty() && part != "/") names.insert(names.begin(), part.string());
+  return names;
+}
+
+std::string last_folders(const std::vector<std::string>& folders, std::size_t count) {
+  std::string name;
+  for (std::size_t i = 0; i < std::min(count, folders.size()); ++i)
+    name = folders[i] + (name.empty() ? "" : "/") + name;
+  return name;
+}
+
+// Names folders of one name by as many folders above them as tell them apart.
+void tell_apart(const std::vector<GivenModel*>& models) {
+  std::vector<std::vector<std::string>> folders;
+  std::size_t longest = 0;
+  for (const GivenModel* model : models) {
+    folders.push_back(folders_of(model->path));
+    longest = std::max(longest, folders.back().size());
+  }
+  for (std::size_t count = 2; count <= longest; ++count) {
+    std::vector<std::string> names;
+    for (const auto& each : folders) names.push_back(last_folders(each, count));
+    for (std::size_t i = 0; i < models.size(); ++i) models[i]->name = names[i];
+    std::sort(names.begin(), names.end());
+    if (std::adjacent_find(names.begin(), names.end()) == names.end()) return;
+  }
+}
+
+// Each has a name of its own: the given one, else the folder's, with the folders above it where two would be
+// the same ("a/final", "b/final"). Throws UsageError for a model or a name that is given twice, and Error as
+// find_model().
+std::vector<GivenModel> name_models(const std::vector<std::string>& given) {
+  std::vector<GivenModel> models;
+  std::vector<std::size_t> unnamed;
+  for (const std::string& each : given) {
+    const std::size_t sign = fs::exists(each) ? each.npos : each.find('=');
+    const std::string path = find_model(sign == each.npos ? each : each.substr(sign + 1));
+    if (sign == each.npos) unnamed.push_back(models.size());
+    models.push_back({sign == each.npos ? model_name(path) : each.substr(0, sign), path});
+    if (models.back().name.empty()) throw UsageError("--model ", each, ": expected NAME=DIR");
+  }
+  for (std::size_t i : unnamed) {
+    std::vector<GivenModel*> equal;
+    for (std::size_t j : unnamed)
+      if (models[j].name == models[i].name) equal.push_back(&models[j]);
+    if (equal.size() > 1) tell_apart(equal);
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (models[i].name == models[j].name)
+        throw UsageError("--model: two models are called '", models[i].name,
+                         "'; give one of them another name, NAME=DIR");
+    }
+  }
+  return models;
+}
+
+constexpr std::size_t kLongestKey = 4096;
+
+// The key without the end of its line.
+std::string checked_key(std::string key, const std::string& source) {
+  while (key.ends_with('\n') || key.ends_with('\r')) key.pop_back();
+  const bool good = !key.empty() && key.size() <= kLongestKey &&
+                    std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  if (!good)
+    throw UsageError(source, ": a key is one line of 1 to ", kLongestKey,
+                     " letters, digits and signs of ASCII, without blanks");
+  return key;
+}
+
+std::string read_key(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+    throw Error("--api_key_file: ", file, " is not there or no regular file");
+  std::ifstream in(file, std::ios::binary);
+  std::string key(kLongestKey + 3, '\0');
+  in.read(key.data(), static_cast<std::streamsize>(key.size()));
+  if (!in.is_open() || in.bad()) throw Error("--api_key_file: cannot read ", file);
+  key.resize(static_cast<std::size_t>(in.gcount()));
+  if ((status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    std::cerr << "note: others can read " << file << "; 'chmod 600 " << file << "' keeps the key\n";
+  return key;
+}
+
+// The key that requests must show: `given` (--api_key), else the line in `file` (--api_key_file), else that
+// of the environment variable TZOO_API_KEY; empty: none. Notes a file that others can read. Throws
+// UsageError for two flags, and for a key that no header can hold; Error naming a file that cannot be read.
+std::string api_key_of(const std::string& given, const std::string& file) {
+  if (!given.empty() && !file.empty())
+    throw UsageError("--api_key and --api_key_file: give only one of them");
+  if (!given.empty()) return checked_key(given, "--api_key");
+  if (!file.empty()) return checked_key(read_key(file), "--api_key_file " + file);
+  const std::string key = environment("TZOO_API_KEY");
+  return key.empty() ? "" : checked_key(key, "TZOO_API_KEY");
+}
 
 struct ServeFlags {
   std::vector<std::string> models;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
 #include <numeric>
 
 #include "apps/answers/number_text.h"
@@ -10,13 +9,14 @@
 #include "apps/serve/api_error.h"
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"
-#include "models/tasks/chat_ends.h"
 #include "models/tasks/inference_loading.h"
 #include "models/tasks/translate.h"
-#include "tokenizer/constraint/token_automaton.h"
 
 namespace zoo {
 namespace {
+
+// The largest automata take 50 MB each.
+constexpr std::size_t kMost = 8;
 
 constexpr std::int64_t kUsualContext = 4096;
 
@@ -100,6 +100,27 @@ std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const 
 }
 
 }  // namespace
+
+AutomatonCache::Automaton AutomatonCache::find(const std::string& key) {
+  const std::lock_guard lock(reading_);
+  const auto found = std::ranges::find(recent_, key, &std::pair<std::string, Automaton>::first);
+  if (found == recent_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, found);
+  return found->second;
+}
+
+AutomatonCache::Automaton AutomatonCache::get(const std::string& key,
+                                              const std::function<Automaton()>& build) {
+  if (Automaton known = find(key)) return known;
+  const std::lock_guard one_at_a_time(building_);
+  if (Automaton known = find(key)) return known;  // built while this request waited
+  ++built_;
+  Automaton automaton = build();
+  const std::lock_guard lock(reading_);
+  recent_.emplace_front(key, automaton);
+  if (recent_.size() > kMost) recent_.pop_back();
+  return automaton;
+}
 
 const std::vector<std::string>& WritingModel::token_bytes() const {
   std::call_once(once_, [&] { bytes_ = zoo::token_bytes(*session.tokenizer); });

@@ -1,9 +1,7 @@
 #include "apps/verbs/checkpoint_files.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
-#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>

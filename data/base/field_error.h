@@ -5,8 +5,12 @@
 ///
 ///     throw zoo::FieldError(zoo::Field{"layers"}, " 9: the model has 2");
 ///     // the command line prints --layers 9: …, HTTP and what() have 'layers' 9: …
+///
+///     constexpr zoo::FieldRange probability = zoo::between(0, 1);
+///     if (!probability.holds(1.5)) …
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -58,5 +62,24 @@ class UnfitField : public FieldError {
  public:
   using FieldError::FieldError;
 };
+
+/// The numbers that a field may have.
+struct FieldRange {
+  std::optional<double> least, above, most;  // `above` is not among them
+
+  constexpr bool holds(double value) const {
+    return !(least && !(value >= *least)) && !(above && !(value > *above)) && !(most && !(value <= *most));
+  }
+};
+
+constexpr FieldRange at_least(double least) {
+  return {.least = least};
+}
+constexpr FieldRange above(double bound) {
+  return {.above = bound};
+}
+constexpr FieldRange between(double least, double most) {
+  return {.least = least, .most = most};
+}
 
 }  // namespace zoo

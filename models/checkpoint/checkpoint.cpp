@@ -9,8 +9,8 @@
 #include "data/base/field_error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
-#include "models/checkpoint/tied_weights.h"
 #include "models/formats/config_reader.h"
+#include "models/formats/weight_files.h"
 #include "models/gguf/gguf_tensors.h"
 #include "models/layers/parameter.h"
 #include "models/registry.h"
@@ -19,6 +19,34 @@ namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The configuration with the output projection of the files: as in transformers, a projection whose numbers
+// differ from the tied embedding's becomes untied, and so does its bias.
+TransformerConfig with_own_projection(const Family& family, TransformerConfig config,
+                                      const WeightFiles& files) {
+  if (!config.tie_word_embeddings && !config.tie_prediction_bias) return config;
+  TransformerConfig untied = config;
+  untied.tie_word_embeddings = untied.tie_prediction_bias = false;
+  const WeightTable tied = family.weight_table(config), own = family.weight_table(untied);
+  const StoredNames names(tied, files);
+  bool own_weight = !config.tie_word_embeddings, shares_bias = false;
+  for (const auto& pair : tied.tied) {
+    const auto is_copy = [&](const WeightName& name) { return name.theirs.front() == pair.first; };
+    if (std::ranges::none_of(own.names, is_copy)) continue;
+    const std::string copy = names.stored(pair.first), original = names.stored(pair.second);
+    // If the files have only a copy, other rules of transformers decide the tie.
+    const bool both = files.contains(copy) && files.contains(original) && original.ends_with(pair.second);
+    const bool differs = both && !files.equal(copy, original);
+    if (pair.first.ends_with(".bias")) {
+      shares_bias = !differs;
+    } else {
+      own_weight = own_weight || differs;
+    }
+  }
+  if (!own_weight) return config;
+  untied.tie_prediction_bias = shares_bias;
+  return untied;
+}
 
 constexpr const char* kConfigFile = "config.json";
 
@@ -153,7 +181,7 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
     const GgufFile file(path);
     checkpoint.config_file = path;
     checkpoint.json = std::make_shared<const nlohmann::json>(config_of(file));
-    checkpoint.files_ = std::make_shared<const WeightFiles>(std::make_unique<GgufTensors>(file));
+    checkpoint.files_ = std::make_shared<const WeightFiles>(gguf_tensors(file));
     return checkpoint;
   }
   if (!fs::is_directory(path)) {

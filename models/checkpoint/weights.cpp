@@ -1,7 +1,6 @@
 #include "models/checkpoint/weights.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <sstream>
 

@@ -139,11 +139,7 @@ Family deberta() {
       .model_type = "deberta-v2",
       .description =
           "DeBERTa-v3 (He et al., 2023): BERT with disentangled attention to contents and distances",
-      .heads = {{Head::kBase, "DebertaV2Model"},
-                {Head::kMaskedLm, "DebertaV2ForMaskedLM"},
-                {Head::kSequenceClassification, "DebertaV2ForSequenceClassification"},
-                {Head::kTokenClassification, "DebertaV2ForTokenClassification"},
-                {Head::kQuestionAnswering, "DebertaV2ForQuestionAnswering"}},
+      .heads = encoder_heads("DebertaV2"),
       .base = base(),
       .keys = keys(),
       .presets = {{"deberta-v3-xsmall", "DeBERTa-v3 of width 384", sized(12, 6, 384)},

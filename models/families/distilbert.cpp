@@ -106,11 +106,7 @@ Family distilbert() {
   return {
       .model_type = "distilbert",
       .description = "DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments or pooler",
-      .heads = {{Head::kBase, "DistilBertModel"},
-                {Head::kMaskedLm, "DistilBertForMaskedLM"},
-                {Head::kSequenceClassification, "DistilBertForSequenceClassification"},
-                {Head::kTokenClassification, "DistilBertForTokenClassification"},
-                {Head::kQuestionAnswering, "DistilBertForQuestionAnswering"}},
+      .heads = encoder_heads("DistilBert"),
       .base = base(),
       .keys = keys(),
       .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},

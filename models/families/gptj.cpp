@@ -107,9 +107,7 @@ Family gptj() {
       .model_type = "gptj",
       .description =
           "GPT-J (Wang and Komatsuzaki, 2021): causal decoder, parallel sublayers, rotary positions",
-      .heads = {{Head::kCausalLm, "GPTJForCausalLM"},
-                {Head::kBase, "GPTJModel"},
-                {Head::kSequenceClassification, "GPTJForSequenceClassification"}},
+      .heads = decoder_heads("GPTJ"),
       .base = base(),
       .keys = keys(),
       .presets = {{"gpt-j-6b", "GPT-J 6B", published()}},

@@ -176,11 +176,7 @@ Family modernbert() {
       .model_type = "modernbert",
       .description =
           "ModernBERT (Warner et al., 2024): encoder, pre-LN, rotary positions, windows, GeGLU, no biases",
-      .heads = {{Head::kBase, "ModernBertModel"},
-                {Head::kMaskedLm, "ModernBertForMaskedLM"},
-                {Head::kSequenceClassification, "ModernBertForSequenceClassification"},
-                {Head::kTokenClassification, "ModernBertForTokenClassification"},
-                {Head::kQuestionAnswering, "ModernBertForQuestionAnswering"}},
+      .heads = encoder_heads("ModernBert"),
       .base = base(),
       .keys = keys(),
       .presets = {{"ModernBERT-base", "ModernBERT base", sized(22, 12, 768, 1152)},

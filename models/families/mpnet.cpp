@@ -103,11 +103,7 @@ Family mpnet() {
   return {
       .model_type = "mpnet",
       .description = "MPNet (Song et al., 2020): RoBERTa with bucketed relative positions",
-      .heads = {{Head::kBase, "MPNetModel"},
-                {Head::kMaskedLm, "MPNetForMaskedLM"},
-                {Head::kSequenceClassification, "MPNetForSequenceClassification"},
-                {Head::kTokenClassification, "MPNetForTokenClassification"},
-                {Head::kQuestionAnswering, "MPNetForQuestionAnswering"}},
+      .heads = encoder_heads("MPNet"),
       .base = base(),
       .keys = keys(),
       .presets = {{"mpnet-base", "MPNet base", published()},

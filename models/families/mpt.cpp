@@ -106,9 +106,7 @@ Family mpt() {
   return {
       .model_type = "mpt",
       .description = "MPT (MosaicML, 2023): causal decoder, ALiBi, LayerNorm, no biases",
-      .heads = {{Head::kCausalLm, "MptForCausalLM"},
-                {Head::kBase, "MptModel"},
-                {Head::kSequenceClassification, "MptForSequenceClassification"}},
+      .heads = decoder_heads("Mpt"),
       .base = base(),
       .keys = keys(),
       .presets = {{"mpt-7b", "MPT 7B", sized(4096, 32, 32)}},

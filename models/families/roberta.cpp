@@ -73,11 +73,7 @@ Family roberta_like(const std::string& model_type, const std::string& name, cons
   return {
       .model_type = model_type,
       .description = description,
-      .heads = {{Head::kBase, name + "Model"},
-                {Head::kMaskedLm, name + "ForMaskedLM"},
-                {Head::kSequenceClassification, name + "ForSequenceClassification"},
-                {Head::kTokenClassification, name + "ForTokenClassification"},
-                {Head::kQuestionAnswering, name + "ForQuestionAnswering"}},
+      .heads = encoder_heads(name),
       .base = base(),
       .keys = {"RoBERTa", concatenated(bert_keys(),
                                        {classifier_dropout_key(), segments_key(), required_pad_token_key()})},

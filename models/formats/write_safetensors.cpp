@@ -3,7 +3,6 @@
 #include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"
-#include "models/formats/checksums.h"
 #include "models/formats/safetensors.h"
 
 namespace zoo {

@@ -70,8 +70,48 @@ class BeamSearch : public TokenLoop {
   }
 
   bool going() const override { return !searches_.empty(); }
-  bool step() override;
-  void finish() override;
+  bool step() override {
+    const at::Tensor logits = rows_.next_logits();
+    const at::Tensor own = log_probabilities_of(logits);
+    if (options_.log_probabilities) own_ = own.to(at::kCPU);
+    const at::Tensor allowed = rules_.apply(own, histories(), states_);
+    const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
+    ++length_;
+    std::vector<Search> going;
+    std::int64_t first = 0;
+    for (Search& search : searches_) {
+      advance(search, scores, first);
+      first += options_.beams.num_beams;
+      if (search.done()) {
+        take(search);
+      } else {
+        going.push_back(std::move(search));
+      }
+    }
+    keep(going);
+    searches_ = std::move(going);
+    return true;
+  }
+
+  void finish() override {
+    GenerationResult& result = task_.result;
+    const bool interrupted = !searches_.empty();
+    for (const Search& search : searches_) take(search);
+    for (const std::vector<FoundBeam>& beams : found_) {
+      if (beams.empty() && !interrupted)
+        throw Error("no token can be chosen: the filters and the constraint allow none");
+      for (const auto b : c10::irange(static_cast<std::size_t>(options_.beams.num_return_sequences))) {
+        const FoundBeam beam = b < beams.size() ? beams[b] : FoundBeam{};
+        result.ids.push_back(beam.ids);
+        result.scores.push_back(beam.score);
+        if (options_.log_probabilities) result.log_probabilities.push_back(beam.log_probabilities);
+        for (std::size_t i = 0; task_.on_token && i < beam.ids.size(); ++i) {
+          const double log_probability = options_.log_probabilities ? beam.log_probabilities[i] : 0;
+          task_.on_token({result.ids.size() - 1, beam.ids[i], log_probability});
+        }
+      }
+    }
+  }
 
  private:
   static std::vector<TokenIds> repeated(const std::vector<TokenIds>& prompts, std::int64_t times) {
@@ -87,12 +127,102 @@ class BeamSearch : public TokenLoop {
     return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
   }
 
-  RowHistories histories() const;
+  RowHistories histories() const {
+    RowHistories histories;
+    for (const auto row : c10::irange(rows_.size())) histories.push_back({&rows_.tokens(row), given_[row]});
+    return histories;
+  }
+
+  // Most likely, or drawn, continuations of a group's beams, whose scores [beams, V] start at row `first`.
   std::vector<Beam> candidates(const Search& search, const BeamGroup& group, const at::Tensor& scores,
-                               std::int64_t first);
-  void advance(Search& search, const at::Tensor& scores, std::int64_t first);
-  void keep(const std::vector<Search>& going);
-  void take(const Search& search);
+                               std::int64_t first) {
+    std::vector<float> sums;
+    for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
+    const at::Tensor all = (scores + at::tensor(sums).unsqueeze(1).to(scores.device())).flatten();
+    const std::int64_t count = std::min(candidates_per_beam() * group_size(), all.numel());
+    const at::Tensor places = sampler_ ? sampler_->draw_places(all, count, search.prompt)
+                                       : std::get<1>(at::topk(all, count)).to(at::kCPU);
+    const at::Tensor values = all.index_select(0, places.to(all.device())).to(at::kCPU);
+    std::vector<Beam> found;
+    for (const auto c : c10::irange(count)) {
+      const std::int64_t place = places.const_data_ptr<std::int64_t>()[c];
+      const std::int64_t b = place / scores.size(1);
+      const auto id = static_cast<TokenId>(place % scores.size(1));
+      Beam beam = group.running()[static_cast<std::size_t>(b)];
+      beam.row = first + b;
+      beam.found.score = values.const_data_ptr<float>()[c];
+      beam.found.ids.push_back(id);
+      if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
+      beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
+      const bool is_last = length_ == options_.max_new_tokens && options_.beams.num_beam_groups == 1;
+      beam.ends = is_last || rules_.ends(beam.found.ids, beam.state);
+      found.push_back(std::move(beam));
+    }
+    return found;
+  }
+
+  void advance(Search& search, const at::Tensor& scores, std::int64_t first) {
+    const BeamOptions& beams = options_.beams;
+    TokenId filler = static_cast<TokenId>(beams.filler_id);
+    if (filler < 0 && !options_.eos_token_ids.empty()) filler = options_.eos_token_ids.front();
+    TokenIds taken;  // by earlier groups
+    for (BeamGroup& group : search.groups) {
+      if (group.done()) {
+        group.stay(first);
+        if (filler >= 0) taken.insert(taken.end(), static_cast<std::size_t>(group_size()), filler);
+      } else {
+        at::Tensor own_scores = scores.slice(0, first, first + group_size());
+        if (!taken.empty() && beams.diversity_penalty > 0) {
+          own_scores = own_scores.clone();
+          for (const TokenId id : taken) own_scores.select(1, id).sub_(beams.diversity_penalty);
+        }
+        if (beams.renormalize_logits) own_scores = renormalized(own_scores);
+        group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
+        for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
+      }
+      first += group_size();
+    }
+  }
+
+  // Selects the rows of the beams that continue.
+  void keep(const std::vector<Search>& going) {
+    if (going.empty()) return;
+    std::vector<std::int64_t> rows, states;
+    TokenIds ids;
+    std::vector<std::size_t> given;
+    for (const Search& search : going) {
+      for (const BeamGroup& group : search.groups) {
+        for (const Beam& beam : group.running()) {
+          rows.push_back(beam.row);
+          ids.push_back(beam.found.ids.back());
+          states.push_back(beam.state);
+          given.push_back(given_[static_cast<std::size_t>(beam.row)]);
+        }
+      }
+    }
+    rows_.select(rows);
+    for (const auto b : c10::irange(ids.size())) rows_.append(b, ids[b]);
+    states_ = std::move(states);
+    given_ = std::move(given);
+  }
+
+  // Takes the best beams of all groups; an interrupted search without finished ones gives its running beams.
+  void take(const Search& search) {
+    std::vector<FoundBeam>& best = found_[search.prompt];
+    for (const BeamGroup& group : search.groups) {
+      for (FoundBeam& found : group.finished()) best.push_back(std::move(found));
+    }
+    for (const BeamGroup& group : search.groups) {
+      for (const Beam& beam : group.running()) {
+        if (!group.done() && best.empty()) best.push_back(beam.found);
+      }
+    }
+    std::stable_sort(best.begin(), best.end(),
+                     [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
+    const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
+    // Forced tokens or a constraint may allow fewer.
+    if (!best.empty()) best.resize(wanted, best.back());
+  }
 
   GenerationTask& task_;
   const GenerationOptions& options_;
@@ -106,146 +236,6 @@ class BeamSearch : public TokenLoop {
   std::vector<std::vector<FoundBeam>> found_;
   std::int64_t length_ = 0;  // new tokens
 };
-
-RowHistories BeamSearch::histories() const {
-  RowHistories histories;
-  for (const auto row : c10::irange(rows_.size())) histories.push_back({&rows_.tokens(row), given_[row]});
-  return histories;
-}
-
-// Most likely, or drawn, continuations of a group's beams, whose scores [beams, V] start at row `first`.
-std::vector<Beam> BeamSearch::candidates(const Search& search, const BeamGroup& group,
-                                         const at::Tensor& scores, std::int64_t first) {
-  std::vector<float> sums;
-  for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
-  const at::Tensor all = (scores + at::tensor(sums).unsqueeze(1).to(scores.device())).flatten();
-  const std::int64_t count = std::min(candidates_per_beam() * group_size(), all.numel());
-  const at::Tensor places = sampler_ ? sampler_->draw_places(all, count, search.prompt)
-                                     : std::get<1>(at::topk(all, count)).to(at::kCPU);
-  const at::Tensor values = all.index_select(0, places.to(all.device())).to(at::kCPU);
-  std::vector<Beam> found;
-  for (const auto c : c10::irange(count)) {
-    const std::int64_t place = places.const_data_ptr<std::int64_t>()[c];
-    const std::int64_t b = place / scores.size(1);
-    const auto id = static_cast<TokenId>(place % scores.size(1));
-    Beam beam = group.running()[static_cast<std::size_t>(b)];
-    beam.row = first + b;
-    beam.found.score = values.const_data_ptr<float>()[c];
-    beam.found.ids.push_back(id);
-    if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
-    beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
-    const bool is_last = length_ == options_.max_new_tokens && options_.beams.num_beam_groups == 1;
-    beam.ends = is_last || rules_.ends(beam.found.ids, beam.state);
-    found.push_back(std::move(beam));
-  }
-  return found;
-}
-
-void BeamSearch::advance(Search& search, const at::Tensor& scores, std::int64_t first) {
-  const BeamOptions& beams = options_.beams;
-  TokenId filler = static_cast<TokenId>(beams.filler_id);
-  if (filler < 0 && !options_.eos_token_ids.empty()) filler = options_.eos_token_ids.front();
-  TokenIds taken;  // by earlier groups
-  for (BeamGroup& group : search.groups) {
-    if (group.done()) {
-      group.stay(first);
-      if (filler >= 0) taken.insert(taken.end(), static_cast<std::size_t>(group_size()), filler);
-    } else {
-      at::Tensor own_scores = scores.slice(0, first, first + group_size());
-      if (!taken.empty() && beams.diversity_penalty > 0) {
-        own_scores = own_scores.clone();
-        for (const TokenId id : taken) own_scores.select(1, id).sub_(beams.diversity_penalty);
-      }
-      if (beams.renormalize_logits) own_scores = renormalized(own_scores);
-      group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
-      for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
-    }
-    first += group_size();
-  }
-}
-
-bool BeamSearch::step() {
-  const at::Tensor logits = rows_.next_logits();
-  const at::Tensor own = log_probabilities_of(logits);
-  if (options_.log_probabilities) own_ = own.to(at::kCPU);
-  const at::Tensor allowed = rules_.apply(own, histories(), states_);
-  const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
-  ++length_;
-  std::vector<Search> going;
-  std::int64_t first = 0;
-  for (Search& search : searches_) {
-    advance(search, scores, first);
-    first += options_.beams.num_beams;
-    if (search.done()) {
-      take(search);
-    } else {
-      going.push_back(std::move(search));
-    }
-  }
-  keep(going);
-  searches_ = std::move(going);
-  return true;
-}
-
-// Selects the rows of the beams that continue.
-void BeamSearch::keep(const std::vector<Search>& going) {
-  if (going.empty()) return;
-  std::vector<std::int64_t> rows, states;
-  TokenIds ids;
-  std::vector<std::size_t> given;
-  for (const Search& search : going) {
-    for (const BeamGroup& group : search.groups) {
-      for (const Beam& beam : group.running()) {
-        rows.push_back(beam.row);
-        ids.push_back(beam.found.ids.back());
-        states.push_back(beam.state);
-        given.push_back(given_[static_cast<std::size_t>(beam.row)]);
-      }
-    }
-  }
-  rows_.select(rows);
-  for (const auto b : c10::irange(ids.size())) rows_.append(b, ids[b]);
-  states_ = std::move(states);
-  given_ = std::move(given);
-}
-
-// Takes the best beams of all groups; an interrupted search without finished ones gives its running beams.
-void BeamSearch::take(const Search& search) {
-  std::vector<FoundBeam>& best = found_[search.prompt];
-  for (const BeamGroup& group : search.groups) {
-    for (FoundBeam& found : group.finished()) best.push_back(std::move(found));
-  }
-  for (const BeamGroup& group : search.groups) {
-    for (const Beam& beam : group.running()) {
-      if (!group.done() && best.empty()) best.push_back(beam.found);
-    }
-  }
-  std::stable_sort(best.begin(), best.end(),
-                   [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
-  const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
-  // Forced tokens or a constraint may allow fewer.
-  if (!best.empty()) best.resize(wanted, best.back());
-}
-
-void BeamSearch::finish() {
-  GenerationResult& result = task_.result;
-  const bool interrupted = !searches_.empty();
-  for (const Search& search : searches_) take(search);
-  for (const std::vector<FoundBeam>& beams : found_) {
-    if (beams.empty() && !interrupted)
-      throw Error("no token can be chosen: the filters and the constraint allow none");
-    for (const auto b : c10::irange(static_cast<std::size_t>(options_.beams.num_return_sequences))) {
-      const FoundBeam beam = b < beams.size() ? beams[b] : FoundBeam{};
-      result.ids.push_back(beam.ids);
-      result.scores.push_back(beam.score);
-      if (options_.log_probabilities) result.log_probabilities.push_back(beam.log_probabilities);
-      for (std::size_t i = 0; task_.on_token && i < beam.ids.size(); ++i) {
-        const double log_probability = options_.log_probabilities ? beam.log_probabilities[i] : 0;
-        task_.on_token({result.ids.size() - 1, beam.ids[i], log_probability});
-      }
-    }
-  }
-}
 
 }  // namespace
 

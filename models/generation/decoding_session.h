@@ -35,14 +35,6 @@ class DecodingSession {
   /// on the model's device, valid until the next call. Throws Error if a row would exceed the capacity.
   virtual at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted = Logits::kLast) = 0;
 
-  /// Enables hidden(); called once, before anything is read. Throws Error if a decoder cannot show its hidden
-  /// states.
-  virtual void keep_hidden() { throw Error("this decoder does not show its hidden states"); }
-
-  /// Hidden states [B, T, C] of the last read()'s tokens, after the final norm; entries after a shorter row's
-  /// tokens have no meaning. float32, on the device of the logits; valid until the next call.
-  virtual at::Tensor hidden() const { return {}; }
-
   /// Replaces row b by row rows[b]. Rows may repeat (beams, samples of one prompt) or be left out (ended
   /// rows); an empty list is refused.
   virtual void select(const std::vector<std::int64_t>& rows) = 0;

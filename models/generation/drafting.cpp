@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <ATen/ops/stack.h>
-
 #include "data/base/error.h"
 #include "models/generation/logits_rules.h"
 #include "models/generation/token_loop.h"
@@ -71,7 +69,51 @@ class DraftedRow {
 
   // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
   // for.
-  std::vector<NewToken> step(GenerationResult& result);
+  std::vector<NewToken> step(GenerationResult& result) {
+    const std::size_t begin = tokens_.size(), written = begin - given_;
+    // One token always comes from the model itself.
+    const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
+    const std::size_t count =
+        std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
+    std::vector<at::Tensor> guesses;  // distributions that the drafts were drawn from
+    for (std::size_t i = 0; i < count; ++i) {
+      guesses.push_back(distribution(draft_.read(tokens_, 1)[0]));
+      push(sampler_.draw(guesses.back(), row_));
+    }
+    const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
+    const at::Tensor logits = target_.read(tokens_, count + 1);
+    cut(begin);
+
+    std::vector<NewToken> got;
+    for (std::size_t i = 0; i <= count; ++i) {
+      const at::Tensor own = logits[static_cast<std::int64_t>(i)];
+      const at::Tensor wanted = distribution(own);
+      TokenId id = 0;
+      bool accepted = false;
+      if (i < count) {
+        // Leviathan et al., algorithm 1: keeps a draft with probability min(1, p / q), else draws from max(0,
+        // p
+        // - q).
+        id = drafts[i];
+        const auto p = wanted[id].item<double>(), q = guesses[i][id].item<double>();
+        accepted = sampler_.uniform(row_) * q < p;
+        if (!accepted) id = sampler_.draw((wanted - guesses[i]).clamp_min_(0), row_);
+      } else {
+        id = sampler_.draw(wanted, row_);
+      }
+      NewToken token{row_, id};
+      if (options_.log_probabilities)
+        token.log_probability = log_probabilities_of(own.unsqueeze(0))[0][id].item<double>();
+      got.push_back(token);
+      push(id);
+      if (!accepted) break;
+      ++result.accepted;
+    }
+    result.drafted += static_cast<std::int64_t>(count);
+    target_.keep(begin + got.size() - 1);
+    draft_.keep(begin + got.size() - 1);
+    return got;
+  }
 
   bool ends(const TokenIds& new_ids) const { return rules_.ends(new_ids, states_[new_ids.size()]); }
 
@@ -104,51 +146,6 @@ class DraftedRow {
   std::vector<std::int64_t> states_;  // of the constraint: the first, and after each new token
   RowSession target_, draft_;
 };
-
-std::vector<NewToken> DraftedRow::step(GenerationResult& result) {
-  const std::size_t begin = tokens_.size(), written = begin - given_;
-  // One token always comes from the model itself.
-  const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
-  const std::size_t count =
-      std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
-  std::vector<at::Tensor> guesses;  // distributions that the drafts were drawn from
-  for (std::size_t i = 0; i < count; ++i) {
-    guesses.push_back(distribution(draft_.read(tokens_, 1)[0]));
-    push(sampler_.draw(guesses.back(), row_));
-  }
-  const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
-  const at::Tensor logits = target_.read(tokens_, count + 1);
-  cut(begin);
-
-  std::vector<NewToken> got;
-  for (std::size_t i = 0; i <= count; ++i) {
-    const at::Tensor own = logits[static_cast<std::int64_t>(i)];
-    const at::Tensor wanted = distribution(own);
-    TokenId id = 0;
-    bool accepted = false;
-    if (i < count) {
-      // Leviathan et al., algorithm 1: keeps a draft with probability min(1, p / q), else draws from max(0, p
-      // - q).
-      id = drafts[i];
-      const auto p = wanted[id].item<double>(), q = guesses[i][id].item<double>();
-      accepted = sampler_.uniform(row_) * q < p;
-      if (!accepted) id = sampler_.draw((wanted - guesses[i]).clamp_min_(0), row_);
-    } else {
-      id = sampler_.draw(wanted, row_);
-    }
-    NewToken token{row_, id};
-    if (options_.log_probabilities)
-      token.log_probability = log_probabilities_of(own.unsqueeze(0))[0][id].item<double>();
-    got.push_back(token);
-    push(id);
-    if (!accepted) break;
-    ++result.accepted;
-  }
-  result.drafted += static_cast<std::int64_t>(count);
-  target_.keep(begin + got.size() - 1);
-  draft_.keep(begin + got.size() - 1);
-  return got;
-}
 
 void check(DecodingModel& model, const GenerationOptions& options) {
   const TransformerConfig &own = model.config(), &draft = options.draft->config();

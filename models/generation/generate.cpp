@@ -1,15 +1,94 @@
 #include "models/generation/generate.h"
 
+#include <numeric>
+
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/error.h"
 #include "data/base/sizes.h"
+#include "models/generation/decoding_batch.h"
+#include "models/generation/logits_rules.h"
 #include "models/generation/module_decoder.h"
-#include "models/generation/running_rows.h"
 #include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {
+
+// The rows that have not ended, in a generation with one token per row and step, and the record of their
+// tokens. The options, the rules and the result must outlive this.
+class RunningRows {
+ public:
+  // Rows before the first new token.
+  RunningRows(const GenerationOptions& options, const LogitsRules& rules, const DecodingBatch& rows,
+              GenerationResult& result)
+      : options_(options),
+        rules_(rules),
+        result_(result),
+        numbers_(rows.size()),
+        states_(rows.size(), rules.first_state()) {
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+    for (std::size_t b = 0; b < rows.size(); ++b) given_.push_back(rows.tokens(b).size());
+    result.ids.resize(rows.size());
+    if (options.log_probabilities) result.log_probabilities.resize(rows.size());
+  }
+
+  bool any() const { return !numbers_.empty(); }
+
+  // Index of each row in the result.
+  const std::vector<std::size_t>& numbers() const { return numbers_; }
+
+  // Logits [B, V] of the rows' next tokens, with -inf for forbidden tokens.
+  at::Tensor allowed(const at::Tensor& logits, const DecodingBatch& rows) {
+    RowHistories histories;
+    for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows.tokens(b), given_[b]});
+    return rules_.apply(logits, histories, states_);
+  }
+
+  // Outcome of a step.
+  struct Step {
+    std::vector<std::int64_t> going;  // rows that have not ended, by their present index
+    bool wanted = true;               // false: the callback asked to stop
+  };
+
+  // Appends chosen[b] to row b; the model gave logits [B, V]. Drops the rows that end.
+  Step take(const TokenIds& chosen, const at::Tensor& logits, const TokenCallback& on_token) {
+    const at::Tensor own = options_.log_probabilities ? log_probabilities_of(logits).to(at::kCPU) : logits;
+    Step step;
+    for (std::size_t b = 0; b < chosen.size(); ++b) {
+      NewToken token{numbers_[b], chosen[b]};
+      if (options_.log_probabilities) {
+        token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
+        result_.log_probabilities[token.row].push_back(token.log_probability);
+      }
+      states_[b] = rules_.next_state(states_[b], token.id);
+      result_.ids[token.row].push_back(token.id);
+      if (!rules_.ends(result_.ids[token.row], states_[b]))
+        step.going.push_back(static_cast<std::int64_t>(b));
+      if (on_token && !on_token(token)) step.wanted = false;
+    }
+    if (step.going.size() < numbers_.size()) keep(step.going);
+    return step;
+  }
+
+ private:
+  void keep(const std::vector<std::int64_t>& rows) {
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      const auto from = static_cast<std::size_t>(rows[b]);
+      numbers_[b] = numbers_[from];
+      given_[b] = given_[from];
+      states_[b] = states_[from];
+    }
+    numbers_.resize(rows.size());
+    given_.resize(rows.size());
+    states_.resize(rows.size());
+  }
+
+  const GenerationOptions& options_;
+  const LogitsRules& rules_;
+  GenerationResult& result_;
+  std::vector<std::size_t> numbers_, given_;
+  std::vector<std::int64_t> states_;  // states of the constraint
+};
 
 // Greedy or sampled rows, with one token each per step.
 class RowLoop : public TokenLoop {

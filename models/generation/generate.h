@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "models/generation/decoding_session.h"
-#include "models/generation/history_filters.h"
+#include "models/generation/logits_filters.h"
 #include "models/generation/sampler.h"
 #include "models/generation/token_constraint.h"
 #include "models/model.h"

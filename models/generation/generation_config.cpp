@@ -1,7 +1,6 @@
 #include "models/generation/generation_config.h"
 
 #include <limits>
-#include <string>
 
 #include <nlohmann/json.hpp>
 

@@ -8,8 +8,14 @@
 ///         return logits.clamp_max(20);
 ///       }
 ///     };
+///
+///     const auto filters = zoo::make_history_filters({.repetition_penalty = 1.1, .no_repeat_ngram_size = 3},
+///                                                    {.max_new_tokens = 50, .vocab_size = 50257});
+///     const at::Tensor allowed = zoo::apply_filters(filters, logits, {{.tokens = &ids, .given = 5}});
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +36,8 @@ using RowHistories = std::vector<RowHistory>;
 /// Changes the logits of the next token before it is chosen. Takes and returns [B, V] float32, rows[b] being
 /// the history of row b; a forbidden token gets -inf.
 ///
-/// Filters run in Hugging Face's order: first those that depend on a row's tokens (history_filters.h), for
-/// every way of choosing; then, for sampling, those that depend on probabilities (probability_filters.h).
+/// Filters run in Hugging Face's order: first those that depend on a row's tokens (HistoryOptions), for
+/// every way of choosing; then, for sampling, those that depend on probabilities (sampler.h).
 class LogitsFilter {
  public:
   virtual ~LogitsFilter() = default;
@@ -41,6 +47,47 @@ class LogitsFilter {
 using LogitsFilters = std::vector<std::unique_ptr<LogitsFilter>>;
 
 /// Applies them in order.
-at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits, const RowHistories& rows = {});
+inline at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits,
+                                const RowHistories& rows = {}) {
+  for (const auto& filter : filters) logits = filter->apply(logits, rows);
+  return logits;
+}
+
+/// Filters that depend on a row's tokens. The options are in order of application: Hugging Face's order, with
+/// OpenAI's two penalties after the repetition penalty.
+struct HistoryOptions {
+  /// As in OpenAI's API: numbers added to the logits of these ids.
+  std::vector<std::pair<TokenId, double>> logit_bias;
+  /// Keskar et al. (2019): divides the logit of every token in the row, given tokens included, by this, or
+  /// multiplies it if it is negative. Positive; 1 is off.
+  double repetition_penalty = 1.0;
+  /// As in OpenAI's API: subtracted from the logit of each new token in the row, once, and once per
+  /// occurrence.
+  double presence_penalty = 0.0, frequency_penalty = 0.0;
+  /// No n-gram of this length occurs twice in a row, given tokens included. 0 is off.
+  std::int64_t no_repeat_ngram_size = 0;
+  /// Forbidden sequences: the last token is forbidden after the others. As in Hugging Face, a single end
+  /// token is not forbidden.
+  std::vector<TokenIds> bad_words;
+  /// Minimum number of tokens before an end token: min_length counts given ones; min_new_tokens, if positive,
+  /// counts only new ones and overrides min_length.
+  std::int64_t min_length = 0, min_new_tokens = 0;
+  /// Token forced after a row's only token (an encoder-decoder's start token), and tokens forced as the last
+  /// one that max_new_tokens allows.
+  std::optional<std::int64_t> forced_bos_token_id;
+  TokenIds forced_eos_token_ids;
+  /// Ids that are forbidden always, and as the first new token (the first after a forced one).
+  TokenIds suppressed, suppressed_first;
+};
+
+/// Values that the options refer to.
+struct HistoryContext {
+  TokenIds eos_token_ids;
+  std::int64_t max_new_tokens = 0, vocab_size = 0;
+};
+
+/// Makes the filters that the options ask for. They run on the CPU and leave the logits there. Throws Error
+/// naming the option that is out of range and its value.
+LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryContext& context);
 
 }  // namespace zoo

@@ -73,11 +73,70 @@ class ModuleSession : public DecodingSession {
     if (padded) source_.mask = pad(ones, Side::kRight).to(device());
   }
 
-  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override;
-  void keep_hidden() override { keeps_hidden_ = true; }
-  at::Tensor hidden() const override { return hidden_; }
-  void select(const std::vector<std::int64_t>& rows) override;
-  void add_row() override;
+  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
+    const c10::InferenceMode inference;
+    check(tokens);
+    align();
+    if (const at::Tensor logits = graphed_step(tokens); logits.defined()) {
+      for (std::int64_t& length : lengths_) ++length;
+      return wanted == Logits::kAll ? logits.unsqueeze(1) : logits;
+    }
+    // Left padding puts each row's last token at the last position; with a past, it would be between the past
+    // and the new tokens.
+    const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
+    const std::int64_t width = longest_of(tokens);
+    const bool ragged =
+        std::any_of(tokens.begin(), tokens.end(), [&](const TokenIds& row) { return size_of(row) < width; });
+    begin_rows(tokens, side);
+    hide_places(cache_.length() + width);
+    cache_.reserve(cache_.length() + width);
+    const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
+    const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
+    for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
+    // Start of each row's tokens.
+    TokenIds begins(tokens.size(), 0);
+    const bool moved = ragged && side == Side::kLeft;
+    for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
+    if (last_only) return logits.select(1, -1);
+    if (wanted == Logits::kAll) return moved ? gathered(logits, begins, width) : logits;
+    for (const auto b : c10::irange(tokens.size())) begins[b] += size_of(tokens[b]) - 1;
+    return gathered(logits, begins, 1).select(1, 0);
+  }
+
+  void select(const std::vector<std::int64_t>& rows) override {
+    const c10::InferenceMode inference;
+    if (rows.empty()) throw Error("a session must keep a row");
+    const auto chosen = [&](const std::vector<std::int64_t>& all) {
+      std::vector<std::int64_t> some;
+      for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
+      return some;
+    };
+    std::vector<std::int64_t> same(lengths_.size());
+    std::iota(same.begin(), same.end(), 0);
+    if (rows == same) return;
+    begins_ = chosen(begins_);
+    lengths_ = chosen(lengths_);
+    const at::Tensor index = at::tensor(rows, at::kLong).to(device());
+    bool new_sources = false;
+    if (source_.ids.defined()) {
+      std::vector<std::int64_t> sources = chosen(source_.rows);
+      new_sources = sources != source_.rows;  // beams of one text may only swap rows
+      source_.rows = std::move(sources);
+    }
+    cache_.select(index, new_sources);
+    for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory}) {
+      if (new_sources && all->defined()) *all = all->index_select(0, index);
+    }
+    first_places_ = mask_ = at::Tensor();
+  }
+
+  void add_row() override {
+    if (source_.ids.defined()) return DecodingSession::add_row();
+    std::vector<std::int64_t> some(lengths_.size() + 1, 0);
+    std::iota(some.begin(), some.end() - 1, 0);
+    select(some);
+    begins_.back() = lengths_.back() = 0;
+  }
 
   void rewind(std::int64_t row, std::int64_t length) override {
     std::int64_t& held = lengths_.at(static_cast<std::size_t>(row));
@@ -91,15 +150,112 @@ class ModuleSession : public DecodingSession {
  private:
   c10::Device device() const { return weight_options_.device(); }
 
-  void check(const std::vector<TokenIds>& tokens) const;
-  void align();
-  void rearrange();
-  void begin_rows(const std::vector<TokenIds>& tokens, Side side);
-  void hide_places(std::int64_t end);
-  at::Tensor places(std::int64_t begin, std::int64_t end) const;
-  at::Tensor gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const;
-  at::Tensor forward(const at::Tensor& ids, bool last_only);
-  at::Tensor graphed_step(const std::vector<TokenIds>& tokens);
+  void check(const std::vector<TokenIds>& tokens) const {
+    if (tokens.size() != lengths_.size())
+      throw Error("a session of ", lengths_.size(), " rows was given tokens of ", tokens.size());
+    for (const auto b : c10::irange(tokens.size())) {
+      if (tokens[b].empty()) throw Error("a session has nothing to read for row ", b);
+      const std::int64_t length = lengths_[b] + size_of(tokens[b]);
+      if (length > capacity_)
+        throw Error("a session has room for ", capacity_, " tokens a row, and row ", b, " would hold ",
+                    length);
+      check_longrope(model_.config().rope_scaling, static_cast<std::size_t>(lengths_[b]),
+                     static_cast<std::size_t>(length));
+    }
+  }
+
+  // Makes all rows end at the end of the cache, with as little padding as possible.
+  void align() {
+    if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
+    const std::int64_t end = begins_[0] + lengths_[0];
+    bool same_end = true;
+    for (const auto b : c10::irange(begins_.size())) {
+      same_end = same_end && begins_[b] + lengths_[b] == end;
+    }
+    if (same_end && *std::min_element(begins_.begin(), begins_.end()) == 0) return cache_.truncate(end);
+    rearrange();
+  }
+
+  void rearrange() {
+    const std::int64_t width = *std::max_element(lengths_.begin(), lengths_.end());
+    at::Tensor from = at::zeros({rows(), width}, at::kLong);
+    auto* place = from.mutable_data_ptr<std::int64_t>();
+    for (const auto b : c10::irange(begins_.size())) {
+      std::iota(place + width - lengths_[b], place + width, begins_[b]);
+      begins_[b] = width - lengths_[b];
+      place += width;
+    }
+    cache_.rearrange(from.to(device()));
+    first_places_ = mask_ = at::Tensor();
+  }
+
+  // Starts the rows that have no token yet.
+  void begin_rows(const std::vector<TokenIds>& tokens, Side side) {
+    const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
+    for (const auto b : c10::irange(begins_.size())) {
+      if (lengths_[b] > 0) continue;
+      begins_[b] = side == Side::kLeft ? end - size_of(tokens[b]) : past;
+      first_places_ = mask_ = at::Tensor();
+    }
+  }
+
+  // Masks the padding before the rows, if any, up to `end` and some positions beyond.
+  void hide_places(std::int64_t end) {
+    constexpr std::int64_t kToCome = 64;
+    if (mask_.defined() && mask_.size(1) >= end) return;
+    if (*std::max_element(begins_.begin(), begins_.end()) == 0) return;
+    first_places_ = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
+    mask_ = places(0, end + kToCome).ge(first_places_);
+  }
+
+  at::Tensor places(std::int64_t begin, std::int64_t end) const {
+    return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
+  }
+
+  // Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
+  // last one.
+  at::Tensor gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
+    const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
+    const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
+    return all.gather(1, index.unsqueeze(-1).expand({-1, -1, all.size(2)}));
+  }
+
+  // [B, T, V], or [B, 1, V] for the last position.
+  at::Tensor forward(const at::Tensor& ids, bool last_only) {
+    const std::int64_t past = cache_.length(), end = past + ids.size(1);
+    ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
+    const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
+    if (mask.defined() && model_.config().takes_positions()) {
+      // Positions of padding have no meaning, but must be valid.
+      inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
+    }
+    if (source_.ids.defined()) {
+      inputs.input_ids = source_.ids;
+      inputs.attention_mask = source_.mask;
+      inputs.memory = source_.memory;
+      inputs.decoder_input_ids = ids.to(device());
+      inputs.decoder_attention_mask = mask;
+      const ModelOutput output = model_.forward(inputs);
+      source_.memory = output.encoder_last_hidden_state;
+      return output.logits;
+    }
+    inputs.input_ids = ids.to(device());
+    inputs.attention_mask = mask;
+    return model_.forward(inputs).logits;
+  }
+
+  // [B, V] of one token after each row's others; undefined where the step has to take the usual way.
+  at::Tensor graphed_step(const std::vector<TokenIds>& tokens) {
+    if (!graphed_.possible()) return {};
+    if (*std::min_element(lengths_.begin(), lengths_.end()) == 0) return {};
+    TokenIds ids;
+    for (const TokenIds& row : tokens) {
+      if (row.size() > 1) return {};
+      ids.push_back(row.front());
+    }
+    cache_.reserve(cache_.length() + 1);
+    return graphed_.step(ids, begins_);
+  }
 
   Model& model_;
   at::TensorOptions weight_options_;  // stored, because a query walks over all modules
@@ -112,184 +268,7 @@ class ModuleSession : public DecodingSession {
   at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
   at::Tensor mask_;          // [B, length of the cache], 0 before a row begins; grows on demand
   Source source_;            // of an encoder-decoder
-  bool keeps_hidden_ = false;
-  at::Tensor hidden_;  // [B, T, C] of the last read()
 };
-
-void ModuleSession::check(const std::vector<TokenIds>& tokens) const {
-  if (tokens.size() != lengths_.size())
-    throw Error("a session of ", lengths_.size(), " rows was given tokens of ", tokens.size());
-  for (const auto b : c10::irange(tokens.size())) {
-    if (tokens[b].empty()) throw Error("a session has nothing to read for row ", b);
-    const std::int64_t length = lengths_[b] + size_of(tokens[b]);
-    if (length > capacity_)
-      throw Error("a session has room for ", capacity_, " tokens a row, and row ", b, " would hold ", length);
-    check_longrope(model_.config().rope_scaling, static_cast<std::size_t>(lengths_[b]),
-                   static_cast<std::size_t>(length));
-  }
-}
-
-// Makes all rows end at the end of the cache, with as little padding as possible.
-void ModuleSession::align() {
-  if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
-  const std::int64_t end = begins_[0] + lengths_[0];
-  bool same_end = true;
-  for (const auto b : c10::irange(begins_.size())) {
-    same_end = same_end && begins_[b] + lengths_[b] == end;
-  }
-  if (same_end && *std::min_element(begins_.begin(), begins_.end()) == 0) return cache_.truncate(end);
-  rearrange();
-}
-
-void ModuleSession::rearrange() {
-  const std::int64_t width = *std::max_element(lengths_.begin(), lengths_.end());
-  at::Tensor from = at::zeros({rows(), width}, at::kLong);
-  auto* place = from.mutable_data_ptr<std::int64_t>();
-  for (const auto b : c10::irange(begins_.size())) {
-    std::iota(place + width - lengths_[b], place + width, begins_[b]);
-    begins_[b] = width - lengths_[b];
-    place += width;
-  }
-  cache_.rearrange(from.to(device()));
-  first_places_ = mask_ = at::Tensor();
-}
-
-// Starts the rows that have no token yet.
-void ModuleSession::begin_rows(const std::vector<TokenIds>& tokens, Side side) {
-  const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
-  for (const auto b : c10::irange(begins_.size())) {
-    if (lengths_[b] > 0) continue;
-    begins_[b] = side == Side::kLeft ? end - size_of(tokens[b]) : past;
-    first_places_ = mask_ = at::Tensor();
-  }
-}
-
-// Masks the padding before the rows, if any, up to `end` and some positions beyond.
-void ModuleSession::hide_places(std::int64_t end) {
-  constexpr std::int64_t kToCome = 64;
-  if (mask_.defined() && mask_.size(1) >= end) return;
-  if (*std::max_element(begins_.begin(), begins_.end()) == 0) return;
-  first_places_ = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
-  mask_ = places(0, end + kToCome).ge(first_places_);
-}
-
-at::Tensor ModuleSession::places(std::int64_t begin, std::int64_t end) const {
-  return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
-}
-
-// [B, T, V], or [B, 1, V] for the last position.
-at::Tensor ModuleSession::forward(const at::Tensor& ids, bool last_only) {
-  const std::int64_t past = cache_.length(), end = past + ids.size(1);
-  ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
-  const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
-  if (mask.defined() && model_.config().takes_positions()) {
-    // Positions of padding have no meaning, but must be valid.
-    inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
-  }
-  if (source_.ids.defined()) {
-    inputs.input_ids = source_.ids;
-    inputs.attention_mask = source_.mask;
-    inputs.memory = source_.memory;
-    inputs.decoder_input_ids = ids.to(device());
-    inputs.decoder_attention_mask = mask;
-    const ModelOutput output = model_.forward(inputs);
-    source_.memory = output.encoder_last_hidden_state;
-    if (keeps_hidden_) hidden_ = output.last_hidden_state;
-    return output.logits;
-  }
-  inputs.input_ids = ids.to(device());
-  inputs.attention_mask = mask;
-  const ModelOutput output = model_.forward(inputs);
-  if (keeps_hidden_) hidden_ = output.last_hidden_state;
-  return output.logits;
-}
-
-// Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
-// last one.
-at::Tensor ModuleSession::gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
-  const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
-  const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
-  return all.gather(1, index.unsqueeze(-1).expand({-1, -1, all.size(2)}));
-}
-
-// [B, V] of one token after each row's others; undefined where the step has to take the usual way.
-at::Tensor ModuleSession::graphed_step(const std::vector<TokenIds>& tokens) {
-  if (!graphed_.possible() || keeps_hidden_) return {};
-  if (*std::min_element(lengths_.begin(), lengths_.end()) == 0) return {};
-  TokenIds ids;
-  for (const TokenIds& row : tokens) {
-    if (row.size() > 1) return {};
-    ids.push_back(row.front());
-  }
-  cache_.reserve(cache_.length() + 1);
-  return graphed_.step(ids, begins_);
-}
-
-at::Tensor ModuleSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
-  const c10::InferenceMode inference;
-  check(tokens);
-  align();
-  if (const at::Tensor logits = graphed_step(tokens); logits.defined()) {
-    for (std::int64_t& length : lengths_) ++length;
-    return wanted == Logits::kAll ? logits.unsqueeze(1) : logits;
-  }
-  // Left padding puts each row's last token at the last position; with a past, it would be between the past
-  // and the new tokens.
-  const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
-  const std::int64_t width = longest_of(tokens);
-  const bool ragged =
-      std::any_of(tokens.begin(), tokens.end(), [&](const TokenIds& row) { return size_of(row) < width; });
-  begin_rows(tokens, side);
-  hide_places(cache_.length() + width);
-  cache_.reserve(cache_.length() + width);
-  const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
-  const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
-  for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
-  // Start of each row's tokens.
-  TokenIds begins(tokens.size(), 0);
-  const bool moved = ragged && side == Side::kLeft;
-  for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
-  if (keeps_hidden_) hidden_ = (moved ? gathered(hidden_, begins, width) : hidden_).to(at::kFloat);
-  if (last_only) return logits.select(1, -1);
-  if (wanted == Logits::kAll) return moved ? gathered(logits, begins, width) : logits;
-  for (const auto b : c10::irange(tokens.size())) begins[b] += size_of(tokens[b]) - 1;
-  return gathered(logits, begins, 1).select(1, 0);
-}
-
-void ModuleSession::select(const std::vector<std::int64_t>& rows) {
-  const c10::InferenceMode inference;
-  if (rows.empty()) throw Error("a session must keep a row");
-  const auto chosen = [&](const std::vector<std::int64_t>& all) {
-    std::vector<std::int64_t> some;
-    for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
-    return some;
-  };
-  std::vector<std::int64_t> same(lengths_.size());
-  std::iota(same.begin(), same.end(), 0);
-  if (rows == same) return;
-  begins_ = chosen(begins_);
-  lengths_ = chosen(lengths_);
-  const at::Tensor index = at::tensor(rows, at::kLong).to(device());
-  bool new_sources = false;
-  if (source_.ids.defined()) {
-    std::vector<std::int64_t> sources = chosen(source_.rows);
-    new_sources = sources != source_.rows;  // beams of one text may only swap rows
-    source_.rows = std::move(sources);
-  }
-  cache_.select(index, new_sources);
-  for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory}) {
-    if (new_sources && all->defined()) *all = all->index_select(0, index);
-  }
-  first_places_ = mask_ = at::Tensor();
-}
-
-void ModuleSession::add_row() {
-  if (source_.ids.defined()) return DecodingSession::add_row();
-  std::vector<std::int64_t> some(lengths_.size() + 1, 0);
-  std::iota(some.begin(), some.end() - 1, 0);
-  select(some);
-  begins_.back() = lengths_.back() = 0;
-}
 
 }  // namespace
 

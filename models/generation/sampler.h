@@ -3,6 +3,10 @@
 /// @file
 /// Use:
 ///
+///     const zoo::LogitsFilters filters =
+///         zoo::make_filters({.temperature = 0.7, .top_k = 40, .top_p = 0.95});
+///     const at::Tensor filtered = zoo::apply_filters(filters, logits);  // [B, V]; forbidden tokens: -inf
+///
 ///     zoo::TokenSampler sampler({.temperature = 0.8, .top_p = 0.9, .seed = 7}, /*rows=*/1);
 ///     const zoo::TokenIds next = sampler.sample(logits, {0});  // an id for each row of logits [B, V]
 
@@ -10,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "models/generation/probability_filters.h"
+#include "models/generation/logits_filters.h"
 
 namespace zoo {
 
@@ -23,6 +27,11 @@ struct SamplingOptions {
   double typical_p = 1.0;    // 1: all
   std::uint64_t seed = 1337;
 };
+
+/// Makes the filters that the options ask for, in Hugging Face's order: temperature, which must be positive
+/// here, top-k, top-p, min-p, typical. Each keeps `least` tokens, whatever the probabilities: beams that
+/// sample need more than one. Throws Error naming the option that is out of range.
+LogitsFilters make_filters(const SamplingOptions& options, std::int64_t least = 1);
 
 /// Chooses tokens. Each row has its own random generator, made from the seed and the row's number: the same
 /// seed gives the same ids, whatever else is in the batch or draws from LibTorch's generator.

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "tokenizer/token_id.h"
+
 namespace zoo {
 
 /// Constraint on a row's new tokens (structured output): an automaton over tokens with numbered states.

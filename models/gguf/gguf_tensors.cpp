@@ -1,9 +1,13 @@
 #include "models/gguf/gguf_tensors.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/FunctionRef.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
@@ -17,141 +21,180 @@ bool is_by_head(GgufLayout layout) {
   return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
 }
 
-}  // namespace
-
-GgufTensors::GgufTensors(const GgufFile& file) : file_(file) {
-  const GgufArchitecture& architecture = architecture_of(file);
-  const ConfigReader reader(file.metadata(), path().string());
-  const std::string prefix = std::string(architecture.name) + ".attention.head_count";
-  heads_ = reader.require_int(prefix.c_str());
-  kv_heads_ = reader.get_int((prefix + "_kv").c_str(), heads_);
-  for (const GgufFile::Tensor& tensor : file_.tensors()) {
-    if (tensor.name == "rope_freqs.weight") continue;  // config_of reads it
-    const auto name = from_gguf_name(architecture, tensor.name);
-    std::vector<std::int64_t> shape = tensor.shape;
-    if (name && name->layout == GgufLayout::kRow && shape.size() == 1) shape.insert(shape.begin(), 1);
-    Source source{{at::kFloat, shape}, &tensor, name ? name->layout : GgufLayout::kSame, shape};
-    const std::string type = tensor.type->name;
-    if (tensor.type->block > 1) source.entry.quantized = tensor.type->name;
-    if (type == "F16") source.entry.dtype = at::kHalf;
-    if (type == "BF16") source.entry.dtype = at::kBFloat16;
-    if (type == "F64") source.entry.dtype = at::kDouble;
-    const std::int64_t heads = heads_of(source);
-    if (is_by_head(source.layout) && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
-      throw Error(path(), ": tensor '", tensor.name, "' has ", tensor.shape.front(), " rows, which ", heads,
-                  " heads do not share evenly");
-    if (source.layout == GgufLayout::kTransposed)
-      std::reverse(source.entry.shape.begin(), source.entry.shape.end());
-    if (source.layout == GgufLayout::kExperts) {
-      add_experts(name->ours, source);
-    } else {
-      add(name ? name->ours : tensor.name, std::move(source));
+// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
+// A tensor that the architecture does not have keeps its name.
+class GgufTensors : public TensorFile {
+ public:
+  explicit GgufTensors(const GgufFile& file) : file_(file) {
+    const GgufArchitecture& architecture = architecture_of(file);
+    const ConfigReader reader(file.metadata(), path().string());
+    const std::string prefix = std::string(architecture.name) + ".attention.head_count";
+    heads_ = reader.require_int(prefix.c_str());
+    kv_heads_ = reader.get_int((prefix + "_kv").c_str(), heads_);
+    for (const GgufFile::Tensor& tensor : file_.tensors()) {
+      if (tensor.name == "rope_freqs.weight") continue;  // config_of reads it
+      const auto name = from_gguf_name(architecture, tensor.name);
+      std::vector<std::int64_t> shape = tensor.shape;
+      if (name && name->layout == GgufLayout::kRow && shape.size() == 1) shape.insert(shape.begin(), 1);
+      Source source{{at::kFloat, shape}, &tensor, name ? name->layout : GgufLayout::kSame, shape};
+      const std::string type = tensor.type->name;
+      if (tensor.type->block > 1) source.entry.quantized = tensor.type->name;
+      if (type == "F16") source.entry.dtype = at::kHalf;
+      if (type == "BF16") source.entry.dtype = at::kBFloat16;
+      if (type == "F64") source.entry.dtype = at::kDouble;
+      const std::int64_t heads = heads_of(source);
+      if (is_by_head(source.layout) && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
+        throw Error(path(), ": tensor '", tensor.name, "' has ", tensor.shape.front(), " rows, which ", heads,
+                    " heads do not share evenly");
+      if (source.layout == GgufLayout::kTransposed)
+        std::reverse(source.entry.shape.begin(), source.entry.shape.end());
+      if (source.layout == GgufLayout::kExperts) {
+        add_experts(name->ours, source);
+      } else {
+        add(name ? name->ours : tensor.name, std::move(source));
+      }
     }
   }
-}
 
-void GgufTensors::add(std::string name, Source source) {
-  names_.push_back(std::move(name));
-  sources_.emplace(names_.back(), std::move(source));
-}
+  const std::vector<std::string>& names() const override { return names_; }
+  bool contains(const std::string& name) const override { return sources_.count(name) != 0; }
+  const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
 
-void GgufTensors::add_experts(const std::string& name, const Source& all) {
-  constexpr std::int64_t kMost = 65'536;
-  const std::vector<std::int64_t>& shape = all.tensor->shape;
-  if (shape.size() != 3 || shape.front() > kMost)
-    throw Error(path(), ": tensor '", all.tensor->name, "' must be [experts, rows, columns] with at most ",
-                kMost, " experts");
-  const std::size_t place = name.find("{e}");
-  for (std::int64_t e = 0; e < shape.front(); ++e) {
-    Source one = all;
-    one.entry.shape = one.shape = {shape[1], shape[2]};
-    one.layout = GgufLayout::kSame;
-    one.first_row = e * shape[1];
-    add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), std::move(one));
+  at::Tensor tensor(const std::string& name) const override {
+    const Source& source = this->source(name);
+    const bool transposed = source.layout == GgufLayout::kTransposed;
+    const std::int64_t rows = transposed ? source.entry.shape.back() : source.entry.shape.front();
+    return from_gguf_layout(stored_rows(source, 0, rows), source.layout, heads_of(source));
   }
-}
 
-std::size_t GgufTensors::row_bytes(const Source& source) {
-  const GgufFile::Tensor& tensor = *source.tensor;
-  const std::int64_t matrices = tensor.shape.size() == 3 ? tensor.shape.front() : 1;
-  const std::int64_t rows = std::max<std::int64_t>(matrices * source.shape.front(), 1);
-  return (tensor.end - tensor.begin) / static_cast<std::size_t>(rows);
-}
+  at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    const Source& source = this->source(name);
+    if (source.layout == GgufLayout::kTransposed) return tensor(name).slice(0, begin, end);
+    return in_order(source, begin, end,
+                    [&](std::int64_t first, std::int64_t last) { return stored_rows(source, first, last); });
+  }
 
-const GgufTensors::Source& GgufTensors::source(const std::string& name) const {
-  const auto found = sources_.find(name);
-  if (found == sources_.end()) throw Error(path(), ": there is no tensor '", name, "'");
-  return found->second;
-}
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    const Source& source = this->source(name);
+    if (source.layout == GgufLayout::kTransposed) return stored_rows(source, begin, end);
+    return TensorFile::columns(name, begin, end);
+  }
 
-at::Tensor GgufTensors::tensor(const std::string& name) const {
-  const Source& source = this->source(name);
-  const bool transposed = source.layout == GgufLayout::kTransposed;
-  const std::int64_t rows = transposed ? source.entry.shape.back() : source.entry.shape.front();
-  return from_gguf_layout(stored_rows(source, 0, rows), source.layout, heads_of(source));
-}
+  bool has_blocks(const std::string& name, bool columns) const override {
+    const Source& source = this->source(name);
+    return source.entry.quantized != nullptr && columns == (source.layout == GgufLayout::kTransposed) &&
+           source.layout != GgufLayout::kPlusOne && source.shape.size() == 2;
+  }
 
-at::Tensor GgufTensors::stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
-  const GgufFile::Tensor& tensor = *source.tensor;
-  std::byte* data = row_data(source, begin);
-  std::vector<std::int64_t> shape = source.shape;
-  shape.front() = end - begin;
-  if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
-  const auto keep_mapped = [file = file_.file()](void*) {};
-  return at::from_blob(data, shape, keep_mapped, at::TensorOptions().dtype(source.entry.dtype));
-}
+  void append_blocks(const std::string& name, bool, std::int64_t begin, std::int64_t end,
+                     BlockRows& rows) const override {
+    const Source& source = this->source(name);
+    const GgufType& type = *source.tensor->type;
+    const auto append = [&](std::int64_t row, std::int64_t count) {
+      zoo::append_blocks(type, row_data(source, row),
+                         static_cast<std::size_t>(count) * row_bytes(source) / type.bytes, rows);
+    };
+    if (!is_by_head(source.layout)) return append(begin, end - begin);
+    const at::Tensor places = in_order(source, begin, end, [](std::int64_t first, std::int64_t last) {
+      return at::arange(first, last).unsqueeze(1);
+    });
+    for (std::int64_t i = 0; i < end - begin; ++i) append(places[i].item<std::int64_t>(), 1);
+  }
 
-at::Tensor GgufTensors::rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
-  const Source& source = this->source(name);
-  if (source.layout == GgufLayout::kTransposed) return tensor(name).slice(0, begin, end);
-  return in_order(source, begin, end,
-                  [&](std::int64_t first, std::int64_t last) { return stored_rows(source, first, last); });
-}
+  void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    const Source& source = this->source(name);
+    const GgufFile::Tensor& tensor = *source.tensor;
+    if (source.layout == GgufLayout::kTransposed)
+      return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
+    const std::size_t row = row_bytes(source);
+    MappedFile::give_back(row_data(source, begin), static_cast<std::size_t>(end - begin) * row);
+  }
 
-at::Tensor GgufTensors::in_order(
-    const Source& source, std::int64_t begin, std::int64_t end,
-    c10::function_ref<at::Tensor(std::int64_t first, std::int64_t last)> stored) const {
-  // A head's rows change places among themselves: whole heads are read.
-  const std::int64_t unit = is_by_head(source.layout) ? source.tensor->shape.front() / heads_of(source) : 1;
-  const std::int64_t first = begin / unit * unit, last = (end + unit - 1) / unit * unit;
-  return from_gguf_layout(stored(first, last), source.layout, (last - first) / unit)
-      .slice(0, begin - first, end - first);
-}
+  const std::filesystem::path& path() const override { return file_.path(); }
 
-at::Tensor GgufTensors::columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
-  const Source& source = this->source(name);
-  if (source.layout == GgufLayout::kTransposed) return stored_rows(source, begin, end);
-  return TensorFile::columns(name, begin, end);
-}
-
-bool GgufTensors::has_blocks(const std::string& name, bool columns) const {
-  const Source& source = this->source(name);
-  return source.entry.quantized != nullptr && columns == (source.layout == GgufLayout::kTransposed) &&
-         source.layout != GgufLayout::kPlusOne && source.shape.size() == 2;
-}
-
-void GgufTensors::append_blocks(const std::string& name, bool, std::int64_t begin, std::int64_t end,
-                                BlockRows& rows) const {
-  const Source& source = this->source(name);
-  const GgufType& type = *source.tensor->type;
-  const auto append = [&](std::int64_t row, std::int64_t count) {
-    zoo::append_blocks(type, row_data(source, row),
-                       static_cast<std::size_t>(count) * row_bytes(source) / type.bytes, rows);
+ private:
+  struct Source {
+    TensorEntry entry;
+    const GgufFile::Tensor* tensor;
+    GgufLayout layout;
+    std::vector<std::int64_t> shape;  // of the stored rows; of an expert's matrix alone
+    std::int64_t first_row = 0;       // of an expert's matrix among those of all
   };
-  if (!is_by_head(source.layout)) return append(begin, end - begin);
-  const at::Tensor places = in_order(source, begin, end, [](std::int64_t first, std::int64_t last) {
-    return at::arange(first, last).unsqueeze(1);
-  });
-  for (std::int64_t i = 0; i < end - begin; ++i) append(places[i].item<std::int64_t>(), 1);
-}
 
-void GgufTensors::give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
-  const Source& source = this->source(name);
-  const GgufFile::Tensor& tensor = *source.tensor;
-  if (source.layout == GgufLayout::kTransposed)
-    return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
-  const std::size_t row = row_bytes(source);
-  MappedFile::give_back(row_data(source, begin), static_cast<std::size_t>(end - begin) * row);
+  static std::size_t row_bytes(const Source& source) {
+    const GgufFile::Tensor& tensor = *source.tensor;
+    const std::int64_t matrices = tensor.shape.size() == 3 ? tensor.shape.front() : 1;
+    const std::int64_t rows = std::max<std::int64_t>(matrices * source.shape.front(), 1);
+    return (tensor.end - tensor.begin) / static_cast<std::size_t>(rows);
+  }
+
+  void add(std::string name, Source source) {
+    names_.push_back(std::move(name));
+    sources_.emplace(names_.back(), std::move(source));
+  }
+
+  void add_experts(const std::string& name, const Source& all) {
+    constexpr std::int64_t kMost = 65'536;
+    const std::vector<std::int64_t>& shape = all.tensor->shape;
+    if (shape.size() != 3 || shape.front() > kMost)
+      throw Error(path(), ": tensor '", all.tensor->name, "' must be [experts, rows, columns] with at most ",
+                  kMost, " experts");
+    const std::size_t place = name.find("{e}");
+    for (std::int64_t e = 0; e < shape.front(); ++e) {
+      Source one = all;
+      one.entry.shape = one.shape = {shape[1], shape[2]};
+      one.layout = GgufLayout::kSame;
+      one.first_row = e * shape[1];
+      add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), std::move(one));
+    }
+  }
+
+  const Source& source(const std::string& name) const {
+    const auto found = sources_.find(name);
+    if (found == sources_.end()) throw Error(path(), ": there is no tensor '", name, "'");
+    return found->second;
+  }
+
+  // Heads that share the rows of a tensor.
+  std::int64_t heads_of(const Source& source) const {
+    return source.layout == GgufLayout::kKeyHeads ? kv_heads_ : heads_;
+  }
+
+  std::byte* row_data(const Source& source, std::int64_t row) const {
+    return file_.data(*source.tensor) + static_cast<std::size_t>(source.first_row + row) * row_bytes(source);
+  }
+
+  // Rows [begin, end) in Hugging Face's order from those that stored() gives in the file's.
+  at::Tensor in_order(const Source& source, std::int64_t begin, std::int64_t end,
+                      c10::function_ref<at::Tensor(std::int64_t first, std::int64_t last)> stored) const {
+    // A head's rows change places among themselves: whole heads are read.
+    const std::int64_t unit = is_by_head(source.layout) ? source.tensor->shape.front() / heads_of(source) : 1;
+    const std::int64_t first = begin / unit * unit, last = (end + unit - 1) / unit * unit;
+    return from_gguf_layout(stored(first, last), source.layout, (last - first) / unit)
+        .slice(0, begin - first, end - first);
+  }
+
+  // Rows as the file has them.
+  at::Tensor stored_rows(const Source& source, std::int64_t begin, std::int64_t end) const {
+    const GgufFile::Tensor& tensor = *source.tensor;
+    std::byte* data = row_data(source, begin);
+    std::vector<std::int64_t> shape = source.shape;
+    shape.front() = end - begin;
+    if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
+    const auto keep_mapped = [file = file_.file()](void*) {};
+    return at::from_blob(data, shape, keep_mapped, at::TensorOptions().dtype(source.entry.dtype));
+  }
+
+  GgufFile file_;
+  std::int64_t heads_, kv_heads_;
+  std::vector<std::string> names_;
+  std::map<std::string, Source> sources_;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorFile> gguf_tensors(const GgufFile& file) {
+  return std::make_unique<GgufTensors>(file);
 }
 
 }  // namespace zoo

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 
-#include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "models/inference/packed_stack.h"
 

@@ -1,7 +1,6 @@
 #include "models/inference/packed_decoder.h"
 
 #include "models/inference/packed_engine.h"
-#include "models/inference/packed_session.h"
 #include "models/layers/embeddings.h"
 
 namespace zoo {
@@ -66,20 +65,6 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
     const Team::Part part = team.part_of(product.weight->outputs, kernels::kPanelOutputs);
     kernels.multiply(product, part.first, part.last);
   });
-}
-
-std::unique_ptr<DecodingSession> PackedDecoder::begin(std::int64_t rows, std::int64_t capacity) {
-  TORCH_CHECK(!encoder_, "an encoder-decoder begins with what its encoder reads");
-  return std::make_unique<PackedSession>(*this, static_cast<std::size_t>(rows),
-                                         static_cast<std::size_t>(capacity));
-}
-
-std::unique_ptr<DecodingSession> PackedDecoder::begin(const std::vector<TokenIds>& sources,
-                                                      std::int64_t capacity) {
-  TORCH_CHECK(encoder_, "a decoder has no encoder to read sources");
-  auto session = std::make_unique<PackedSession>(*this, sources.size(), static_cast<std::size_t>(capacity));
-  session->read_sources(sources);
-  return session;
 }
 
 }  // namespace inference

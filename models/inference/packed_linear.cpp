@@ -4,7 +4,6 @@
 #include <atomic>
 #include <initializer_list>
 #include <set>
-#include <utility>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

@@ -4,8 +4,8 @@
 #include <ATen/ops/embedding.h>
 
 #include "models/inference/packed_linear.h"
+#include "models/layers/attention/disentangled.h"
 #include "models/layers/attention/positions.h"
-#include "models/layers/attention/relative_positions.h"
 
 namespace zoo::inference {
 

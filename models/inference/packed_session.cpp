@@ -1,11 +1,12 @@
-#include "models/inference/packed_session.h"
-
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 
 #include "data/base/error.h"
+#include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {
 namespace {
@@ -15,201 +16,256 @@ constexpr std::size_t kRowsAtOnce = 512;
 
 }  // namespace
 
-void PackedSession::read_sources(const std::vector<TokenIds>& sources) {
-  const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
-  std::size_t longest = 0, total = 0;
-  for (const TokenIds& source : sources) {
-    longest = std::max(longest, source.size());
-    total += source.size();
+// The sequences of a PackedDecoder. Each row has a slot of the cache. Rows that diverge (beams, candidates)
+// get a copy of their common positions, preferably in a free slot that already holds most of them.
+class PackedSession : public DecodingSession {
+ public:
+  PackedSession(PackedDecoder& model, std::size_t rows, std::size_t capacity)
+      : model_(model),
+        capacity_(capacity),
+        rows_(rows),
+        cache_(model.stack_->cache_shape(
+            rows, std::min(capacity, static_cast<std::size_t>(DecodingModel::kFirstCapacity)))) {
+    for (std::size_t i = 0; i < rows; ++i) rows_[i] = {.slot = i, .source = i};
+    written_.resize(rows);
   }
-  Memory hidden(total * width * sizeof(float));
-  Pass pass{.x = hidden.as<float>(), .rows = total};
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    pass.sequences.push_back({.first_row = row, .count = sources[i].size(), .slot = i, .source = i});
-    memory_lengths_.push_back(sources[i].size());
-    std::size_t position = 0;
-    for (const std::int64_t id : sources[i]) {
-      model_.encoder_embeddings_->embed(id, position, pass.x + row++ * width);
-      position = model_.encoder_embeddings_->next_position(id, position);
-    }
-  }
-  model_.encoder_->run(pass, model_.workspace_);
-  memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
-  model_.stack_->append_memory(pass.x, pass.sequences, memory_, model_.workspace_);
-}
 
-// Tokens in the order of their rows, split into passes.
-std::vector<std::vector<PackedSession::Piece>> PackedSession::passes(
-    const std::vector<TokenIds>& tokens) const {
-  std::vector<std::vector<Piece>> passes(1);
-  std::size_t room = kRowsAtOnce;
-  for (std::size_t row = 0; row < tokens.size(); ++row) {
-    for (std::size_t first = 0; first < tokens[row].size();) {
-      if (room == 0) {
-        passes.emplace_back();
-        room = kRowsAtOnce;
-      }
-      const std::size_t count = std::min(room, tokens[row].size() - first);
-      passes.back().push_back({row, first, count});
-      first += count;
-      room -= count;
+  // Encodes one source per row.
+  void read_sources(const std::vector<TokenIds>& sources) {
+    const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
+    std::size_t longest = 0, total = 0;
+    for (const TokenIds& source : sources) {
+      longest = std::max(longest, source.size());
+      total += source.size();
     }
-  }
-  return passes;
-}
-
-at::Tensor PackedSession::read(const std::vector<TokenIds>& tokens, Logits wanted) {
-  TORCH_CHECK(tokens.size() == rows_.size(), "tokens for ", rows_.size(), " rows were expected, got ",
-              tokens.size());
-  std::size_t longest = 0, end = 0;
-  for (std::size_t row = 0; row < tokens.size(); ++row) {
-    TORCH_CHECK(!tokens[row].empty(), "row ", row, " was given no token");
-    longest = std::max(longest, tokens[row].size());
-    end = std::max(end, rows_[row].length + tokens[row].size());
-    if (end > capacity_) throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
-  }
-  const std::size_t held = cache_.shape().capacity;
-  if (end > held) resize_cache(cache_.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
-  const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
-  const std::size_t places = wanted == Logits::kAll ? longest : 1;
-  hidden_.grow_to(rows_.size() * places * width * sizeof(float));
-  if (keeps_hidden_)
-    states_ = at::empty({rows(), static_cast<std::int64_t>(longest), model_.config_.hidden_size}, at::kFloat);
-  for (const std::vector<Piece>& pieces : passes(tokens)) {
-    Pass pass{.cache = &cache_, .memory = &memory_, .memory_lengths = &memory_lengths_};
-    if (!model_.encoder_) pass.memory_lengths = nullptr;
-    for (const Piece& piece : pieces) {
-      const Row& row = rows_[piece.row];
-      pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source,
-                                row.length - piece.first + tokens[piece.row].size()});
-      pass.rows += piece.count;
-      note_written(row, piece.count);
-    }
-    x_.grow_to(pass.rows * width * sizeof(float));
-    pass.x = x_.as<float>();
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const SequenceRows& rows = pass.sequences[i];
-      const TokenIds& read = tokens[pieces[i].row];
-      const std::size_t first = pieces[i].first;
-      std::size_t position = rows.past - first;
-      for (std::size_t t = 0; t < first + rows.count; ++t) {
-        if (t >= first)
-          model_.embeddings_.embed(read[t], position, pass.x + (rows.first_row + t - first) * width);
-        position = model_.embeddings_.next_position(read[t], position);
+    Memory hidden(total * width * sizeof(float));
+    Pass pass{.x = hidden.as<float>(), .rows = total};
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      pass.sequences.push_back({.first_row = row, .count = sources[i].size(), .slot = i, .source = i});
+      memory_lengths_.push_back(sources[i].size());
+      std::size_t position = 0;
+      for (const std::int64_t id : sources[i]) {
+        model_.encoder_embeddings_->embed(id, position, pass.x + row++ * width);
+        position = model_.encoder_embeddings_->next_position(id, position);
       }
     }
-    model_.stack_->run(pass, model_.workspace_);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Piece& piece = pieces[i];
-      Row& row = rows_[piece.row];
-      row.length += piece.count;
-      cache_.forget(row.slot, row.length);
-      if (keeps_hidden_)
-        std::memcpy(states_.mutable_data_ptr<float>() + (piece.row * longest + piece.first) * width,
-                    pass.x + pass.sequences[i].first_row * width, piece.count * width * sizeof(float));
-      for (std::size_t t = 0; t < piece.count; ++t) {
-        const bool last = piece.first + t + 1 == tokens[piece.row].size();
-        if (wanted == Logits::kLast && !last) continue;
-        const std::size_t place = piece.row * places + (wanted == Logits::kAll ? piece.first + t : 0);
-        std::memcpy(hidden_.as<float>() + place * width, pass.x + (pass.sequences[i].first_row + t) * width,
-                    width * sizeof(float));
+    model_.encoder_->run(pass, model_.workspace_);
+    memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
+    model_.stack_->append_memory(pass.x, pass.sequences, memory_, model_.workspace_);
+  }
+
+  at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
+    TORCH_CHECK(tokens.size() == rows_.size(), "tokens for ", rows_.size(), " rows were expected, got ",
+                tokens.size());
+    std::size_t longest = 0, end = 0;
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      TORCH_CHECK(!tokens[row].empty(), "row ", row, " was given no token");
+      longest = std::max(longest, tokens[row].size());
+      end = std::max(end, rows_[row].length + tokens[row].size());
+      if (end > capacity_) throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
+    }
+    const std::size_t held = cache_.shape().capacity;
+    if (end > held) resize_cache(cache_.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
+    const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
+    const std::size_t places = wanted == Logits::kAll ? longest : 1;
+    hidden_.grow_to(rows_.size() * places * width * sizeof(float));
+    for (const std::vector<Piece>& pieces : passes(tokens)) {
+      Pass pass{.cache = &cache_, .memory = &memory_, .memory_lengths = &memory_lengths_};
+      if (!model_.encoder_) pass.memory_lengths = nullptr;
+      for (const Piece& piece : pieces) {
+        const Row& row = rows_[piece.row];
+        pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source,
+                                  row.length - piece.first + tokens[piece.row].size()});
+        pass.rows += piece.count;
+        note_written(row, piece.count);
+      }
+      x_.grow_to(pass.rows * width * sizeof(float));
+      pass.x = x_.as<float>();
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const SequenceRows& rows = pass.sequences[i];
+        const TokenIds& read = tokens[pieces[i].row];
+        const std::size_t first = pieces[i].first;
+        std::size_t position = rows.past - first;
+        for (std::size_t t = 0; t < first + rows.count; ++t) {
+          if (t >= first)
+            model_.embeddings_.embed(read[t], position, pass.x + (rows.first_row + t - first) * width);
+          position = model_.embeddings_.next_position(read[t], position);
+        }
+      }
+      model_.stack_->run(pass, model_.workspace_);
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const Piece& piece = pieces[i];
+        Row& row = rows_[piece.row];
+        row.length += piece.count;
+        cache_.forget(row.slot, row.length);
+        for (std::size_t t = 0; t < piece.count; ++t) {
+          const bool last = piece.first + t + 1 == tokens[piece.row].size();
+          if (wanted == Logits::kLast && !last) continue;
+          const std::size_t place = piece.row * places + (wanted == Logits::kAll ? piece.first + t : 0);
+          std::memcpy(hidden_.as<float>() + place * width, pass.x + (pass.sequences[i].first_row + t) * width,
+                      width * sizeof(float));
+        }
       }
     }
-  }
-  const auto vocabulary = static_cast<std::int64_t>(model_.head_.weight().outputs);
-  const auto batch = static_cast<std::int64_t>(rows_.size()), length = static_cast<std::int64_t>(places);
-  if (!logits_.defined() || logits_.size(0) != batch || logits_.size(1) != length)
-    logits_ = at::empty({batch, length, vocabulary}, at::kFloat);
-  const std::size_t count = rows_.size() * places;
-  if (model_.config_.output_scale() != 1.0) {
-    const auto scale = static_cast<float>(model_.config_.output_scale());
-    for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
-  }
-  model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());
-  const double softcap = model_.config_.logits_softcap;
-  if (softcap > 0) logits_.div_(softcap).tanh_().mul_(softcap);
-  return wanted == Logits::kAll ? logits_ : logits_.squeeze(1);
-}
-
-void PackedSession::select(const std::vector<std::int64_t>& rows) {
-  TORCH_CHECK(!rows.empty(), "a session needs at least one row");
-  std::vector<Row> chosen;
-  for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
-  std::vector<bool> taken(cache_.shape().slots, false);
-  for (const Row& row : chosen) taken[row.slot] = true;
-  std::vector<bool> owned(taken.size(), false);
-  for (Row& row : chosen) {
-    if (!owned[row.slot]) {
-      owned[row.slot] = true;
-      continue;
+    const auto vocabulary = static_cast<std::int64_t>(model_.head_.weight().outputs);
+    const auto batch = static_cast<std::int64_t>(rows_.size()), length = static_cast<std::int64_t>(places);
+    if (!logits_.defined() || logits_.size(0) != batch || logits_.size(1) != length)
+      logits_ = at::empty({batch, length, vocabulary}, at::kFloat);
+    const std::size_t count = rows_.size() * places;
+    if (model_.config_.output_scale() != 1.0) {
+      const auto scale = static_cast<float>(model_.config_.output_scale());
+      for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
     }
-    std::size_t slot = free_slot_for(row, taken);
-    if (slot == taken.size()) {
-      resize_cache(taken.size() + rows.size(), cache_.shape().capacity);
-      taken.resize(cache_.shape().slots, false);
-      owned.resize(taken.size(), false);
-    }
-    cache_.copy(cache_, row.slot, slot, alike(row.slot, slot, row.length), row.length);
-    written_[slot].assign(written_[row.slot].begin(),
-                          written_[row.slot].begin() + static_cast<std::ptrdiff_t>(row.length));
-    row.slot = slot;
-    taken[slot] = owned[slot] = true;
+    model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());
+    const double softcap = model_.config_.logits_softcap;
+    if (softcap > 0) logits_.div_(softcap).tanh_().mul_(softcap);
+    return wanted == Logits::kAll ? logits_ : logits_.squeeze(1);
   }
-  rows_ = std::move(chosen);
-}
 
-void PackedSession::add_row() {
-  if (model_.encoder_) return DecodingSession::add_row();
-  const std::vector<bool> taken = taken_slots();
-  const auto slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-  if (slot == taken.size()) resize_cache(taken.size() + 1, cache_.shape().capacity);
-  rows_.push_back({.slot = slot, .source = slot});
-}
-
-std::vector<bool> PackedSession::taken_slots() const {
-  std::vector<bool> taken(cache_.shape().slots, false);
-  for (const Row& row : rows_) taken[row.slot] = true;
-  return taken;
-}
-
-// Moves the slots' contents to a larger cache.
-void PackedSession::resize_cache(std::size_t slots, std::size_t capacity) {
-  PackedCache larger(model_.stack_->cache_shape(slots, capacity));
-  for (std::size_t slot = 0; slot < cache_.shape().slots; ++slot)
-    larger.copy(cache_, slot, slot, 0, written_[slot].size());
-  cache_ = std::move(larger);
-  written_.resize(cache_.shape().slots);
-}
-
-// Records that `count` positions after the row's are about to be written.
-void PackedSession::note_written(const Row& row, std::size_t count) {
-  std::vector<std::uint64_t>& written = written_[row.slot];
-  written.resize(row.length);
-  if (row.length == 0) cache_.restart(row.slot);
-  for (std::size_t i = 0; i < count; ++i) written.push_back(++writings_);
-}
-
-// Number of the first `length` positions that two slots have in common.
-std::size_t PackedSession::alike(std::size_t slot, std::size_t other, std::size_t length) const {
-  const auto &a = written_[slot], &b = written_[other];
-  const std::size_t most = std::min({length, a.size(), b.size()});
-  const auto end = a.begin() + static_cast<std::ptrdiff_t>(most);
-  return static_cast<std::size_t>(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
-}
-
-// Free slot that shares most of the row; the number of all slots if none is free.
-std::size_t PackedSession::free_slot_for(const Row& row, const std::vector<bool>& taken) const {
-  std::size_t best = taken.size(), most = 0;
-  for (std::size_t slot = 0; slot < taken.size(); ++slot) {
-    if (taken[slot]) continue;
-    const std::size_t held = alike(row.slot, slot, row.length);
-    if (best == taken.size() || held > most) {
-      best = slot;
-      most = held;
+  void select(const std::vector<std::int64_t>& rows) override {
+    TORCH_CHECK(!rows.empty(), "a session needs at least one row");
+    std::vector<Row> chosen;
+    for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
+    std::vector<bool> taken(cache_.shape().slots, false);
+    for (const Row& row : chosen) taken[row.slot] = true;
+    std::vector<bool> owned(taken.size(), false);
+    for (Row& row : chosen) {
+      if (!owned[row.slot]) {
+        owned[row.slot] = true;
+        continue;
+      }
+      std::size_t slot = free_slot_for(row, taken);
+      if (slot == taken.size()) {
+        resize_cache(taken.size() + rows.size(), cache_.shape().capacity);
+        taken.resize(cache_.shape().slots, false);
+        owned.resize(taken.size(), false);
+      }
+      cache_.copy(cache_, row.slot, slot, alike(row.slot, slot, row.length), row.length);
+      written_[slot].assign(written_[row.slot].begin(),
+                            written_[row.slot].begin() + static_cast<std::ptrdiff_t>(row.length));
+      row.slot = slot;
+      taken[slot] = owned[slot] = true;
     }
+    rows_ = std::move(chosen);
   }
-  return best;
+
+  void add_row() override {
+    if (model_.encoder_) return DecodingSession::add_row();
+    const std::vector<bool> taken = taken_slots();
+    const auto slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+    if (slot == taken.size()) resize_cache(taken.size() + 1, cache_.shape().capacity);
+    rows_.push_back({.slot = slot, .source = slot});
+  }
+
+  void rewind(std::int64_t row, std::int64_t length) override {
+    auto& own = rows_.at(static_cast<std::size_t>(row));
+    own.length = std::min(own.length, static_cast<std::size_t>(length));
+    if (!cache_.serves(own.slot, own.length)) own.length = 0;
+  }
+  std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.size()); }
+  std::int64_t length(std::int64_t row) const override {
+    return static_cast<std::int64_t>(rows_.at(static_cast<std::size_t>(row)).length);
+  }
+
+ private:
+  struct Row {
+    std::size_t slot = 0, source = 0, length = 0;
+  };
+  // Tokens of one row in a pass.
+  struct Piece {
+    std::size_t row, first, count;
+  };
+
+  // Tokens in the order of their rows, split into passes.
+  std::vector<std::vector<Piece>> passes(const std::vector<TokenIds>& tokens) const {
+    std::vector<std::vector<Piece>> passes(1);
+    std::size_t room = kRowsAtOnce;
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      for (std::size_t first = 0; first < tokens[row].size();) {
+        if (room == 0) {
+          passes.emplace_back();
+          room = kRowsAtOnce;
+        }
+        const std::size_t count = std::min(room, tokens[row].size() - first);
+        passes.back().push_back({row, first, count});
+        first += count;
+        room -= count;
+      }
+    }
+    return passes;
+  }
+
+  // Records that `count` positions after the row's are about to be written.
+  void note_written(const Row& row, std::size_t count) {
+    std::vector<std::uint64_t>& written = written_[row.slot];
+    written.resize(row.length);
+    if (row.length == 0) cache_.restart(row.slot);
+    for (std::size_t i = 0; i < count; ++i) written.push_back(++writings_);
+  }
+
+  // Number of the first `length` positions that two slots have in common.
+  std::size_t alike(std::size_t slot, std::size_t other, std::size_t length) const {
+    const auto &a = written_[slot], &b = written_[other];
+    const std::size_t most = std::min({length, a.size(), b.size()});
+    const auto end = a.begin() + static_cast<std::ptrdiff_t>(most);
+    return static_cast<std::size_t>(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
+  }
+
+  // Free slot that shares most of the row; the number of all slots if none is free.
+  std::size_t free_slot_for(const Row& row, const std::vector<bool>& taken) const {
+    std::size_t best = taken.size(), most = 0;
+    for (std::size_t slot = 0; slot < taken.size(); ++slot) {
+      if (taken[slot]) continue;
+      const std::size_t held = alike(row.slot, slot, row.length);
+      if (best == taken.size() || held > most) {
+        best = slot;
+        most = held;
+      }
+    }
+    return best;
+  }
+
+  std::vector<bool> taken_slots() const {
+    std::vector<bool> taken(cache_.shape().slots, false);
+    for (const Row& row : rows_) taken[row.slot] = true;
+    return taken;
+  }
+
+  // Moves the slots' contents to a larger cache.
+  void resize_cache(std::size_t slots, std::size_t capacity) {
+    PackedCache larger(model_.stack_->cache_shape(slots, capacity));
+    for (std::size_t slot = 0; slot < cache_.shape().slots; ++slot)
+      larger.copy(cache_, slot, slot, 0, written_[slot].size());
+    cache_ = std::move(larger);
+    written_.resize(cache_.shape().slots);
+  }
+
+  PackedDecoder& model_;
+  std::size_t capacity_;
+  std::vector<Row> rows_;
+  PackedCache cache_, memory_;
+  std::vector<std::size_t> memory_lengths_;
+  // Per slot and position, a number of its last write: slots with the same number hold the same keys and
+  // values.
+  std::vector<std::vector<std::uint64_t>> written_;
+  std::uint64_t writings_ = 0;
+  Memory x_, hidden_;
+  at::Tensor logits_;  // reused if the shape is the same
+};
+
+std::unique_ptr<DecodingSession> PackedDecoder::begin(std::int64_t rows, std::int64_t capacity) {
+  TORCH_CHECK(!encoder_, "an encoder-decoder begins with what its encoder reads");
+  return std::make_unique<PackedSession>(*this, static_cast<std::size_t>(rows),
+                                         static_cast<std::size_t>(capacity));
+}
+
+std::unique_ptr<DecodingSession> PackedDecoder::begin(const std::vector<TokenIds>& sources,
+                                                      std::int64_t capacity) {
+  TORCH_CHECK(encoder_, "a decoder has no encoder to read sources");
+  auto session = std::make_unique<PackedSession>(*this, sources.size(), static_cast<std::size_t>(capacity));
+  session->read_sources(sources);
+  return session;
 }
 
 }  // namespace zoo::inference

@@ -1,7 +1,5 @@
 #include "models/inference/packed_stack.h"
 
-#include <algorithm>
-
 #include "data/base/lines.h"
 #include "models/layers/config_fields.h"
 

@@ -1,9 +1,6 @@
-#include "models/layers/config_checks.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <sstream>
 #include <string>
 
@@ -198,16 +195,16 @@ void check_attention(const TransformerConfig& c, Faults& faults) {
 
 }  // namespace
 
-void check_config(const TransformerConfig& config) {
+void TransformerConfig::validate() const {
   Faults faults;
-  check_ranges(config, faults);
-  check_heads(config, faults);
-  check_positions(config, faults);
-  check_attention(config, faults);
-  check_window(config, faults);
-  check_experts(config, faults);
-  check_block(config, faults);
-  check_embeddings(config, faults);
+  check_ranges(*this, faults);
+  check_heads(*this, faults);
+  check_positions(*this, faults);
+  check_attention(*this, faults);
+  check_window(*this, faults);
+  check_experts(*this, faults);
+  check_block(*this, faults);
+  check_embeddings(*this, faults);
   faults.report();
 }
 

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "data/base/lines.h"
-#include "models/layers/config_checks.h"
 
 namespace zoo {
 namespace {

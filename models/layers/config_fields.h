@@ -7,6 +7,9 @@
 
 namespace zoo {
 
+// Far beyond any model, and a width of (H + 2 Hkv) D does not overflow.
+constexpr std::int64_t kMostLayers = 100'000, kLargestSize = std::int64_t{1} << 30;
+
 /// Engines that compute a model in their own way, beside its modules.
 enum class Engine : unsigned { kPacked = 1, kTorchScript = 2 };
 

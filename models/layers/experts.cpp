@@ -6,7 +6,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
-#include "models/ops/feed_forward.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 

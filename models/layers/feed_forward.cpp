@@ -1,6 +1,6 @@
 #include "models/layers/feed_forward.h"
 
-#include "models/ops/feed_forward.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 

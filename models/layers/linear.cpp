@@ -7,7 +7,6 @@
 #include <c10/util/Exception.h>
 
 #include "models/layers/parameter.h"
-#include "models/ops/linear.h"
 
 namespace zoo {
 

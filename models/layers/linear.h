@@ -13,7 +13,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
-#include "models/ops/residual.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 

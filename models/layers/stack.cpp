@@ -6,7 +6,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/rand.h>
 
-#include "models/layers/attention/relative_positions.h"
+#include "models/layers/attention/positions.h"
 #include "models/layers/recompute.h"
 #include "models/ops/dropout.h"
 

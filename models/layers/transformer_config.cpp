@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "models/layers/config_checks.h"
-
 namespace zoo {
 
 TransformerConfig TransformerConfig::encoder_part() const {
@@ -57,10 +55,6 @@ TransformerConfig TransformerConfig::resolved() const {
     all.attention_scale = score_scale();
   }
   return all;
-}
-
-void TransformerConfig::validate() const {
-  check_config(*this);
 }
 
 }  // namespace zoo

@@ -4,8 +4,6 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rsqrt.h>
 
-#include "models/kernels/training/norm.h"
-
 namespace zoo::ops {
 namespace {
 

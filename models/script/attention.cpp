@@ -1,4 +1,3 @@
-#include <cmath>
 
 #include "models/script/parts.h"
 

@@ -9,7 +9,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <vector>
 
 #include "models/family.h"
 #include "tokenizer/token_id.h"

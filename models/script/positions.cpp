@@ -4,7 +4,6 @@
 
 #include <c10/util/irange.h>
 
-#include "models/layers/attention/relative_positions.h"
 #include "models/script/parts.h"
 
 namespace zoo::script {

@@ -41,59 +41,53 @@ class AnswerCollector {
   AnswerCollector(const AnswerRules& rules, std::optional<TokenId> cls) : rules_(rules), cls_(cls) {}
 
   /// Adds the best spans of a window, whose second text is the context, by its logits [T].
-  void add(const Encoding& window, const at::Tensor& start_logits, const at::Tensor& end_logits);
+  void add(const Encoding& window, const at::Tensor& start_logits, const at::Tensor& end_logits) {
+    const std::vector<float> start = probabilities(start_logits, window);
+    const std::vector<float> end = probabilities(end_logits, window);
+    null_score_ = std::min(null_score_, start[0] * end[0]);
+    std::vector<Span> spans;
+    for (std::size_t i = 1; i < window.size(); ++i) {
+      const std::size_t stop =
+          std::min(window.size(), i + static_cast<std::size_t>(rules_.max_answer_length));
+      for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j) {
+        if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
+      }
+    }
+    keep_best(spans, rules_.top_k);
+    for (const Span& span : spans)
+      answers_.push_back({range_of(window, span, rules_.align_to_words), span.score});
+  }
 
   /// The best answers, best first. Windows that overlap may give the same one twice.
-  std::vector<Answer> best() const;
+  std::vector<Answer> best() const {
+    std::vector<Answer> answers = answers_;
+    if (rules_.impossible) {
+      answers.push_back({{}, null_score_});
+    } else if (answers.empty()) {
+      answers.push_back({});  // [CLS] takes all probability in every window
+    }
+    keep_best(answers, rules_.top_k);
+    return answers;
+  }
 
  private:
-  std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window) const;
+  // The other tokens' logits become -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is
+  // left.
+  std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window) const {
+    const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
+    for (std::size_t i = 0; i < window.size(); ++i) {
+      const bool is_cls = cls_ && window.ids[i] == *cls_;
+      if (window.texts[i] != 1 && !is_cls) scores[static_cast<std::int64_t>(i)].fill_(-10000.0);
+    }
+    const at::Tensor row = at::softmax(scores, 0).contiguous();
+    return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
+  }
 
   AnswerRules rules_;
   std::optional<TokenId> cls_;
   std::vector<Answer> answers_;
   float null_score_ = 1.0F;
 };
-
-// The other tokens' logits become -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is
-// left.
-std::vector<float> AnswerCollector::probabilities(const at::Tensor& logits, const Encoding& window) const {
-  const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
-  for (std::size_t i = 0; i < window.size(); ++i) {
-    const bool is_cls = cls_ && window.ids[i] == *cls_;
-    if (window.texts[i] != 1 && !is_cls) scores[static_cast<std::int64_t>(i)].fill_(-10000.0);
-  }
-  const at::Tensor row = at::softmax(scores, 0).contiguous();
-  return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
-}
-
-void AnswerCollector::add(const Encoding& window, const at::Tensor& start_logits,
-                          const at::Tensor& end_logits) {
-  const std::vector<float> start = probabilities(start_logits, window);
-  const std::vector<float> end = probabilities(end_logits, window);
-  null_score_ = std::min(null_score_, start[0] * end[0]);
-  std::vector<Span> spans;
-  for (std::size_t i = 1; i < window.size(); ++i) {
-    const std::size_t stop = std::min(window.size(), i + static_cast<std::size_t>(rules_.max_answer_length));
-    for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j) {
-      if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
-    }
-  }
-  keep_best(spans, rules_.top_k);
-  for (const Span& span : spans)
-    answers_.push_back({range_of(window, span, rules_.align_to_words), span.score});
-}
-
-std::vector<Answer> AnswerCollector::best() const {
-  std::vector<Answer> answers = answers_;
-  if (rules_.impossible) {
-    answers.push_back({{}, null_score_});
-  } else if (answers.empty()) {
-    answers.push_back({});  // [CLS] takes all probability in every window
-  }
-  keep_best(answers, rules_.top_k);
-  return answers;
-}
 
 // Windows over the context, of tokens of one encoding.
 std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& asked) {

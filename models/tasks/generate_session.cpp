@@ -1,8 +1,11 @@
 #include "models/tasks/generate_session.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include <c10/util/Exception.h>
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "models/tasks/encoding_batch.h"
@@ -23,6 +26,28 @@ std::unique_ptr<Tokenizer> open_tokenizer(const CheckpointConfig& checkpoint, To
   }
 }
 
+using nlohmann::ordered_json;
+
+// The special token that the template writes after an answer; nothing if it writes none.
+std::optional<TokenId> end_of_turn(const ChatFormat& format, const Tokenizer& tokenizer) {
+  constexpr std::string_view kAnswer = "an answer";
+  const ordered_json messages{{{"role", "user"}, {"content", "a question"}},
+                              {{"role", "assistant"}, {"content", kAnswer}}};
+  std::string prompt;
+  try {
+    prompt = format.prompt({{"messages", messages}});
+  } catch (const Error&) {  // such as a template that asks for tools
+    return std::nullopt;
+  }
+  const std::size_t answer = prompt.rfind(kAnswer);
+  if (answer == std::string::npos) return std::nullopt;
+  const std::size_t after = prompt.find_first_not_of(" \n", answer + kAnswer.size());
+  if (after == std::string::npos) return std::nullopt;
+  const TokenIds ids = tokenizer.encode(std::string_view(prompt).substr(after));
+  const bool is_special = !ids.empty() && tokenizer.decode(std::span(ids).first(1)).empty();
+  return is_special ? std::optional(ids[0]) : std::nullopt;
+}
+
 }  // namespace
 
 GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
@@ -35,7 +60,10 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
   return session;
 }
 
-void set_stop_strings(GenerationOptions& options, const GenerateSession& session) {
+void complete(GenerationOptions& options, const GenerateSession& session) {
+  options.eos_token_ids = session.defaults.eos_token_ids;
+  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
+  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   if (session.stop.empty()) return;
   options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
     // Each token has at least one byte, except special tokens.
@@ -43,13 +71,6 @@ void set_stop_strings(GenerationOptions& options, const GenerateSession& session
     const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
     return stop.find(text_ids.text_of(ids, first)).has_value();
   };
-}
-
-void complete(GenerationOptions& options, const GenerateSession& session) {
-  options.eos_token_ids = session.defaults.eos_token_ids;
-  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
-  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
-  set_stop_strings(options, session);
 }
 
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {
@@ -68,6 +89,14 @@ std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
     if (contains(ids[i])) kept.push_back(ids[i]);
   }
   return tokenizer_.decode(kept);
+}
+
+void add_end_tokens(GenerateSession& session, const ChatFormat& format) {
+  for (const std::optional<TokenId> id :
+       {session.tokenizer->eos_id(), end_of_turn(format, *session.tokenizer)}) {
+    TokenIds& ends = session.defaults.eos_token_ids;
+    if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
+  }
 }
 
 }  // namespace zoo

@@ -8,6 +8,10 @@
 ///     zoo::complete(options, session);
 ///     const auto result = zoo::generate(*model, {session.tokenizer->encode("Once")}, options);
 ///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
+///
+///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
+///     zoo::add_end_tokens(session, format);
+///     const zoo::TokenIds ids = session.tokenizer->encode(format.prompt(request));
 
 #include <memory>
 #include <string>
@@ -16,6 +20,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/stop_strings.h"
 #include "tokenizer/tokenizer.h"
 
@@ -40,11 +45,9 @@ enum class TokenizerUse { kNeeded, kIfReadable };
 GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
                                       const std::vector<std::string>& stop, TokenizerUse use);
 
-/// Sets options.row_ends, so that a row ends at a stop string of the session, which must outlive the options.
-void set_stop_strings(GenerationOptions& options, const GenerateSession& session);
-
 /// Sets what the checkpoint decides: end tokens, the filler of finished beams, an encoder-decoder's start
-/// token; and set_stop_strings().
+/// token; and options.row_ends, so that a row ends at a stop string of the session, which must outlive the
+/// options.
 void complete(GenerationOptions& options, const GenerateSession& session);
 
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
@@ -65,5 +68,9 @@ class TextIds {
 
 /// The text of a row of new ids, up to the first stop string.
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
+
+/// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
+/// two.
+void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 
 }  // namespace zoo

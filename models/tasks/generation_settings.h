@@ -8,13 +8,20 @@
 ///     const auto config = zoo::read_generation_config(directory, checkpoint.json);
 ///     zoo::apply_generation_config(settings, config, given);
 ///     const zoo::GenerationOptions options = settings.generation_options();
+///
+///     const zoo::GenerationField field = zoo::field_of(settings, "top_p");
+///     std::cout << field.name << ": " << field.help << "\n";
+///     *std::get<double*>(field.member) = 0.9;
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "data/base/field_error.h"
 #include "models/generation/generate.h"
 #include "models/generation/generation_config.h"
 
@@ -45,5 +52,17 @@ void apply_generation_config(GenerationSettings& settings, const GenerationConfi
 /// Parses '[1, 2]' or '1', and '[[1, 2], [3]]'. Throws FieldError naming the field.
 TokenIds parse_ids(const std::string& field, const std::string& text);
 std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string& text);
+
+/// A number of GenerationSettings, stated once: the flags of the command line, the fields of HTTP and the
+/// keys of generation_config.json are read by it.
+struct GenerationField {
+  std::string_view name;
+  std::variant<double*, std::int64_t*, std::optional<double>*, std::optional<std::int64_t>*> member;
+  FieldRange range;
+  std::string_view help;  // names other fields in quotes
+};
+
+/// The field of this name in these settings. Throws Error if there is none.
+GenerationField field_of(GenerationSettings& settings, std::string_view name);
 
 }  // namespace zoo

@@ -6,7 +6,6 @@
 #include "data/base/process_memory.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
-#include "models/inference/packed_engine.h"
 #include "models/inference/save_packed.h"
 
 namespace zoo {

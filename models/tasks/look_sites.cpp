@@ -1,6 +1,5 @@
 #include "models/tasks/look_sites.h"
 
-#include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>

@@ -23,10 +23,14 @@ class RowText {
   explicit RowText(const GenerateSession& session)
       : ids_(session), stop_(session.stop), decoder_(*session.tokenizer) {}
 
+  /// The text of a token of the prompt, in which stop strings have no effect.
+  std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
   /// The text that is certain after this token; may be empty.
   std::string push(TokenId id);
   /// The text that was held back.
   std::string finish();
+  /// Number of bytes that are held back.
+  std::size_t held() const { return held_.size(); }
 
  private:
   std::string release(std::string text);

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/tasks/compute_options.h"

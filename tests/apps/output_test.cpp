@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "apps/command/display_width.h"
+#include "apps/command/terminal.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;

@@ -1,8 +1,7 @@
-#include "tokenizer/chat/chat_template.h"
-
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/fuzz.h"
+#include "tokenizer/chat/chat_format.h"
 
 void zoo::fuzz::read(std::string_view input) {
   static const nlohmann::ordered_json kVariables = {

@@ -16,20 +16,6 @@ using Json = SchemaJson;
 
 constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also exact as a double
 
-class SchemaReader {
- public:
-  explicit SchemaReader(const Json& root) : branches_(root) {}
-
-  PatternPtr read(const Json& schema, const std::string& place);
-
- private:
-  PatternPtr value(const Json& branch, const std::string& type, const std::string& place);
-  PatternPtr array(const Json& branch, const std::string& place);
-  PatternPtr object(const Json& branch, const std::string& place);
-
-  SchemaBranches branches_;
-};
-
 std::vector<std::string> types_of(const Json& branch) {
   const auto has_one_of = [&](std::initializer_list<const char*> keys) {
     return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return branch.contains(key); });
@@ -46,18 +32,6 @@ PatternPtr written(const Json& value, const std::string& place) {
   if (value.is_number_float() && std::abs(value.get<double>()) > static_cast<double>(kLargestInteger))
     refuse_schema(place, "a number in 'enum' or 'const' is too large: " + value.dump());
   return literal(value.dump());
-}
-
-PatternPtr SchemaReader::read(const Json& schema, const std::string& place) {
-  std::vector<PatternPtr> parts;
-  for (const Json& branch : branches_.of(schema, place)) {
-    if (branch.contains("enum")) {
-      for (const Json& one : branch["enum"]) parts.push_back(written(one, place));
-    } else {
-      for (const std::string& type : types_of(branch)) parts.push_back(value(branch, type, place));
-    }
-  }
-  return choice(std::move(parts));
 }
 
 PatternPtr string(const Json& branch) {
@@ -87,46 +61,67 @@ PatternPtr number(const Json& branch) {
   return numbers_between(range);
 }
 
-PatternPtr SchemaReader::value(const Json& branch, const std::string& type, const std::string& place) {
-  if (type == "string") return string(branch);
-  if (type == "integer") return integer(branch);
-  if (type == "number") return number(branch);
-  if (type == "boolean") return choice({literal("true"), literal("false")});
-  if (type == "null") return literal("null");
-  return type == "array" ? array(branch, place) : object(branch, place);
-}
+class SchemaReader {
+ public:
+  explicit SchemaReader(const Json& root) : branches_(root) {}
 
-PatternPtr SchemaReader::array(const Json& branch, const std::string& place) {
-  const int least = branch.value("minItems", 0), most = branch.value("maxItems", Pattern::kEndless);
-  if (most == 0) return least == 0 ? literal("[]") : choice({});
-  const PatternPtr item = read(branch.value("items", Json::object()), place + "/items");
-  const PatternPtr others = repeat(sequence({literal(","), item}), std::max(least - 1, 0),
-                                   most == Pattern::kEndless ? most : most - 1);
-  const PatternPtr items = sequence({item, others});
-  return sequence({literal("["), least == 0 ? optional(items) : items, literal("]")});
-}
+  PatternPtr read(const Json& schema, const std::string& place) {
+    std::vector<PatternPtr> parts;
+    for (const Json& branch : branches_.of(schema, place)) {
+      if (branch.contains("enum")) {
+        for (const Json& one : branch["enum"]) parts.push_back(written(one, place));
+      } else {
+        for (const std::string& type : types_of(branch)) parts.push_back(value(branch, type, place));
+      }
+    }
+    return choice(std::move(parts));
+  }
 
-PatternPtr SchemaReader::object(const Json& branch, const std::string& place) {
-  const Json properties = branch.value("properties", Json::object());
-  const Json required = branch.value("required", Json::array());
-  for (const Json& name : required) {
-    if (!properties.contains(name.get<std::string>()))
-      refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
+ private:
+  PatternPtr value(const Json& branch, const std::string& type, const std::string& place) {
+    if (type == "string") return string(branch);
+    if (type == "integer") return integer(branch);
+    if (type == "number") return number(branch);
+    if (type == "boolean") return choice({literal("true"), literal("false")});
+    if (type == "null") return literal("null");
+    return type == "array" ? array(branch, place) : object(branch, place);
   }
-  // From the last property to the first: the continuation if a property was written before, and if none was.
-  PatternPtr rest = literal(""), first = literal("");
-  for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
-    const std::string key = property.key();
-    const PatternPtr written =
-        sequence({literal(Json(key).dump() + ":"), read(property.value(), place + "/properties/" + key)});
-    const PatternPtr begun = sequence({written, rest});
-    const bool needed = std::find(required.begin(), required.end(), key) != required.end();
-    first = needed ? begun : choice({begun, first});
-    const PatternPtr next = sequence({literal(","), written});
-    rest = sequence({needed ? next : optional(next), rest});
+
+  PatternPtr array(const Json& branch, const std::string& place) {
+    const int least = branch.value("minItems", 0), most = branch.value("maxItems", Pattern::kEndless);
+    if (most == 0) return least == 0 ? literal("[]") : choice({});
+    const PatternPtr item = read(branch.value("items", Json::object()), place + "/items");
+    const PatternPtr others = repeat(sequence({literal(","), item}), std::max(least - 1, 0),
+                                     most == Pattern::kEndless ? most : most - 1);
+    const PatternPtr items = sequence({item, others});
+    return sequence({literal("["), least == 0 ? optional(items) : items, literal("]")});
   }
-  return sequence({literal("{"), first, literal("}")});
-}
+
+  PatternPtr object(const Json& branch, const std::string& place) {
+    const Json properties = branch.value("properties", Json::object());
+    const Json required = branch.value("required", Json::array());
+    for (const Json& name : required) {
+      if (!properties.contains(name.get<std::string>()))
+        refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
+    }
+    // From the last property to the first: the continuation if a property was written before, and if none
+    // was.
+    PatternPtr rest = literal(""), first = literal("");
+    for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
+      const std::string key = property.key();
+      const PatternPtr written =
+          sequence({literal(Json(key).dump() + ":"), read(property.value(), place + "/properties/" + key)});
+      const PatternPtr begun = sequence({written, rest});
+      const bool needed = std::find(required.begin(), required.end(), key) != required.end();
+      first = needed ? begun : choice({begun, first});
+      const PatternPtr next = sequence({literal(","), written});
+      rest = sequence({needed ? next : optional(next), rest});
+    }
+    return sequence({literal("{"), first, literal("}")});
+  }
+
+  SchemaBranches branches_;
+};
 
 }  // namespace
 

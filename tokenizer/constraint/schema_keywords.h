@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,5 +18,9 @@ void check_schema_keywords(const SchemaJson& schema, const std::string& place, b
 /// A schema's direct constraints, without $ref, allOf, anyOf, oneOf and annotations, normalised: `type` and
 /// `pattern` are lists, `const` is an `enum` of one value, and bounds are integers.
 SchemaJson own_constraints(const SchemaJson& schema);
+
+/// The value at a JSON pointer (RFC 6901) written as the fragment of a URI: "/$defs/a~1b%25". Null if the
+/// pointer is malformed or nothing is there.
+const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root, std::string_view fragment);
 
 }  // namespace zoo

@@ -44,9 +44,9 @@ void set_roles(const fs::path& directory, const TokenizerSettings& settings,
 
 std::unique_ptr<Tokenizer> mapped(const fs::path& path, const TokenizerSettings& settings,
                                   MappedVocabulary vocabulary, const std::vector<std::string>& names) {
-  return std::make_unique<MappedSentencePiece>(SentencePieceTokenizer::load(path), std::move(vocabulary),
-                                               tokenizer_files(settings, path.parent_path(), names),
-                                               (path.parent_path() / "vocab.json").string());
+  return mapped_sentencepiece(SentencePieceTokenizer::load(path), std::move(vocabulary),
+                              tokenizer_files(settings, path.parent_path(), names),
+                              (path.parent_path() / "vocab.json").string());
 }
 
 }  // namespace

@@ -1,13 +1,90 @@
 #include <algorithm>
+#include <array>
+#include <ctime>
 
+#include "tokenizer/jinja/arguments.h"
 #include "tokenizer/jinja/filters.h"
-#include "tokenizer/jinja/functions.h"
 #include "tokenizer/jinja/methods.h"
 #include "tokenizer/jinja/parser.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/jinja/renderer.h"
 
 namespace zoo::chat {
+namespace {
+
+constexpr std::int64_t kLongestRange = 100000;  // jinja2's
+
+Value range(const Arguments& arguments, Heap& heap) {
+  const auto bound = arguments.bind({"start", "stop", "step"}, 1);
+  const auto number = [&](std::size_t i, std::int64_t if_absent) {
+    return bound[i] ? integer_of(*bound[i], "an argument of range") : if_absent;
+  };
+  const std::int64_t begin = bound[1] ? number(0, 0) : 0, end = bound[1] ? number(1, 0) : number(0, 0);
+  const std::int64_t step = number(2, 1);
+  if (step == 0) throw Fault("the step of range is 0");
+  std::vector<Value> numbers;
+  for (std::int64_t i = begin; step < 0 ? i > end : i < end;) {
+    numbers.push_back(i);
+    if (numbers.size() > kLongestRange) throw Fault("range has more than 100000 numbers");
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
+  return heap.list(std::move(numbers), ListKind::range);
+}
+
+// dict(mapping, name=value, …); namespace() has the same arguments.
+std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments, Heap& heap) {
+  if (arguments.positional.size() > 1) throw Fault("takes at most one argument without a name");
+  std::vector<std::pair<std::string, Value>> entries;
+  if (!arguments.positional.empty()) {
+    const Dict* dict = dict_in(arguments.positional[0]);
+    if (dict == nullptr)
+      throw Fault("has " + type_name(arguments.positional[0]) + " as argument: expected a mapping");
+    entries = dict->entries;
+  }
+  for (const auto& named : arguments.named) {
+    heap.spend(entries.size());
+    std::erase_if(entries, [&](const auto& entry) { return entry.first == named.first; });
+    entries.push_back(named);
+  }
+  return entries;
+}
+
+Value make_namespace(const Arguments& arguments, Heap& heap) {
+  auto entries = entries_of(arguments, heap);
+  for (const auto& [name, value] : entries) {
+    if (name.starts_with('_')) throw Fault("'" + name + "' begins with an underscore");
+  }
+  heap.dict(entries);  // refuses a namespace as a value
+  return std::make_shared<Namespace>(Namespace{std::move(entries)});
+}
+
+Value current_time(const Arguments& arguments, Heap& heap) {
+  const std::string& format = text_of(*arguments.bind({"format"}, 1)[0], "the format");
+  if (format.find("%f") != std::string::npos) throw Fault("microseconds, %f, are not supported");
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  std::array<char, 1024> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), format.c_str(), &parts);
+  if (size == 0 && !format.empty()) throw Fault("the format is too long");
+  return heap.text(std::string(text.data(), size));
+}
+
+// Calls a function of the environment: raise_exception, strftime_now, namespace, range or dict.
+Value call_function(std::string_view name, const Arguments& arguments, Heap& heap) {
+  if (name == "raise_exception")
+    throw Fault("the template refuses the conversation: " + str(*arguments.bind({"message"}, 1)[0], heap));
+  try {
+    if (name == "namespace") return make_namespace(arguments, heap);
+    if (name == "range") return range(arguments, heap);
+    if (name == "dict") return heap.dict(entries_of(arguments, heap));
+    return current_time(arguments, heap);
+  } catch (const Fault& fault) {
+    throw Fault(std::string(name) + "(): " + fault.what());
+  }
+}
+
+}  // namespace
 
 Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
   const Level level(*this);

@@ -5,7 +5,6 @@
 #include <map>
 #include <queue>
 #include <set>
-#include <unordered_map>
 
 #include "data/base/error.h"
 #include "tokenizer/pipeline/flat_table.h"
@@ -56,20 +55,159 @@ class MergeLearner {
     count_pairs();
   }
 
-  LearntMerges learn();
+  LearntMerges learn() {
+    const auto tokens = [this] { return static_cast<std::int64_t>(result_.tokens.size()); };
+    while (tokens() < options_.vocab_size && !queue_.empty()) {
+      Candidate best = queue_.top();
+      queue_.pop();
+      if (const std::int64_t count = *counts_.find(best.pair); count != best.count) {
+        best.count = count;
+        queue_.push(best);
+        continue;
+      }
+      if (best.count < std::max<std::int64_t>(1, options_.min_frequency)) break;
+      const TokenId merged = id_of(joined(best.pair));
+      result_.merges.emplace_back(left_of(best.pair), right_of(best.pair));
+      const std::vector<std::uint32_t> words = std::move(words_of_[best.words]);
+      words_of_[best.words] = {};
+      for (const std::uint32_t word : words) merge_in(word, best.pair, merged);
+      queue_new_pairs();
+      if (options_.on_progress) options_.on_progress("tokens", tokens(), options_.vocab_size);
+    }
+    return std::move(result_);
+  }
 
  private:
-  std::map<char32_t, std::int64_t> count_characters(const WordCounts& words) const;
-  void add_alphabet(const WordCounts& words);
-  void require_room() const;
-  void read_words(const WordCounts& words);
-  void count_pairs();
-  void add_change(PairKey pair, std::int64_t count);
-  void add_new_pair(PairKey pair, std::uint32_t word);
-  void queue_new_pairs();
-  void merge_in(std::uint32_t word, PairKey pair, TokenId merged);
-  std::string joined(PairKey pair) const;
-  TokenId id_of(const std::string& token);
+  std::map<char32_t, std::int64_t> count_characters(const WordCounts& words) const {
+    std::map<char32_t, std::int64_t> counts;
+    for (const auto& [word, count] : words) {
+      for (std::size_t at = 0; at < word.size();) counts[next_code_point(word, at)] += count;
+    }
+    for (const char32_t c : options_.initial_alphabet) counts[c] = std::numeric_limits<std::int64_t>::max();
+    return counts;
+  }
+
+  void add_alphabet(const WordCounts& words) {
+    const std::map<char32_t, std::int64_t> counts = count_characters(words);
+    std::vector<std::pair<char32_t, std::int64_t>> kept(counts.begin(), counts.end());
+    if (options_.limit_alphabet && kept.size() > static_cast<std::size_t>(*options_.limit_alphabet)) {
+      std::stable_sort(kept.begin(), kept.end(), [](auto& a, auto& b) { return a.second > b.second; });
+      kept.resize(static_cast<std::size_t>(*options_.limit_alphabet));
+      std::sort(kept.begin(), kept.end());
+    }
+    for (const auto& [character, count] : kept) {
+      alphabet_.insert(character);
+      std::string text;
+      append_utf8(text, character);
+      id_of(text);
+    }
+  }
+
+  void require_room() const {
+    if (static_cast<std::int64_t>(result_.tokens.size()) <= options_.vocab_size) return;
+    throw Error("vocab_size ", options_.vocab_size, " has no room for the ", options_.special_tokens.size(),
+                " special tokens and ", alphabet_.size(), " characters: expected ", result_.tokens.size(),
+                " or more");
+  }
+
+  void read_words(const WordCounts& words) {
+    const std::string& prefix = options_.continuing_subword_prefix;
+    if (!prefix.empty()) {
+      std::set<char32_t> inside;
+      for (const auto& [word, count] : words) {
+        std::size_t at = 0;
+        if (!word.empty()) next_code_point(word, at);
+        while (at < word.size()) inside.insert(next_code_point(word, at));
+      }
+      for (const char32_t c : inside) {
+        std::string text = prefix;
+        append_utf8(text, c);
+        if (alphabet_.contains(c)) id_of(text);
+      }
+    }
+    std::string text;
+    for (const auto& [word, count] : words) {
+      const std::size_t begin = symbols_.size();
+      for (std::size_t at = 0; at < word.size();) {
+        text = at == 0 ? "" : prefix;
+        const char32_t c = next_code_point(word, at);
+        append_utf8(text, c);
+        if (alphabet_.contains(c)) symbols_.push_back(ids_.at(text));
+      }
+      words_.push_back({begin, static_cast<std::uint32_t>(symbols_.size() - begin), count});
+    }
+  }
+
+  void count_pairs() {
+    for (std::uint32_t i = 0; i < words_.size(); ++i) {
+      const auto [begin, size, count] = words_[i];
+      for (std::size_t at = begin; at + 1 < begin + size; ++at) {
+        const PairKey pair = key_of(symbols_[at], symbols_[at + 1]);
+        add_change(pair, count);
+        add_new_pair(pair, i);
+      }
+    }
+    queue_new_pairs();
+  }
+
+  void add_change(PairKey pair, std::int64_t count) { counts_[pair] += count; }
+
+  void add_new_pair(PairKey pair, std::uint32_t word) {
+    if (new_pairs_.find(pair) == nullptr) {
+      new_pairs_.insert(pair, static_cast<std::uint32_t>(words_of_.size()));
+      new_pair_list_.push_back(pair);
+      words_of_.emplace_back();
+    }
+    std::vector<std::uint32_t>& words = words_of_[*new_pairs_.find(pair)];
+    if (words.empty() || words.back() != word) words.push_back(word);
+  }
+
+  void queue_new_pairs() {
+    for (const PairKey pair : new_pair_list_) {
+      const std::int64_t count = *counts_.find(pair);
+      if (count > 0) queue_.push({count, pair, *new_pairs_.find(pair)});
+    }
+    new_pair_list_.clear();
+    new_pairs_ = FlatTable<std::uint32_t>();
+  }
+
+  // Changes only the counts of neighbouring pairs. As in `tokenizers`, the pair's own count stays, and the
+  // pair can be merged again in words where it formed later.
+  void merge_in(std::uint32_t word, PairKey pair, TokenId merged) {
+    TrainingWord& place = words_[word];
+    TokenId* const symbols = symbols_.data() + place.begin;
+    std::uint32_t out = 0;
+    for (std::uint32_t in = 0; in < place.size; ++in, ++out) {
+      symbols[out] = symbols[in];
+      if (in + 1 == place.size || key_of(symbols[in], symbols[in + 1]) != pair) continue;
+      symbols[out] = merged;
+      ++in;
+      if (out > 0) {
+        add_change(key_of(symbols[out - 1], left_of(pair)), -place.count);
+        add_change(key_of(symbols[out - 1], merged), place.count);
+        add_new_pair(key_of(symbols[out - 1], merged), word);
+      }
+      if (in + 1 < place.size) {
+        add_change(key_of(right_of(pair), symbols[in + 1]), -place.count);
+        add_change(key_of(merged, symbols[in + 1]), place.count);
+        add_new_pair(key_of(merged, symbols[in + 1]), word);
+      }
+    }
+    place.size = out;
+  }
+
+  std::string joined(PairKey pair) const {
+    const std::string& right = result_.tokens[static_cast<std::size_t>(right_of(pair))];
+    const std::string& prefix = options_.continuing_subword_prefix;
+    return result_.tokens[static_cast<std::size_t>(left_of(pair))] +
+           (right.starts_with(prefix) ? right.substr(prefix.size()) : right);
+  }
+
+  TokenId id_of(const std::string& token) {
+    const auto [entry, is_new] = ids_.emplace(token, static_cast<TokenId>(result_.tokens.size()));
+    if (is_new) result_.tokens.push_back(token);
+    return entry->second;
+  }
 
   const MergeTrainerOptions& options_;
   LearntMerges result_;
@@ -87,162 +225,28 @@ class MergeLearner {
   std::priority_queue<Candidate> queue_;
 };
 
-TokenId MergeLearner::id_of(const std::string& token) {
-  const auto [entry, is_new] = ids_.emplace(token, static_cast<TokenId>(result_.tokens.size()));
-  if (is_new) result_.tokens.push_back(token);
-  return entry->second;
-}
-
-std::map<char32_t, std::int64_t> MergeLearner::count_characters(const WordCounts& words) const {
-  std::map<char32_t, std::int64_t> counts;
-  for (const auto& [word, count] : words) {
-    for (std::size_t at = 0; at < word.size();) counts[next_code_point(word, at)] += count;
-  }
-  for (const char32_t c : options_.initial_alphabet) counts[c] = std::numeric_limits<std::int64_t>::max();
-  return counts;
-}
-
-void MergeLearner::add_alphabet(const WordCounts& words) {
-  const std::map<char32_t, std::int64_t> counts = count_characters(words);
-  std::vector<std::pair<char32_t, std::int64_t>> kept(counts.begin(), counts.end());
-  if (options_.limit_alphabet && kept.size() > static_cast<std::size_t>(*options_.limit_alphabet)) {
-    std::stable_sort(kept.begin(), kept.end(), [](auto& a, auto& b) { return a.second > b.second; });
-    kept.resize(static_cast<std::size_t>(*options_.limit_alphabet));
-    std::sort(kept.begin(), kept.end());
-  }
-  for (const auto& [character, count] : kept) {
-    alphabet_.insert(character);
-    std::string text;
-    append_utf8(text, character);
-    id_of(text);
-  }
-}
-
-void MergeLearner::require_room() const {
-  if (static_cast<std::int64_t>(result_.tokens.size()) <= options_.vocab_size) return;
-  throw Error("vocab_size ", options_.vocab_size, " has no room for the ", options_.special_tokens.size(),
-              " special tokens and ", alphabet_.size(), " characters: expected ", result_.tokens.size(),
-              " or more");
-}
-
-void MergeLearner::read_words(const WordCounts& words) {
-  const std::string& prefix = options_.continuing_subword_prefix;
-  if (!prefix.empty()) {
-    std::set<char32_t> inside;
-    for (const auto& [word, count] : words) {
-      std::size_t at = 0;
-      if (!word.empty()) next_code_point(word, at);
-      while (at < word.size()) inside.insert(next_code_point(word, at));
-    }
-    for (const char32_t c : inside) {
-      std::string text = prefix;
-      append_utf8(text, c);
-      if (alphabet_.contains(c)) id_of(text);
-    }
-  }
-  std::string text;
-  for (const auto& [word, count] : words) {
-    const std::size_t begin = symbols_.size();
-    for (std::size_t at = 0; at < word.size();) {
-      text = at == 0 ? "" : prefix;
-      const char32_t c = next_code_point(word, at);
-      append_utf8(text, c);
-      if (alphabet_.contains(c)) symbols_.push_back(ids_.at(text));
-    }
-    words_.push_back({begin, static_cast<std::uint32_t>(symbols_.size() - begin), count});
-  }
-}
-
-void MergeLearner::count_pairs() {
-  for (std::uint32_t i = 0; i < words_.size(); ++i) {
-    const auto [begin, size, count] = words_[i];
-    for (std::size_t at = begin; at + 1 < begin + size; ++at) {
-      const PairKey pair = key_of(symbols_[at], symbols_[at + 1]);
-      add_change(pair, count);
-      add_new_pair(pair, i);
-    }
-  }
-  queue_new_pairs();
-}
-
-void MergeLearner::add_change(PairKey pair, std::int64_t count) {
-  counts_[pair] += count;
-}
-
-void MergeLearner::add_new_pair(PairKey pair, std::uint32_t word) {
-  if (new_pairs_.find(pair) == nullptr) {
-    new_pairs_.insert(pair, static_cast<std::uint32_t>(words_of_.size()));
-    new_pair_list_.push_back(pair);
-    words_of_.emplace_back();
-  }
-  std::vector<std::uint32_t>& words = words_of_[*new_pairs_.find(pair)];
-  if (words.empty() || words.back() != word) words.push_back(word);
-}
-
-void MergeLearner::queue_new_pairs() {
-  for (const PairKey pair : new_pair_list_) {
-    const std::int64_t count = *counts_.find(pair);
-    if (count > 0) queue_.push({count, pair, *new_pairs_.find(pair)});
-  }
-  new_pair_list_.clear();
-  new_pairs_ = FlatTable<std::uint32_t>();
-}
-
-// Changes only the counts of neighbouring pairs. As in `tokenizers`, the pair's own count stays, and the pair
-// can be merged again in words where it formed later.
-void MergeLearner::merge_in(std::uint32_t word, PairKey pair, TokenId merged) {
-  TrainingWord& place = words_[word];
-  TokenId* const symbols = symbols_.data() + place.begin;
-  std::uint32_t out = 0;
-  for (std::uint32_t in = 0; in < place.size; ++in, ++out) {
-    symbols[out] = symbols[in];
-    if (in + 1 == place.size || key_of(symbols[in], symbols[in + 1]) != pair) continue;
-    symbols[out] = merged;
-    ++in;
-    if (out > 0) {
-      add_change(key_of(symbols[out - 1], left_of(pair)), -place.count);
-      add_change(key_of(symbols[out - 1], merged), place.count);
-      add_new_pair(key_of(symbols[out - 1], merged), word);
-    }
-    if (in + 1 < place.size) {
-      add_change(key_of(right_of(pair), symbols[in + 1]), -place.count);
-      add_change(key_of(merged, symbols[in + 1]), place.count);
-      add_new_pair(key_of(merged, symbols[in + 1]), word);
-    }
-  }
-  place.size = out;
-}
-
-std::string MergeLearner::joined(PairKey pair) const {
-  const std::string& right = result_.tokens[static_cast<std::size_t>(right_of(pair))];
-  const std::string& prefix = options_.continuing_subword_prefix;
-  return result_.tokens[static_cast<std::size_t>(left_of(pair))] +
-         (right.starts_with(prefix) ? right.substr(prefix.size()) : right);
-}
-
-LearntMerges MergeLearner::learn() {
-  const auto tokens = [this] { return static_cast<std::int64_t>(result_.tokens.size()); };
-  while (tokens() < options_.vocab_size && !queue_.empty()) {
-    Candidate best = queue_.top();
-    queue_.pop();
-    if (const std::int64_t count = *counts_.find(best.pair); count != best.count) {
-      best.count = count;
-      queue_.push(best);
-      continue;
-    }
-    if (best.count < std::max<std::int64_t>(1, options_.min_frequency)) break;
-    const TokenId merged = id_of(joined(best.pair));
-    result_.merges.emplace_back(left_of(best.pair), right_of(best.pair));
-    const std::vector<std::uint32_t> words = std::move(words_of_[best.words]);
-    words_of_[best.words] = {};
-    for (const std::uint32_t word : words) merge_in(word, best.pair, merged);
-    queue_new_pairs();
-    if (options_.on_progress) options_.on_progress("tokens", tokens(), options_.vocab_size);
-  }
-  return std::move(result_);
-}
-
 }  // namespace
+
+void WordCounts::add(std::string_view word, std::int64_t times) {
+  const auto found = counts_.find(word);
+  if (found != counts_.end()) {
+    found->second += times;
+  } else {
+    counts_.emplace(word, times);
+  }
+}
+
+void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
+                            const std::function<void(std::string_view line)>& take) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    take(text.substr(at, line_end - at));
+    at = line_end;
+    if (on_progress) {
+      on_progress("bytes", static_cast<std::int64_t>(at), static_cast<std::int64_t>(text.size()));
+    }
+  }
+}
 
 LearntMerges learn_merges(const WordCounts& words, const MergeTrainerOptions& options) {
   return MergeLearner(words, options).learn();

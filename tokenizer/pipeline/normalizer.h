@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/text/normal_form.h"
 #include "tokenizer/text/text_pattern.h"
+#include "tokenizer/text/unicode.h"
 
 namespace zoo {
 

@@ -3,14 +3,81 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <optional>
 
 #include "data/base/error.h"
-#include "tokenizer/sentencepiece/protobuf_message.h"
 #include "tokenizer/text/charsmap.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
+
+struct ProtobufField {
+  std::uint64_t number = 0;
+  std::uint64_t value = 0;  // of a number field
+  std::string_view bytes;   // of a string or message field
+};
+
+// The fields of one message of a sentencepiece model (protobuf.dev/programming-guides/encoding).
+class ProtobufMessage {
+ public:
+  // `what` names the file in error messages; both arguments must outlive the object.
+  ProtobufMessage(std::string_view bytes, const std::string& what) : rest_(bytes), what_(what) {}
+
+  // The next field; nothing at the end. Throws Error "WHAT: damaged: …" if the field is incomplete.
+  std::optional<ProtobufField> next() {
+    if (rest_.empty()) return std::nullopt;
+    const std::uint64_t tag = varint();
+    ProtobufField field;
+    field.number = tag >> 3;
+    switch (tag & 7) {
+      case 0:
+        field.value = varint();
+        break;
+      case 1:
+        field.bytes = take(8);
+        break;
+      case 2:
+        field.bytes = take(varint());
+        break;
+      case 5: {
+        field.bytes = take(4);
+        std::uint32_t value;
+        std::memcpy(&value, field.bytes.data(), sizeof value);
+        field.value = value;
+        break;
+      }
+      default:
+        fail();
+    }
+    if (field.number == 0) fail();
+    return field;
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw Error(what_, ": damaged: expected a sentencepiece model"); }
+
+  std::string_view take(std::uint64_t size) {
+    if (size > rest_.size()) fail();
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(take(1)[0]);
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    fail();
+  }
+
+  std::string_view rest_;
+  const std::string& what_;
+};
 
 // The size of the library's buffer for user-defined symbols that match at one position.
 constexpr std::size_t kMaxNestedSymbols = 64;

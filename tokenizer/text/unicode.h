@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "tokenizer/text/aligned_text.h"
+
 namespace zoo {
 
 /// Character properties as in Hugging Face's `tokenizers`: the categories of Unicode 8 and the normalization
@@ -34,5 +36,11 @@ char32_t composed(char32_t first, char32_t second);
 
 /// The end of the grapheme cluster (UAX 29, extended) that begins at text[at].
 std::size_t grapheme_end(std::string_view text, std::size_t at);
+
+/// Unicode's normal forms (UAX 15).
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+
+/// Converts a text to a normal form, with the alignment of `tokenizers`.
+void to_normal_form(AlignedText& text, NormalForm form);
 
 }  // namespace zoo

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "apps/serve/generation_call.h"
@@ -38,6 +40,11 @@ WebReply answer_classify(ServerState& state, const WebRequest& request);        
 WebReply answer_question(ServerState& state, const WebRequest& request);         // /answer
 WebReply answer_translate(ServerState& state, const WebRequest& request);        // /translate
 WebReply answer_look(ServerState& state, const WebRequest& request);             // /look
+
+/// GET /run: the losses of a training run so far, as JSON: {"name", "rows": [[iteration, training loss,
+/// validation loss or null, tokens a second], …]}. Of many rows without a validation loss some are left out.
+/// Throws Error naming a metrics.jsonl that cannot be read.
+std::string watched_run(const std::filesystem::path& run);
 
 /// The model's part for writing. Throws ApiError naming the model if it has none.
 WritingModel& writing_part(ServedModel& model);

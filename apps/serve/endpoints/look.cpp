@@ -14,7 +14,7 @@
 #include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
 #include "models/layers/stack.h"
-#include "models/tasks/look_answers.h"
+#include "models/tasks/look_texts.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -24,152 +24,12 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostTokens = 1024;  // their attention has 600 MB in 12 layers of 12 heads
 
-// A look at one text.
-class Look {
- public:
-  Look(ServedModel& served, LookedModel& loaded, LookRequest request)
-      : served_(served), model_(loaded.model), request_(std::move(request)), defaults_(loaded.defaults) {
-    read_ = read("text", request_.texts);
-    position_ = answer_position(model_, read_, request_.position, /*needs_mask=*/false);
-    analysis::LogitTarget target{.position = position_};
-    inputs_ = analysis::answering_inputs(*model_.model, read_.inputs, target);
-  }
-
-  ordered_json json() const;
-
- private:
-  TextInputs read(const char* field, const ModelTexts& texts) const {
-    TextInputs inputs = read_texts(model_, texts, defaults_, field);
-    const std::size_t tokens = std::max(inputs.source.size(), inputs.written.size());
-    if (tokens <= kMostTokens) return inputs;
-    RequestFields::refuse(field, "has " + std::to_string(tokens) + " tokens; at most " +
-                                     std::to_string(kMostTokens) + " are looked at");
-  }
-  bool is_pair() const { return model_.model->config().shape == Shape::kEncoderDecoder; }
-  std::vector<Intervention> interventions() const;
-  std::vector<Intervention> patched() const;
-  std::string name(std::int64_t id) const;
-  ordered_json tokens(const at::Tensor& ids) const;
-  std::string continued_text() const;
-  ordered_json lens(const analysis::Run& run) const;
-  ordered_json attention(const ModelOutput& output) const;
-
-  ServedModel& served_;
-  const TextModel& model_;
-  LookRequest request_;
-  const GenerationDefaults& defaults_;
-  TextInputs read_;
-  ModelInputs inputs_;
-  std::int64_t position_ = 0;
-};
-
-std::vector<Intervention> Look::patched() const {
-  ModelTexts texts = request_.texts;
-  texts.text = request_.patch->text;
-  // The decoder of an encoder-decoder reads the same in both runs; a decoder reads the other text alone.
-  if (!is_pair()) texts.appended.clear();
-  const TextInputs other = read("patch_text", texts);
-  if (other.source.size() != read_.source.size())
-    RequestFields::refuse(
-        "patch_text", "has " + std::to_string(other.source.size()) + " tokens, but the text has " +
-                          std::to_string(read_.source.size()) + "; a state is patched at its own position");
-  const bool of_written = is_pair() && request_.stack == Shape::kDecoder;
-  const auto length = static_cast<std::int64_t>((of_written ? read_.written : read_.source).size());
-  const std::vector<std::int64_t>& positions = request_.patch->positions;
-  if (!positions.empty() && positions.back() >= length)
-    RequestFields::refuse("patch_positions", "must be below " + std::to_string(length));
-  const analysis::Run run = analysis::run(*model_.model, other.inputs);
-  return analysis::patches(*model_.model, run, {request_.patch->site}, positions);
-}
-
-std::vector<Intervention> Look::interventions() const {
-  std::vector<Intervention> all;
-  if (!request_.off.empty()) all = analysis::ablated(*model_.model, inputs_, request_.off, request_.with);
-  if (!request_.patch) return all;
-  for (Intervention& each : patched()) all.push_back(std::move(each));
-  return all;
-}
-
-// A decoder's token as it adds to a text, a space included; else as the vocabulary writes it.
-std::string Look::name(std::int64_t id) const {
-  if (served_.writing && id < model_.tokenizer->vocab_size()) {
-    const std::string& bytes = served_.writing->token_bytes()[static_cast<std::size_t>(id)];
-    if (!bytes.empty()) return replace_invalid_utf8(bytes);
-  }
-  return token_name(model_, id);
-}
-
-ordered_json Look::tokens(const at::Tensor& ids) const {
-  constexpr const char* kDigits = "0123456789ABCDEF";
-  ordered_json list = ordered_json::array();
-  for (std::int64_t i = 0; i < ids.size(1); ++i) {
-    const auto id = ids[0][i].item<std::int64_t>();
-    std::string bytes;
-    for (const char letter : bytes_of_token(static_cast<TokenId>(id), *model_.tokenizer)) {
-      const auto byte = static_cast<unsigned char>(letter);
-      bytes += std::string(bytes.empty() ? "" : " ") + kDigits[byte >> 4] + kDigits[byte & 15];
-    }
-    list.push_back({{"id", id}, {"token", name(id)}, {"bytes", bytes}});
-  }
-  return list;
-}
-
-// The text, or an encoder-decoder's target, with what the appended ids add to it.
-std::string Look::continued_text() const {
-  const std::string& text = is_pair() ? *request_.texts.target : request_.texts.text;
-  TokenIds ids = model_.tokenizer->encode(text);
-  const std::string before = model_.tokenizer->decode_with_special_tokens(ids);
-  ids.insert(ids.end(), request_.texts.appended.begin(), request_.texts.appended.end());
-  const std::string after = model_.tokenizer->decode_with_special_tokens(ids);
-  return replace_invalid_utf8(after.starts_with(before) ? text + after.substr(before.size()) : after);
-}
-
-ordered_json Look::lens(const analysis::Run& run) const {
-  if (!analysis::has_lens(*model_.model)) return nullptr;
-  const analysis::LogitLens lens = logit_lens(*model_.model, run, {.top_k = 5, .positions = {position_}});
-  ordered_json layers = ordered_json::array();
-  for (std::int64_t layer = 0; layer < lens.ids.size(0); ++layer) {
-    ordered_json answers = ordered_json::array();
-    for (std::int64_t k = 0; k < lens.ids.size(2); ++k) {
-      const auto id = lens.ids[layer][0][k].item<std::int64_t>();
-      const bool label = gives_labels(model_);
-      answers.push_back({{"id", id},
-                         {"name", label ? answer_numbered(model_, id).name : name(id)},
-                         {"probability", lens.probabilities[layer][0][k].item<double>()}});
-    }
-    layers.push_back({{"answers", std::move(answers)},
-                      {"entropy", lens.entropies[layer][0].item<double>()},
-                      {"divergence", lens.divergences[layer][0].item<double>()}});
-  }
-  return layers;
-}
-
 // Weights in [0, 1] as bytes 0 to 255, in base64.
 std::string levels(const at::Tensor& weights) {
   const at::Tensor bytes =
       (weights.to(at::kFloat) * 255.0).round().clamp(0, 255).to(at::kByte).cpu().contiguous();
   return encode_base64({reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()),
                         static_cast<std::size_t>(bytes.numel())});
-}
-
-ordered_json Look::attention(const ModelOutput& output) const {
-  const bool of_encoder = is_pair() && request_.stack == Shape::kEncoder;
-  const std::vector<at::Tensor>& self = of_encoder ? output.encoder_attentions : output.attentions;
-  const auto layer = static_cast<std::size_t>(*request_.layer);
-  ordered_json maps = ordered_json::array();
-  const auto add = [&](const char* kind, const at::Tensor& weights) {
-    maps.push_back({{"kind", kind},
-                    {"heads", weights.size(1)},
-                    {"queries", weights.size(2)},
-                    {"keys", weights.size(3)},
-                    {"weights", levels(weights[0])}});
-  };
-  add("self", self.at(layer));
-  if (is_pair() && !of_encoder) add("cross", output.cross_attentions.at(layer));
-  const std::vector<at::Tensor> below(self.begin(), self.begin() + *request_.layer + 1);
-  return {{"layer", *request_.layer},
-          {"maps", std::move(maps)},
-          {"rollout", levels(analysis::attention_rollout(below)[-1][0])}};
 }
 
 const char* norm_name(NormPlacement placement) {
@@ -204,30 +64,160 @@ ordered_json described(const Model& model, Shape chosen) {
   return json;
 }
 
-ordered_json Look::json() const {
-  ModelInputs inputs = inputs_;
-  inputs.interventions = interventions();
-  inputs.output_attentions = request_.layer.has_value();
-  const analysis::Run run = analysis::run(*model_.model, inputs);
-  const LookPlace place{
-      .texts = request_.texts, .read = read_, .position = position_, .token_name = [this](std::int64_t id) {
-        return name(id);
-      }};
-  const std::optional<LookAnswer> answer = look_answer(model_, place, run.output);
-  std::optional<LookAnswer> plain;
-  if (!inputs.interventions.empty())
-    plain = look_answer(model_, place, analysis::run(*model_.model, inputs_).output);
-  ordered_json json{{"model", served_.name}, {"shape", described(*model_.model, request_.stack)}};
-  json["tokens"] = tokens(read_.inputs.input_ids);
-  if (is_pair()) json["written"] = tokens(read_.inputs.decoder_input_ids);
-  if (!request_.texts.appended.empty()) json["text"] = continued_text();
-  json["position"] = position_;
-  json["answer"] = answer ? json_of(*answer, plain) : ordered_json();
-  json["lens"] = lens(run);
-  json["norms"] = json_numbers(stream_norms(run).select(1, 0).cpu());
-  if (request_.layer) json["attention"] = attention(run.output);
-  return json;
-}
+// A look at one text.
+class Look {
+ public:
+  Look(ServedModel& served, LookedModel& loaded, LookRequest request)
+      : served_(served), model_(loaded.model), request_(std::move(request)), defaults_(loaded.defaults) {
+    read_ = read("text", request_.texts);
+    position_ = answer_position(model_, read_, request_.position, /*needs_mask=*/false);
+    analysis::LogitTarget target{.position = position_};
+    inputs_ = analysis::answering_inputs(*model_.model, read_.inputs, target);
+  }
+
+  ordered_json json() const {
+    ModelInputs inputs = inputs_;
+    inputs.interventions = interventions();
+    inputs.output_attentions = request_.layer.has_value();
+    const analysis::Run run = analysis::run(*model_.model, inputs);
+    const LookPlace place{
+        .texts = request_.texts, .read = read_, .position = position_, .token_name = [this](std::int64_t id) {
+          return name(id);
+        }};
+    const std::optional<LookAnswer> answer = look_answer(model_, place, run.output);
+    std::optional<LookAnswer> plain;
+    if (!inputs.interventions.empty())
+      plain = look_answer(model_, place, analysis::run(*model_.model, inputs_).output);
+    ordered_json json{{"model", served_.name}, {"shape", described(*model_.model, request_.stack)}};
+    json["tokens"] = tokens(read_.inputs.input_ids);
+    if (is_pair()) json["written"] = tokens(read_.inputs.decoder_input_ids);
+    if (!request_.texts.appended.empty()) json["text"] = continued_text();
+    json["position"] = position_;
+    json["answer"] = answer ? json_of(*answer, plain) : ordered_json();
+    json["lens"] = lens(run);
+    json["norms"] = json_numbers(stream_norms(run).select(1, 0).cpu());
+    if (request_.layer) json["attention"] = attention(run.output);
+    return json;
+  }
+
+ private:
+  TextInputs read(const char* field, const ModelTexts& texts) const {
+    TextInputs inputs = read_texts(model_, texts, defaults_, field);
+    const std::size_t tokens = std::max(inputs.source.size(), inputs.written.size());
+    if (tokens <= kMostTokens) return inputs;
+    RequestFields::refuse(field, "has " + std::to_string(tokens) + " tokens; at most " +
+                                     std::to_string(kMostTokens) + " are looked at");
+  }
+  bool is_pair() const { return model_.model->config().shape == Shape::kEncoderDecoder; }
+  std::vector<Intervention> interventions() const {
+    std::vector<Intervention> all;
+    if (!request_.off.empty()) all = analysis::ablated(*model_.model, inputs_, request_.off, request_.with);
+    if (!request_.patch) return all;
+    for (Intervention& each : patched()) all.push_back(std::move(each));
+    return all;
+  }
+
+  std::vector<Intervention> patched() const {
+    ModelTexts texts = request_.texts;
+    texts.text = request_.patch->text;
+    // The decoder of an encoder-decoder reads the same in both runs; a decoder reads the other text alone.
+    if (!is_pair()) texts.appended.clear();
+    const TextInputs other = read("patch_text", texts);
+    if (other.source.size() != read_.source.size())
+      RequestFields::refuse(
+          "patch_text", "has " + std::to_string(other.source.size()) + " tokens, but the text has " +
+                            std::to_string(read_.source.size()) + "; a state is patched at its own position");
+    const bool of_written = is_pair() && request_.stack == Shape::kDecoder;
+    const auto length = static_cast<std::int64_t>((of_written ? read_.written : read_.source).size());
+    const std::vector<std::int64_t>& positions = request_.patch->positions;
+    if (!positions.empty() && positions.back() >= length)
+      RequestFields::refuse("patch_positions", "must be below " + std::to_string(length));
+    const analysis::Run run = analysis::run(*model_.model, other.inputs);
+    return analysis::patches(*model_.model, run, {request_.patch->site}, positions);
+  }
+
+  // A decoder's token as it adds to a text, a space included; else as the vocabulary writes it.
+  std::string name(std::int64_t id) const {
+    if (served_.writing && id < model_.tokenizer->vocab_size()) {
+      const std::string& bytes = served_.writing->token_bytes()[static_cast<std::size_t>(id)];
+      if (!bytes.empty()) return replace_invalid_utf8(bytes);
+    }
+    return token_name(model_, id);
+  }
+
+  ordered_json tokens(const at::Tensor& ids) const {
+    constexpr const char* kDigits = "0123456789ABCDEF";
+    ordered_json list = ordered_json::array();
+    for (std::int64_t i = 0; i < ids.size(1); ++i) {
+      const auto id = ids[0][i].item<std::int64_t>();
+      std::string bytes;
+      for (const char letter : bytes_of_token(static_cast<TokenId>(id), *model_.tokenizer)) {
+        const auto byte = static_cast<unsigned char>(letter);
+        bytes += std::string(bytes.empty() ? "" : " ") + kDigits[byte >> 4] + kDigits[byte & 15];
+      }
+      list.push_back({{"id", id}, {"token", name(id)}, {"bytes", bytes}});
+    }
+    return list;
+  }
+
+  // The text, or an encoder-decoder's target, with what the appended ids add to it.
+  std::string continued_text() const {
+    const std::string& text = is_pair() ? *request_.texts.target : request_.texts.text;
+    TokenIds ids = model_.tokenizer->encode(text);
+    const std::string before = model_.tokenizer->decode_with_special_tokens(ids);
+    ids.insert(ids.end(), request_.texts.appended.begin(), request_.texts.appended.end());
+    const std::string after = model_.tokenizer->decode_with_special_tokens(ids);
+    return replace_invalid_utf8(after.starts_with(before) ? text + after.substr(before.size()) : after);
+  }
+
+  ordered_json lens(const analysis::Run& run) const {
+    if (!analysis::has_lens(*model_.model)) return nullptr;
+    const analysis::LogitLens lens = logit_lens(*model_.model, run, {.top_k = 5, .positions = {position_}});
+    ordered_json layers = ordered_json::array();
+    for (std::int64_t layer = 0; layer < lens.ids.size(0); ++layer) {
+      ordered_json answers = ordered_json::array();
+      for (std::int64_t k = 0; k < lens.ids.size(2); ++k) {
+        const auto id = lens.ids[layer][0][k].item<std::int64_t>();
+        const bool label = gives_labels(model_);
+        answers.push_back({{"id", id},
+                           {"name", label ? answer_numbered(model_, id).name : name(id)},
+                           {"probability", lens.probabilities[layer][0][k].item<double>()}});
+      }
+      layers.push_back({{"answers", std::move(answers)},
+                        {"entropy", lens.entropies[layer][0].item<double>()},
+                        {"divergence", lens.divergences[layer][0].item<double>()}});
+    }
+    return layers;
+  }
+
+  ordered_json attention(const ModelOutput& output) const {
+    const bool of_encoder = is_pair() && request_.stack == Shape::kEncoder;
+    const std::vector<at::Tensor>& self = of_encoder ? output.encoder_attentions : output.attentions;
+    const auto layer = static_cast<std::size_t>(*request_.layer);
+    ordered_json maps = ordered_json::array();
+    const auto add = [&](const char* kind, const at::Tensor& weights) {
+      maps.push_back({{"kind", kind},
+                      {"heads", weights.size(1)},
+                      {"queries", weights.size(2)},
+                      {"keys", weights.size(3)},
+                      {"weights", levels(weights[0])}});
+    };
+    add("self", self.at(layer));
+    if (is_pair() && !of_encoder) add("cross", output.cross_attentions.at(layer));
+    const std::vector<at::Tensor> below(self.begin(), self.begin() + *request_.layer + 1);
+    return {{"layer", *request_.layer},
+            {"maps", std::move(maps)},
+            {"rollout", levels(analysis::attention_rollout(below)[-1][0])}};
+  }
+
+  ServedModel& served_;
+  const TextModel& model_;
+  LookRequest request_;
+  const GenerationDefaults& defaults_;
+  TextInputs read_;
+  ModelInputs inputs_;
+  std::int64_t position_ = 0;
+};
 
 }  // namespace
 

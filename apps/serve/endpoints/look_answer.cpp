@@ -7,12 +7,11 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/answer_json.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"
 #include "models/tasks/answer.h"
-#include "models/tasks/look_answers.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {

@@ -5,7 +5,6 @@
 #include "apps/answers/answer_json.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"

@@ -1,10 +1,9 @@
-#include "apps/serve/endpoints/watched_run.h"
-
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/hub/find_model.h"
+#include "apps/serve/endpoints/endpoints.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 

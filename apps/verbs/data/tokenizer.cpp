@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
-#include "apps/command/lines.h"
+#include "apps/command/standard_input.h"
 #include "apps/verbs/data/tokenizer_train.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"

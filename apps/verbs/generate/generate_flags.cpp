@@ -4,12 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/flags.h"
 #include "apps/hub/find_model.h"
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/tasks/generation_fields.h"
 
 namespace zoo {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "apps/command/arguments.h"
 #include "apps/command/line_reader.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generated_text.h"

@@ -1,5 +1,6 @@
 #include "apps/verbs/generate/generated_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -30,49 +31,35 @@ double per_second(std::int64_t count, double seconds) {
 }  // namespace
 
 void RowPrinter::print_given(const TokenIds& prompt) {
-  for (const TokenId id : prompt) {
-    if (text_ids_.contains(id)) std::cout << written_text(decoder_.push(id));
-  }
+  for (const TokenId id : prompt) std::cout << written_text(text_.push_given(id));
 }
 
 void RowPrinter::print(const NewToken& token) {
-  if (stopped_ || !text_ids_.contains(token.id)) return;
-  show(decoder_.push(token.id), color_of(std::exp(token.log_probability)));
-}
-
-void RowPrinter::show(std::string text, const char* color) {
-  if (text.empty()) return;
-  colors_.emplace_back(text.size(), color);
-  pending_ += text;
-  if (const auto stop = stop_.find(pending_)) {
-    release(*stop);
-    stopped_ = true;
-  } else {
-    release(pending_.size() - stop_.undecided(pending_));
-  }
-}
-
-void RowPrinter::release(std::size_t bytes) {
-  std::size_t begin = 0;
-  while (begin < bytes) {
-    auto& [size, color] = colors_.front();
-    const std::size_t count = std::min(size, bytes - begin);
-    if (color_) std::cout << color;
-    std::cout << written_text(std::string_view(pending_).substr(begin, count));
-    if (color_) std::cout << kPlain;
-    begin += count;
-    size -= count;
-    if (size == 0) colors_.erase(colors_.begin());
-  }
-  pending_.erase(0, bytes);
+  const std::size_t held = text_.held();
+  show(text_.push(token.id), held, color_of(std::exp(token.log_probability)));
 }
 
 void RowPrinter::finish() {
-  if (!stopped_) {
-    show(decoder_.finish(), kPlain);
-    if (!stopped_) release(pending_.size());
-  }
+  const std::size_t held = text_.held();
+  show(text_.finish(), held, kPlain);
   std::cout << "\n";
+}
+
+// Prints text that was certain after a token; `color` is that of the token's own bytes, some of which may be
+// held back.
+void RowPrinter::show(std::string_view text, std::size_t held_before, const char* color) {
+  if (const std::size_t new_bytes = text.size() + text_.held() - held_before; new_bytes > 0)
+    colors_.emplace_back(new_bytes, color);
+  while (!text.empty()) {
+    auto& [size, own] = colors_.front();
+    const std::size_t count = std::min(size, text.size());
+    if (color_) std::cout << own;
+    std::cout << written_text(text.substr(0, count));
+    if (color_) std::cout << kPlain;
+    text.remove_prefix(count);
+    size -= count;
+    if (size == 0) colors_.erase(colors_.begin());
+  }
 }
 
 void print_json(const GenerationResult& result, const GenerateSession& session) {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "models/tasks/generate_session.h"
-#include "tokenizer/stream_decoder.h"
+#include "models/tasks/row_text.h"
 
 namespace zoo {
 
@@ -13,8 +12,7 @@ namespace zoo {
 /// token coloured by its probability. Prints the text as written_text().
 class RowPrinter {
  public:
-  RowPrinter(const GenerateSession& session, bool color)
-      : text_ids_(session), stop_(session.stop), decoder_(*session.tokenizer), color_(color) {}
+  RowPrinter(const GenerateSession& session, bool color) : text_(session), color_(color) {}
 
   /// Prints the prompt, in which stop strings have no effect.
   void print_given(const TokenIds& prompt);
@@ -23,15 +21,11 @@ class RowPrinter {
   void finish();
 
  private:
-  void show(std::string text, const char* color);
-  void release(std::size_t bytes);
+  void show(std::string_view text, std::size_t held_before, const char* color);
 
-  TextIds text_ids_;
-  const StopStrings& stop_;
-  StreamDecoder decoder_;
-  bool color_, stopped_ = false;
-  std::string pending_;                                      // may be the beginning of a stop string
-  std::vector<std::pair<std::size_t, const char*>> colors_;  // number of bytes of pending_ and their colour
+  RowText text_;
+  bool color_;
+  std::vector<std::pair<std::size_t, const char*>> colors_;  // of the text held back: bytes, and their colour
 };
 
 /// One generated row.

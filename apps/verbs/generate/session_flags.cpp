@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/lines.h"
+#include "apps/command/standard_input.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/corpora/text_file.h"

@@ -15,8 +15,8 @@
 #include "data/base/json_text.h"
 #include "models/analysis/ablation.h"
 #include "models/analysis/logit_lens.h"
-#include "models/tasks/look_answers.h"
 #include "models/tasks/look_sites.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {

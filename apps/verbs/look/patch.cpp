@@ -13,8 +13,8 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/patching.h"
-#include "models/tasks/look_answers.h"
 #include "models/tasks/look_sites.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {

@@ -1,5 +1,3 @@
-#include "apps/verbs/measure/bench_compare.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -14,7 +12,7 @@
 #include "apps/command/progress.h"
 #include "apps/compute/measure.h"
 #include "apps/compute/threads.h"
-#include "apps/verbs/measure/bench_train.h"
+#include "apps/verbs/measure/benches.h"
 #include "apps/verbs/measure/limits.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"

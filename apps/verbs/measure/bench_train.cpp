@@ -1,7 +1,4 @@
-#include "apps/verbs/measure/bench_train.h"
-
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include <ATen/Parallel.h>
@@ -13,6 +10,7 @@
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"
+#include "apps/verbs/measure/benches.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"

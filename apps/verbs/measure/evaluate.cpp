@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include <ATen/ops/one_hot.h>

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "apps/verbs/shell/completion.h"
-#include "apps/verbs/shell/script.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {

@@ -1,12 +1,28 @@
 #include "apps/verbs/shell/completion.h"
 
 #include <iostream>
-#include <string>
 
 #include "apps/command/flags.h"
 #include "apps/verbs/verbs.h"
 
 namespace zoo {
+
+std::string single_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char letter : text) {
+    // Close the quotes, add an escaped quote, open them again: works in fish, too.
+    if (letter == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += letter;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string first_clause(std::string_view description) {
+  return std::string(description.substr(0, description.find(';')));
+}
 
 int run_completion(const Arguments& arguments) {
   std::string shell;

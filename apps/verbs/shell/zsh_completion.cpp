@@ -2,7 +2,7 @@
 #include <string>
 
 #include "apps/verbs/shell/completion.h"
-#include "apps/verbs/shell/script.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/answers/answer_json.h"
 #include "apps/command/flags.h"
-#include "apps/command/lines.h"
+#include "apps/command/standard_input.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
@@ -73,7 +73,6 @@ int run_answer(const Arguments& arguments) {
   AnswerFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const at::NoGradGuard no_grad;
   AnswerRequest& asked = flags.asked;
   require_utf8(asked.question, "--question");
   if (asked.question.empty()) throw Error("--question: the text is empty");

@@ -57,7 +57,6 @@ int run_classify(const Arguments& arguments) {
   ClassifyFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const at::NoGradGuard no_grad;
   const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
   if (!labels_texts(model)) {
     throw Error(flags.model, " has a ", name_of(model.head),

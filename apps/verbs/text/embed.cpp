@@ -11,7 +11,6 @@
 #include "apps/hub/find_model.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/tasks/text_embedder.h"
 #include "models/tasks/text_model.h"
@@ -122,7 +121,6 @@ int run_embed(const Arguments& arguments) {
   EmbedFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const at::NoGradGuard no_grad;
   const SentenceConfig config = SentenceConfig::read(flags.model);
   TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
   const EmbedOptions options = options_of(flags, config, model.device);

@@ -55,7 +55,6 @@ int run_fill_mask(const Arguments& arguments) {
   FillMaskFlags flags;
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
-  const at::NoGradGuard no_grad;
   const TextModel model =
       load_text_model(read_checkpoint_config(flags.model), flags.compute, Head::kMaskedLm);
   if (!model.tokenizer->special_id(SpecialToken::mask))

@@ -12,7 +12,6 @@
 #include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/generation/generate.h"
 #include "models/tasks/text_model.h"

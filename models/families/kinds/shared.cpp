@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/layers/config_checks.h"
+#include "models/layers/config_fields.h"
 
 namespace zoo {
 namespace {
@@ -57,6 +57,14 @@ std::vector<Family::HeadEntry> decoder_heads(const std::string& name) {
   return {{Head::kCausalLm, name + "ForCausalLM"},
           {Head::kBase, name + "Model"},
           {Head::kSequenceClassification, name + "ForSequenceClassification"}};
+}
+
+std::vector<Family::HeadEntry> encoder_heads(const std::string& name) {
+  return {{Head::kBase, name + "Model"},
+          {Head::kMaskedLm, name + "ForMaskedLM"},
+          {Head::kSequenceClassification, name + "ForSequenceClassification"},
+          {Head::kTokenClassification, name + "ForTokenClassification"},
+          {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
 }
 
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) {

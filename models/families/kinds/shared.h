@@ -45,4 +45,7 @@ ConfigKey required_pad_token_key();
 /// NAMEForCausalLM, NAMEModel and NAMEForSequenceClassification.
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name);
 
+/// NAMEModel, NAMEForMaskedLM and those that classify sequences, tokens and the ends of an answer.
+std::vector<Family::HeadEntry> encoder_heads(const std::string& name);
+
 }  // namespace zoo

@@ -3,8 +3,41 @@
 #include <algorithm>
 #include <bit>
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
 namespace zoo {
 namespace {
+
+class FixedCache {
+ public:
+  FixedCache(KeyValueCache& cache, const at::Tensor& index, std::int64_t seen) : cache_(cache) {
+    cache_.fix(index, seen);
+  }
+  ~FixedCache() { cache_.unfix(); }
+  FixedCache(const FixedCache&) = delete;
+  FixedCache& operator=(const FixedCache&) = delete;
+
+ private:
+  KeyValueCache& cache_;
+};
+
+// Whether positions act through the embedding, or through rotations that do not depend on the length.
+bool positions_are_lookups(const TransformerConfig& config) {
+  switch (config.position) {
+    case PositionKind::kNone:
+    case PositionKind::kLearned:
+    case PositionKind::kSinusoidal:
+      return true;
+    case PositionKind::kRotary:
+      return config.rope_scaling.kind == RopeScalingKind::kNone ||
+             config.rope_scaling.kind == RopeScalingKind::kLinear ||
+             config.rope_scaling.kind == RopeScalingKind::kLlama3;
+    default:
+      return false;
+  }
+}
 
 // Recording costs about as much as this many steps.
 constexpr std::int64_t kStepsBefore = 4;
@@ -12,6 +45,36 @@ constexpr std::int64_t kStepsBefore = 4;
 constexpr std::int64_t kFirstSeen = 256;
 
 }  // namespace
+
+bool FixedStep::supports(const TransformerConfig& config, std::int64_t seen) {
+  return config.shape == Shape::kDecoder && !config.cross_attention && config.num_experts == 0 &&
+         config.attention == AttentionKind::kFull && positions_are_lookups(config) &&
+         (config.sliding_window == 0 || config.sliding_window >= seen);
+}
+
+FixedStep::FixedStep(Model& model, KeyValueCache& cache, const std::vector<std::int64_t>& begins,
+                     std::int64_t seen)
+    : model_(model), cache_(cache), seen_(seen) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(cache.device());
+  begins_ = at::tensor(begins, at::kLong).unsqueeze(1).to(options.device());
+  ids_ = at::zeros_like(begins_);
+  position_ = at::zeros({1}, options);
+  indices_ = at::arange(seen, options);
+  cache.clear_until(seen);
+}
+
+void FixedStep::set(const TokenIds& ids, std::int64_t position) {
+  ids_.copy_(at::tensor(ids, at::kLong).unsqueeze(1));
+  position_.fill_(position);
+}
+
+void FixedStep::run() {
+  const FixedCache fixed(cache_, position_, seen_);
+  ModelInputs inputs{.input_ids = ids_, .cache = &cache_, .last_logits_only = true};
+  inputs.attention_mask = indices_.ge(begins_).logical_and_(indices_.le(position_));
+  if (model_.config().takes_positions()) inputs.position_ids = position_ - begins_;
+  logits_ = model_.forward(inputs).logits.select(1, -1).to(at::kFloat);
+}
 
 GraphedSteps::GraphedSteps(Model& model, KeyValueCache& cache)
     : model_(model),

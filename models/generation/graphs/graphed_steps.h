@@ -3,16 +3,58 @@
 /// @file
 /// Use:
 ///
+///     zoo::FixedStep step(model, cache, /*begins=*/{0}, /*seen=*/256);
+///     step.set({id}, cache.length());
+///     step.run();
+///     cache.advance(1);
+///     const at::Tensor& logits = step.logits();  // [B, V]
+///
 ///     zoo::GraphedSteps steps(model, cache);
 ///     const at::Tensor logits = steps.step(ids, begins);  // [B, V]; undefined: take the usual way
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "models/generation/graphs/device_graph.h"
-#include "models/generation/graphs/fixed_step.h"
+#include "models/layers/attention/key_value_cache.h"
+#include "models/model.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
+
+/// A decoder's step of one token a row, whose kernels do not depend on how many tokens came before: all
+/// `seen` positions of the cache are read, and a mask hides those after the token. So the kernels can be
+/// recorded once and launched for every token.
+class FixedStep {
+ public:
+  /// False for models whose step does depend on the number of tokens: biases by distance, windows shorter
+  /// than `seen`, scaling by length, experts, attention that is not full, encoder-decoders.
+  static bool supports(const TransformerConfig& config, std::int64_t seen);
+
+  /// Row b's tokens lie in the cache from begins[b] to the cache's end. The model and the cache must outlive
+  /// the step.
+  FixedStep(Model& model, KeyValueCache& cache, const std::vector<std::int64_t>& begins, std::int64_t seen);
+
+  /// The tokens [B] that run() reads, and their position in the cache, less than `seen`.
+  void set(const TokenIds& ids, std::int64_t position);
+
+  /// Computes logits() and writes keys and values: only kernels of the device, without copies from the host
+  /// and without waiting. Running it again gives the same.
+  void run();
+
+  /// [B, V] float32, of the token after those that were set.
+  const at::Tensor& logits() const { return logits_; }
+
+ private:
+  Model& model_;
+  KeyValueCache& cache_;
+  std::int64_t seen_;
+  at::Tensor ids_, begins_;        // [B, 1]
+  at::Tensor position_, indices_;  // [1] and [seen]
+  at::Tensor logits_;
+};
 
 /// A session's steps of one token a row on a GPU: once the same rows have taken a few, the step's kernels are
 /// recorded and from then on launched together.

@@ -1,7 +1,6 @@
 #include "models/layers/attention/attention.h"
 
 #include "models/layers/attention/efficient_attention.h"
-#include "models/layers/attention/relative_positions.h"
 #include "models/layers/interventions.h"
 #include "models/ops/dropout.h"
 

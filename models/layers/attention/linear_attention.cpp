@@ -8,7 +8,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "models/layers/attention/efficient_attention.h"
-#include "models/layers/attention/relative_positions.h"
+#include "models/layers/attention/positions.h"
 
 namespace zoo {
 namespace {

@@ -1,10 +1,9 @@
-#include "models/generation/graphs/fixed_step.h"
-
 #include <cmath>
 
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 
+#include "models/generation/graphs/graphed_steps.h"
 #include "models/generation/module_decoder.h"
 #include "models/registry.h"
 #include "tests/models/support.h"

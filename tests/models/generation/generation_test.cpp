@@ -40,7 +40,7 @@ at::Tensor logits() {
                  {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F}});
 }
 
-void check_filter(const FilterOptions& options, const Rows& expected) {
+void check_filter(const SamplingOptions& options, const Rows& expected) {
   const at::Tensor filtered = apply_filters(make_filters(options), logits());
   INFO(filtered);
   CHECK(at::allclose(filtered, matrix(expected), 1e-6, 1e-6));

@@ -68,12 +68,11 @@ TEST_CASE("Typical sampling keeps what is as surprising as is to be expected") {
 TEST_CASE("Filters keep as many tokens as they are told to") {
   const Rows two{{kGone, kGone, 3.0F, kGone, kGone, kGone, kGone, 2.25F},
                  {kGone, kGone, kGone, kGone, kGone, kGone, 0.7F, 0.8F}};
-  check(make_filters({.top_k = 1, .least = 2}), two);
-  check(make_filters({.top_p = 0.01, .least = 2}), two);
-  check(make_filters({.min_p = 1.0, .least = 2}), two);
-  check(make_filters({.typical_p = 0.01, .least = 4}),
-        {{1.5F, kGone, kGone, 1.5F, kGone, 1.5F, kGone, 2.25F},
-         {kGone, kGone, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}});
+  check(make_filters({.top_k = 1}, 2), two);
+  check(make_filters({.top_p = 0.01}, 2), two);
+  check(make_filters({.min_p = 1.0}, 2), two);
+  check(make_filters({.typical_p = 0.01}, 4), {{1.5F, kGone, kGone, 1.5F, kGone, 1.5F, kGone, 2.25F},
+                                               {kGone, kGone, kGone, 0.4F, 0.5F, 0.6F, 0.7F, kGone}});
 }
 
 TEST_CASE("A repetition penalty weakens what a row holds, given tokens included") {

@@ -1,7 +1,6 @@
-#include "models/generation/shared_prefixes.h"
-
 #include <map>
 
+#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
@@ -50,8 +49,6 @@ class CountingSession : public DecodingSession {
     for (const TokenIds& row : tokens) counts_.tokens += row.size();
     return session_->read(tokens, wanted);
   }
-  void keep_hidden() override { session_->keep_hidden(); }
-  at::Tensor hidden() const override { return session_->hidden(); }
   void select(const std::vector<std::int64_t>& rows) override { session_->select(rows); }
   void rewind(std::int64_t row, std::int64_t length) override { session_->rewind(row, length); }
   std::int64_t rows() const override { return session_->rows(); }

@@ -1,8 +1,7 @@
-#include "models/layers/attention/relative_positions.h"
-
 #include <cmath>
 
 #include "models/layers/attention/attention.h"
+#include "models/layers/attention/positions.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

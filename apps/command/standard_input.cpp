@@ -1,4 +1,4 @@
-#include "apps/command/lines.h"
+#include "apps/command/standard_input.h"
 
 #include <iostream>
 

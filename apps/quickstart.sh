@@ -27,7 +27,7 @@ built=$SECONDS
 rm -rf "$run"
 tzoo train --recipe kjv-char --out_dir "$run" "$@"
 trained=$SECONDS
-tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 300 --temperature 0.8 --seed 1
+tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 300 --temperature 0.5 --seed 1
 tzoo export --model "$run/final" --format torchscript --output "$run/kjv.pt" --verify
 
 cat <<END

@@ -1,6 +1,9 @@
 #include "data/examples/conversation_file.h"
 
+#include <algorithm>
 #include <array>
+
+#include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -44,27 +47,28 @@ class LineReader {
   }
 
   Conversation read() {
-    Conversation conversation{.line = line_.number, .messages = ordered_json::array(), .tools = nullptr};
-    if (has("system") && !has("messages")) add(conversation, "system", text("system"));
+    ordered_json messages = ordered_json::array();
+    if (has("system") && !has("messages")) add(messages, "system", text("system"));
     if (has("messages")) {
-      add_all(conversation, "messages");
+      add_all(messages, "messages");
     } else if (has("conversations")) {
-      add_shared(conversation);
+      add_shared(messages);
     } else if (has("instruction")) {
       const std::string input = has("input") ? text("input") : "";
-      add(conversation, "user", text("instruction") + (input.empty() ? "" : "\n\n" + input));
-      add(conversation, "assistant", text("output"));
+      add(messages, "user", text("instruction") + (input.empty() ? "" : "\n\n" + input));
+      add(messages, "assistant", text("output"));
     } else if (has("prompt")) {
-      add_part(conversation, "prompt", "user");
-      add_part(conversation, "completion", "assistant");
+      add_part(messages, "prompt", "user");
+      add_part(messages, "completion", "assistant");
     } else {
       refuse(
           "expected 'messages', 'conversations', 'instruction' and 'output', or 'prompt' and 'completion'");
     }
-    if (has("tools")) conversation.tools = object_["tools"];
-    for (const ordered_json& message : conversation.messages)
-      if (message["role"] == "assistant") return conversation;
-    refuse("no message is the assistant's, so there is nothing to learn");
+    if (std::ranges::none_of(messages, [](const auto& message) { return message["role"] == "assistant"; }))
+      refuse("no message is the assistant's, so there is nothing to learn");
+    return {line_.number,
+            std::make_shared<const ordered_json>(ordered_json{
+                {"messages", std::move(messages)}, {"tools", has("tools") ? object_["tools"] : nullptr}})};
   }
 
  private:
@@ -88,31 +92,31 @@ class LineReader {
     return filled("content") || filled("tool_calls");
   }
 
-  static void add(Conversation& conversation, const std::string& role, const std::string& content) {
-    conversation.messages.push_back({{"role", role}, {"content", content}});
+  static void add(ordered_json& messages, const std::string& role, const std::string& content) {
+    messages.push_back({{"role", role}, {"content", content}});
   }
 
-  void add_all(Conversation& conversation, const std::string& key) const {
+  void add_all(ordered_json& messages, const std::string& key) const {
     if (!object_[key].is_array()) refuse("'" + key + "' must be a list of messages");
     for (const ordered_json& message : object_[key]) {
       if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
         refuse("'" + key + "' holds " + json_text(message) + ": expected messages with a 'role'");
       if (message["role"] == "assistant" && !has_answer(message))
         refuse("a message of the assistant is empty: there is nothing to learn");
-      conversation.messages.push_back(message);
+      messages.push_back(message);
     }
   }
 
-  void add_part(Conversation& conversation, const std::string& key, const std::string& role) const {
-    if (object_.contains(key) && object_[key].is_array()) return add_all(conversation, key);
-    add(conversation, role, text(key));
+  void add_part(ordered_json& messages, const std::string& key, const std::string& role) const {
+    if (object_.contains(key) && object_[key].is_array()) return add_all(messages, key);
+    add(messages, role, text(key));
   }
 
-  void add_shared(Conversation& conversation) const {
+  void add_shared(ordered_json& messages) const {
     if (!object_["conversations"].is_array()) refuse("'conversations' must be a list of messages");
     const ordered_json& list = object_["conversations"];
     if (!list.empty() && list[0].is_object() && list[0].contains("role"))
-      return add_all(conversation, "conversations");
+      return add_all(messages, "conversations");
     for (const ordered_json& message : list) {
       const bool good = message.is_object() && message.contains("from") && message["from"].is_string() &&
                         message.contains("value") && message["value"].is_string();
@@ -120,7 +124,7 @@ class LineReader {
       const auto from = message["from"].get<std::string>();
       const auto* role = std::ranges::find(kRoles, from, &decltype(kRoles)::value_type::first);
       if (role == kRoles.end()) refuse("unknown role '" + from + "'; expected human, gpt, system or tool");
-      add(conversation, std::string(role->second), message["value"].get<std::string>());
+      add(messages, std::string(role->second), message["value"].get<std::string>());
     }
   }
 

@@ -5,14 +5,16 @@
 ///
 ///     zoo::FileColumns names;
 ///     for (const auto& conversation : zoo::parse_conversations(text, "chats.jsonl", names))
-///       std::cout << conversation.line << ": " << conversation.messages.size() << " messages\n";
+///       std::cout << conversation.line << ": " << conversation.request->at("messages").size() << "
+///       messages\n";
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "data/examples/file_columns.h"
 
@@ -20,9 +22,9 @@ namespace zoo {
 
 /// A conversation with at least one message of the assistant, as chat templates read it.
 struct Conversation {
-  std::int64_t line = 0;            // counted from 1
-  nlohmann::ordered_json messages;  // objects with `role`, and `content` or `tool_calls`
-  nlohmann::ordered_json tools;     // a list, or null
+  std::int64_t line = 0;  // counted from 1
+  /// `messages`: objects with `role`, and `content` or `tool_calls`; `tools`: a list, or null.
+  std::shared_ptr<const nlohmann::ordered_json> request;
 };
 
 /// Reads a .jsonl file whose lines are conversations, each in one of the shapes

@@ -147,7 +147,7 @@ namespace {
 bool writes_tools(const ChatFormat& format, const nlohmann::ordered_json& request) {
   nlohmann::ordered_json without = request;
   without["tools"] = nullptr;
-  const bool has_tools = !request["tools"].is_null();
+  const bool has_tools = !request.at("tools").is_null();
   bool has_calls = false;
   for (nlohmann::ordered_json& message : without["messages"])
     has_calls = message.erase("tool_calls") > 0 || has_calls;
@@ -178,7 +178,7 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
                                           const std::string& name, EncodeLimits& limits) {
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
-    const nlohmann::ordered_json request{{"messages", conversation.messages}, {"tools", conversation.tools}};
+    const nlohmann::ordered_json& request = *conversation.request;
     const ChatTokens tokens =
         at_line(name, conversation.line, [&] { return encode_chat(format, tokenizer, request); });
     limits.without_tools += writes_tools(format, request) ? 0 : 1;

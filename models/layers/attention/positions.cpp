@@ -13,7 +13,7 @@
 #include <ATen/ops/where.h>
 #include <c10/util/Exception.h>
 
-#include "models/kernels/training/rotary.h"
+#include "models/ops/rotary.h"
 
 namespace zoo {
 namespace {
@@ -139,10 +139,7 @@ void check_longrope(const RopeScaling& scaling, std::size_t past, std::size_t le
 at::Tensor RotaryTable::rotate(const at::Tensor& x) const {
   const std::int64_t dim = cos.size(-1);
   if (x.size(-1) > dim) return at::cat({rotate(x.slice(-1, 0, dim)), x.slice(-1, dim)}, -1);
-  if (kernels::has_fast_rotation(x, cos)) return kernels::rotate(x, cos, sin);
-  const auto halves = x.chunk(2, -1);
-  const at::Tensor quarter_turned = at::cat({-halves[1], halves[0]}, -1);
-  return x * cos.to(x.scalar_type()) + quarter_turned * sin.to(x.scalar_type());
+  return ops::rotate(x, cos, sin);
 }
 
 at::Tensor relative_distances(std::int64_t queries, std::int64_t keys, const at::Device& device) {

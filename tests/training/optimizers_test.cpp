@@ -127,7 +127,7 @@ TEST_CASE("Muon leaves embeddings, heads, routers and vectors to AdamW") {
       {"stack.blocks.0.experts.down.weight", {8, 8, 8}}};
   CHECK(zoo::hidden_matrices(*model, {{"stack.blocks.0.attention.qkv.weight", {8, 4, 4}}}) == expected);
   torch::nn::Linear alone(2, 2);
-  CHECK_THROWS_WITH(zoo::Muon(*alone, {}), Catch::Contains("none is trained here"));
+  CHECK_THROWS_WITH(zoo::Muon(*alone, {}), Catch::Contains("none of them is trained"));
 }
 
 TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrices") {

@@ -3,7 +3,7 @@
 # generates text with the model and exports it. The results are in runs/quickstart; a second run replaces
 # them.
 #
-#   apps/quickstart.sh                       two to three minutes of training
+#   apps/quickstart.sh                       about two minutes of training
 #   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
 #   apps/quickstart.sh --dataset YOUR.txt    your own text
 set -euo pipefail
@@ -27,7 +27,7 @@ built=$SECONDS
 rm -rf "$run"
 tzoo train --recipe kjv-char --out_dir "$run" "$@"
 trained=$SECONDS
-tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 300 --temperature 0.5 --seed 1
+tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 230 --temperature 0.6 --seed 1
 tzoo export --model "$run/final" --format torchscript --output "$run/kjv.pt" --verify
 
 cat <<END

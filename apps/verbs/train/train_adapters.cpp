@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrains = "trains";  // metadata key of that file
 
-std::string joined(const std::vector<std::string>& names) {
+std::string one_per_line(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += name + "\n";
   return text;
@@ -68,7 +68,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
           [save_own, adapters](const fs::path& directory) {
             save_own(directory);
             write_safetensors(directory / kAdaptersFile, adapters->state(),
-                              {{kTrains, joined(adapters->trains())}});
+                              {{kTrains, one_per_line(adapters->trains())}});
           }};
 }
 

@@ -73,7 +73,7 @@ std::vector<std::string> written(const WordIds& words, const TokenIds& ids) {
   return phrase;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string with_spaces(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -142,7 +142,7 @@ Figure attention_map(Model& model, const WordIds& words, const std::vector<std::
   ModelInputs inputs = phrase.inputs();
   inputs.output_attentions = true;
   const at::Tensor weights = model.forward(inputs).cross_attentions.back()[0].mean(0);
-  HeatMap map{.axes = {.title = "'" + joined(source) + "': what each word was read from",
+  HeatMap map{.axes = {.title = "'" + with_spaces(source) + "': what each word was read from",
                        .x = "English",
                        .y = "Spanish, written"},
               .rows = target,
@@ -183,9 +183,10 @@ Curves train(Model& model, const Phrases& training, const std::pair<Phrases, Phr
 
 void print_translations(Model& model, const WordIds& words, const std::vector<std::string>& asked) {
   Table table({{"English"}, {"written"}, {"expected"}});
-  for (const std::string& text : asked) table.row({text, joined(translate(model, words, split_words(text)))});
+  for (const std::string& text : asked)
+    table.row({text, with_spaces(translate(model, words, split_words(text)))});
   for (const auto& [source, target] : kShown) {
-    const std::string text = joined(translate(model, words, split_words(source)));
+    const std::string text = with_spaces(translate(model, words, split_words(source)));
     table.row({source, text, text == target ? "the same" : target});
   }
   table.print(std::cout);

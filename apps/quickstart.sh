@@ -3,7 +3,7 @@
 # generates text with the model and exports it. The results are in runs/quickstart; a second run replaces
 # them.
 #
-#   apps/quickstart.sh                       about two minutes of training
+#   apps/quickstart.sh                       two to three minutes of training
 #   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
 #   apps/quickstart.sh --dataset YOUR.txt    your own text
 set -euo pipefail

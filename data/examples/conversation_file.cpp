@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/json_text.h"
 #include "data/base/lines.h"
 
@@ -30,21 +30,8 @@ constexpr auto kRoles =
 // A line's object, and what its messages report.
 class LineReader {
  public:
-  LineReader(const Line& line, const std::string& name, FileColumns& names) : line_(line), name_(name) {
-    ordered_json theirs;
-    try {
-      theirs = parse_ordered_json(line.text);
-    } catch (const Error& error) {
-      refuse(error.what());
-    }
-    if (!theirs.is_object()) refuse("expected a JSON object");
-    std::vector<std::string> found;
-    for (const auto& [key, value] : theirs.items()) {
-      found.push_back(names.ours(key));
-      object_[found.back()] = value;
-    }
-    names.check(found, kKeys, line, name);
-  }
+  LineReader(const Line& line, const std::string& name, FileColumns& names)
+      : line_(line), name_(name), object_(names.read_ordered_object(line, name, kKeys)) {}
 
   Conversation read() {
     ordered_json messages = ordered_json::array();
@@ -66,9 +53,9 @@ class LineReader {
     }
     if (std::ranges::none_of(messages, [](const auto& message) { return message["role"] == "assistant"; }))
       refuse("no message is the assistant's, so there is nothing to learn");
-    return {line_.number,
-            std::make_shared<const ordered_json>(ordered_json{
-                {"messages", std::move(messages)}, {"tools", has("tools") ? object_["tools"] : nullptr}})};
+    return {line_.number, std::make_shared<const ordered_json>(
+                              ordered_json{{"messages", std::move(messages)},
+                                           {"tools", has("tools") ? object_["tools"] : ordered_json()}})};
   }
 
  private:
@@ -80,7 +67,8 @@ class LineReader {
 
   std::string text(const std::string& key) const {
     if (!has(key.c_str()))
-      refuse("'" + key + "' is missing; --columns " + key + "=NAME says what the file calls it");
+      throw FieldError(name_, ", line ", line_.number, ": '", key, "' is missing; ", Field{"columns"}, " ",
+                       key, "=NAME says what the file calls it");
     if (!object_[key].is_string()) refuse("'" + key + "' must be a text");
     return object_[key].get<std::string>();
   }
@@ -130,7 +118,7 @@ class LineReader {
 
   const Line& line_;
   const std::string& name_;
-  ordered_json object_ = ordered_json::object();
+  const ordered_json object_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/field_error.h"
+#include "data/base/json_text.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -89,10 +90,10 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
   }
 }
 
-nlohmann::json FileColumns::read_object(const Line& line, const std::string& file,
-                                        std::span<const std::string> known) {
-  const nlohmann::json theirs = parse_object(line, file);
-  nlohmann::json object = nlohmann::json::object();
+template <class Json>
+Json FileColumns::renamed(const Json& theirs, const Line& line, const std::string& file,
+                          std::span<const std::string> known) {
+  Json object = Json::object();
   std::vector<std::string> found;
   for (const auto& [key, value] : theirs.items()) {
     found.push_back(ours(key));
@@ -103,6 +104,23 @@ nlohmann::json FileColumns::read_object(const Line& line, const std::string& fil
   }
   check(found, known, line, file);
   return object;
+}
+
+nlohmann::json FileColumns::read_object(const Line& line, const std::string& file,
+                                        std::span<const std::string> known) {
+  return renamed(parse_object(line, file), line, file, known);
+}
+
+nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line, const std::string& file,
+                                                        std::span<const std::string> known) {
+  nlohmann::ordered_json theirs;
+  try {
+    theirs = parse_ordered_json(line.text);
+  } catch (const Error& error) {
+    throw Error(file, ", line ", line.number, ": ", error.what());
+  }
+  if (!theirs.is_object()) throw Error(file, ", line ", line.number, ": expected a JSON object");
+  return renamed(theirs, line, file, known);
 }
 
 bool looks_like_names(std::span<const std::string_view> parts) {

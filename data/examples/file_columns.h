@@ -31,6 +31,14 @@ struct FileColumns {
 
   /// The object in a line of a .jsonl file, with our names for its keys, after check().
   nlohmann::json read_object(const Line& line, const std::string& file, std::span<const std::string> known);
+  /// The same with the keys in the file's order.
+  nlohmann::ordered_json read_ordered_object(const Line& line, const std::string& file,
+                                             std::span<const std::string> known);
+
+ private:
+  template <class Json>
+  Json renamed(const Json& theirs, const Line& line, const std::string& file,
+               std::span<const std::string> known);
 };
 
 /// True if the parts of a line look like usual names of columns, for example "sentence1" and "label".

@@ -206,6 +206,9 @@ class ChatTrainingTest(unittest.TestCase):
                 done, _ = self.train(self.write("wrong.jsonl", json.dumps(record) + "\n"), *words)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(message, done.stderr)
+        twice = self.write("wrong.jsonl", json.dumps({"messages": [user, answer], "chat": [user, answer]}) + "\n")
+        done, _ = self.train(twice, "--columns", "messages=chat")
+        self.assertIn("two keys are 'messages' by --columns", done.stderr)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,34 @@ std::vector<std::int64_t> answer_tokens(const Encoding& encoding, const ByteRang
   return whole ? std::vector<std::int64_t>{first, last} : std::vector<std::int64_t>{0, 0};
 }
 
+// True if the template writes the conversation's tools and calls, where it has any.
+bool writes_tools(const ChatFormat& format, const nlohmann::ordered_json& request) {
+  nlohmann::ordered_json without = request;
+  without["tools"] = nullptr;
+  const bool has_tools = !request.at("tools").is_null();
+  bool has_calls = false;
+  for (nlohmann::ordered_json& message : without["messages"])
+    has_calls = message.erase("tool_calls") > 0 || has_calls;
+  if (!has_tools && !has_calls) return true;
+  try {
+    return format.prompt(without) != format.prompt(request);
+  } catch (const Error&) {  // such as a message that needs its calls
+    return true;
+  }
+}
+
+// True if an answer ends in a special token, perhaps before white space.
+bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
+  std::size_t last = tokens.ids.size();
+  while (last > 0 && !tokens.answers[last - 1]) --last;
+  for (std::size_t i = last; i > 0 && tokens.answers[i - 1]; --i) {
+    const std::string text = tokenizer.decode(std::span(tokens.ids).subspan(i - 1, 1));
+    if (text.empty()) return true;  // decoding leaves special tokens out
+    if (text.find_first_not_of(" \n") != std::string::npos) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
@@ -131,47 +159,16 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
   return examples;
 }
 
-std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                       TokenId eos_id, const std::string& name) {
-  std::vector<TokenIds> documents;
+TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
+                          const std::string& name) {
+  TokenIds all;
   for (const Record& record : records) {
-    documents.push_back(at_line(name, record.line, [&] { return tokenizer.encode(record.fields[0]); }));
-    documents.back().push_back(eos_id);
+    const TokenIds ids = at_line(name, record.line, [&] { return tokenizer.encode(record.fields[0]); });
+    all.insert(all.end(), ids.begin(), ids.end());
+    all.push_back(eos_id);
   }
-  return documents;
+  return all;
 }
-
-namespace {
-
-// True if the template writes the conversation's tools and calls, where it has any.
-bool writes_tools(const ChatFormat& format, const nlohmann::ordered_json& request) {
-  nlohmann::ordered_json without = request;
-  without["tools"] = nullptr;
-  const bool has_tools = !request.at("tools").is_null();
-  bool has_calls = false;
-  for (nlohmann::ordered_json& message : without["messages"])
-    has_calls = message.erase("tool_calls") > 0 || has_calls;
-  if (!has_tools && !has_calls) return true;
-  try {
-    return format.prompt(without) != format.prompt(request);
-  } catch (const Error&) {  // such as a message that needs its calls
-    return true;
-  }
-}
-
-// True if an answer ends in a special token, perhaps before white space.
-bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
-  std::size_t last = tokens.ids.size();
-  while (last > 0 && !tokens.answers[last - 1]) --last;
-  for (std::size_t i = last; i > 0 && tokens.answers[i - 1]; --i) {
-    const std::string text = tokenizer.decode(std::span(tokens.ids).subspan(i - 1, 1));
-    if (text.empty()) return true;  // decoding leaves special tokens out
-    if (text.find_first_not_of(" \n") != std::string::npos) return false;
-  }
-  return false;
-}
-
-}  // namespace
 
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,

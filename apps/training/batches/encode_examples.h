@@ -8,6 +8,8 @@
 ///     zoo::EncodeLimits limits{.max_length = 128};
 ///     const auto examples = zoo::encode_classes(records, tokenizer, labels, "reviews.tsv", limits);
 
+#include <span>
+
 #include "apps/training/batches/example_batches.h"
 #include "data/examples/conversation_file.h"
 #include "data/examples/question_file.h"
@@ -40,9 +42,9 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   TokenId eos_id, const std::string& prefix, const std::string& name,
                                   EncodeLimits& limits);
 
-/// Texts as documents: the ids of each, then eos_id. fields: text.
-std::vector<TokenIds> encode_documents(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                       TokenId eos_id, const std::string& name);
+/// Texts as documents, one after another: the ids of each, then eos_id. fields: text.
+TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
+                          const std::string& name);
 
 /// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
 /// which the limit leaves no such token is left out.

@@ -36,16 +36,15 @@ std::set<std::string> names_in(const std::map<std::string, std::vector<std::int6
 
 // models/kernels/training/muon.h, on LibTorch's operators.
 at::Tensor orthogonalized(at::Tensor x) {
-  constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
-  constexpr int kIterations = 5;
+  using Constants = kernels::NewtonSchulz;
   const bool tall = x.size(0) > x.size(1);
-  x = x / x.norm().clamp_min(1e-7);
+  x = x / x.norm().clamp_min(Constants::smallest_norm);
   at::Tensor gram = tall ? x.t().mm(x) : x.mm(x.t()), factor;
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
-    const at::Tensor polynomial = at::addmm(gram, gram, gram, kB, kC);
-    polynomial.diagonal().add_(kA);
+  for (int iteration = 0; iteration < Constants::iterations; ++iteration) {
+    const at::Tensor polynomial = at::addmm(gram, gram, gram, Constants::b, Constants::c);
+    polynomial.diagonal().add_(Constants::a);
     factor = factor.defined() ? polynomial.mm(factor) : polynomial;
-    gram = polynomial.mm(gram).mm(polynomial);
+    if (iteration + 1 < Constants::iterations) gram = polynomial.mm(gram).mm(polynomial);
   }
   return tall ? x.mm(factor) : factor.mm(x);
 }

@@ -16,8 +16,8 @@ class Store;
 
 namespace zoo {
 
-/// Ends this process when another rank has died, which the operations of c10d would wait for. Each rank
-/// reports to the store that it lives, in a thread; rank 0 (and rank 1 for rank 0) notices who has stopped.
+/// Ends this process when another rank has died, which the operations of c10d would wait for. A thread
+/// of each rank writes signs of life into the store. Rank 0 watches the others; rank 1 watches rank 0.
 /// Whoever knows of an end first writes it into the store, where all find it within half a second: every rank
 /// ends with the same line.
 class RankWatch {

@@ -245,27 +245,30 @@ std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const Paralle
   return json;
 }
 
+std::optional<ordered_json> measure_in_session(const BenchTrainFlags& parsed) {
+  apply_threads(parsed.train.compute);
+  keep_freed_memory();
+  const ParallelSession session(parsed.train.session);
+  std::optional<ordered_json> json;
+  session.run([&] {
+    json = measure(parsed, session);
+    return 0;
+  });
+  return json;
+}
+
 }  // namespace
 
 std::optional<ordered_json> measure_training(const Arguments& arguments) {
   const auto parsed = parse(arguments);
-  if (!parsed) return std::nullopt;
-  apply_threads(parsed->train.compute);
-  keep_freed_memory();
-  const ParallelSession session(parsed->train.session);
-  std::optional<ordered_json> json;
-  session.run([&] {
-    json = measure(*parsed, session);
-    return 0;
-  });
-  return json;
+  return parsed ? measure_in_session(*parsed) : std::nullopt;
 }
 
 int run_bench_train(const Arguments& arguments) {
   const auto parsed = parse(arguments);
   if (!parsed) return 0;
   if (const auto status = train_in_processes(arguments, parsed->train)) return *status;
-  if (const auto json = measure_training(arguments)) std::cout << json_text(*json) << "\n";
+  if (const auto json = measure_in_session(*parsed)) std::cout << json_text(*json) << "\n";
   return 0;
 }
 

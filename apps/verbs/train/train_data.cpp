@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
-#include <numeric>
+#include <span>
 
 #include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
@@ -121,7 +121,7 @@ class DatasetReader {
     if (limits_.without_tools > 0)
       std::cerr << "note: " << limits_.without_tools
                 << " conversations have tools or calls that the chat template does not write\n";
-    if (limits_.endless > 0 && task_ == Task::kChat)
+    if (limits_.endless > 0)
       std::cerr << "note: the answers of " << limits_.endless
                 << " conversations end in no token that ends an answer, so that the model does not learn to "
                    "stop; the chat template should write one, such as eos_token, as the assistant's\n";
@@ -178,44 +178,39 @@ class DatasetReader {
     return *data_.tokenizer;
   }
 
-  // The texts of a table below one another; a text as it is. `texts` owns the former.
-  std::string_view text_of(const Source& source, std::vector<std::string>& texts) {
-    if (!source.is_table()) return source.text;
-    std::string& all = texts.emplace_back();
-    for (const Record& record : parse_records(source.text, source.name, columns_of(task_), names_))
-      all += record.fields[0] + "\n";
+  std::vector<Record> records_of(const Source& source) {
+    return parse_records(source.text, source.name, columns_of(task_), names_);
+  }
+
+  // Texts below one another.
+  static std::string lines_of_texts(std::span<const Record> records) {
+    std::string all;
+    for (const Record& record : records) all += record.fields[0] + "\n";
     return all;
   }
 
   // Each text of a table is a document: its ids, then the end token. The last tenth validates.
-  void read_documents(const Tokenizer& tokenizer) {
-    const auto ids_of = [&](const Source& source) {
-      const auto records = parse_records(source.text, source.name, columns_of(task_), names_);
-      for (const Record& record : records) bytes_of_documents_.push_back(record.fields[0].size());
-      return encode_documents(records, tokenizer, *tokenizer.eos_id(), source.name);
-    };
-    const auto joined_ids = [](std::span<const TokenIds> documents, const std::string& name) {
-      TokenIds ids;
-      for (const TokenIds& document : documents) ids.insert(ids.end(), document.begin(), document.end());
-      return TokenFile(std::move(ids), name);
-    };
-    std::vector<TokenIds> train = ids_of(source_), val;
-    std::size_t kept = train.size();
+  void read_documents(std::span<const Record> records, const Tokenizer& tokenizer) {
+    std::vector<Record> others;
+    std::span<const Record> train = records, val = records;
     if (validation_) {
-      bytes_of_documents_.clear();
-      val = ids_of(*validation_);
+      others = records_of(*validation_);
+      val = others;
     } else if (!evaluates_) {
-      if (train.size() < 2) throw Error(source_.name, ": one text is too few to train and to validate on");
-      kept = train.size() - std::max<std::size_t>(1, train.size() / 10);
+      if (records.size() < 2) throw Error(source_.name, ": one text is too few to train and to validate on");
+      const std::size_t held_out = std::max<std::size_t>(1, records.size() / 10);
+      train = records.first(records.size() - held_out);
+      val = records.last(held_out);
     }
-    const bool same = evaluates_ && !validation_;
-    const std::span<const TokenIds> all = train, held_out = validation_ ? std::span<const TokenIds>(val)
-                                                            : same      ? all
-                                                                        : all.subspan(kept);
-    data_.tokens = TokenDataset{joined_ids(all.first(kept), source_.name),
-                                joined_ids(held_out, validation_ ? validation_->name : source_.name)};
-    set_bytes(std::accumulate(bytes_of_documents_.end() - static_cast<std::ptrdiff_t>(held_out.size()),
-                              bytes_of_documents_.end(), std::size_t{0}));
+    const auto file_of = [&](std::span<const Record> part, const std::string& name) {
+      return TokenFile(encode_documents(part, tokenizer, *tokenizer.eos_id(), name), name);
+    };
+    const TokenFile trained = file_of(train, source_.name);
+    data_.tokens = TokenDataset{
+        trained, evaluates_ ? trained : file_of(val, validation_ ? validation_->name : source_.name)};
+    std::size_t bytes = 0;
+    for (const Record& record : val) bytes += record.fields[0].size();
+    set_bytes(bytes);
   }
 
   // `bytes` of the validation text.
@@ -225,21 +220,28 @@ class DatasetReader {
   }
 
   void read_tokens() {
-    std::vector<std::string> texts;
-    texts.reserve(2);
-    const std::string_view text = text_of(source_, texts);
+    std::vector<Record> records;
+    std::string lines, other_lines;
+    std::string_view text = source_.text;
+    if (source_.is_table()) {
+      records = records_of(source_);
+      text = lines = lines_of_texts(records);
+    }
     const Tokenizer& tokenizer = choose([&] { return text; });
-    if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id()) return read_documents(tokenizer);
-    if (evaluates_ || validation_) {
-      const std::string_view held_out = validation_ ? text_of(*validation_, texts) : text;
-      const TokenFile train = encode_file(tokenizer, text, source_.name);
-      data_.tokens =
-          TokenDataset{train, validation_ ? encode_file(tokenizer, held_out, validation_->name) : train};
-      set_bytes(held_out.size());
-    } else {
+    if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id())
+      return read_documents(records, tokenizer);
+    if (!evaluates_ && !validation_) {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
       set_bytes(text.size() - validation_begin(text));
+      return;
     }
+    const TokenFile train = encode_file(tokenizer, text, source_.name);
+    std::string_view held_out = validation_ ? validation_->text : text;
+    if (validation_ && validation_->is_table())
+      held_out = other_lines = lines_of_texts(records_of(*validation_));
+    data_.tokens =
+        TokenDataset{train, validation_ ? encode_file(tokenizer, held_out, validation_->name) : train};
+    set_bytes(held_out.size());
   }
 
   void choose_labels(std::vector<std::string> found) {
@@ -324,7 +326,7 @@ class DatasetReader {
       data_.chat = ChatFormat::read(*flags_.tokenizer);
     if (!data_.chat)
       throw Error("--task chat needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
-    if (!flags_.chat_template.empty() && task_ == Task::kChat) {
+    if (!flags_.chat_template.empty()) {
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {
       data_.chat->use_plain_template();
@@ -357,7 +359,6 @@ class DatasetReader {
   bool evaluates_;
   FileColumns names_;
   EncodeLimits limits_;
-  std::vector<std::size_t> bytes_of_documents_;
   Source source_;
   std::optional<Source> validation_;
   TaskData data_;

@@ -7,11 +7,9 @@
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
-// The quintic a x + b x^3 + c x^5 (Jordan et al., 2024), which moves singular values of (0, 1] to about 1,
-// and how often it is applied.
-constexpr float kA = 3.4445F, kB = -4.7750F, kC = 2.0315F;
-constexpr std::size_t kIterations = 5;
-constexpr float kSmallestNorm = 1e-7F;
+constexpr auto kA = static_cast<float>(NewtonSchulz::a), kB = static_cast<float>(NewtonSchulz::b),
+               kC = static_cast<float>(NewtonSchulz::c);
+constexpr auto kSmallestNorm = static_cast<float>(NewtonSchulz::smallest_norm);
 
 // Copies the upper half of a square matrix to the lower.
 void mirror(float* square, std::size_t size) {
@@ -95,7 +93,7 @@ void orthogonalize(const Shape& shape, float* x, float* result, float* squares) 
   const auto square_product = [&](const float* a, const float* b, float* to) {
     multiply_symmetric({a, size, 1}, {b, size, 1}, size, to, size);
   };
-  for (std::size_t iteration = 0; iteration < kIterations; ++iteration) {
+  for (int iteration = 0; iteration < NewtonSchulz::iterations; ++iteration) {
     multiply_upper({gram, size, 1}, {gram, size, 1}, size, spare, size);
     add_terms(gram, spare, iteration == 0 ? factor : polynomial, size);
     const float* step = iteration == 0 ? factor : polynomial;
@@ -105,7 +103,7 @@ void orthogonalize(const Shape& shape, float* x, float* result, float* squares) 
       spare = factor;
       factor = product;
     }
-    if (iteration + 1 == kIterations) break;
+    if (iteration + 1 == NewtonSchulz::iterations) break;
     square_product(step, gram, spare);
     square_product(spare, step, gram);
   }

@@ -9,6 +9,13 @@
 // this needs a third of the usual multiplications, and is a thousand times as exact as bfloat16.
 namespace zoo::kernels {
 
+/// The quintic a x + b x^3 + c x^5, which moves singular values of (0, 1] to about 1, how often it is
+/// applied, and the least norm that a matrix is divided by: torch.optim.Muon's.
+struct NewtonSchulz {
+  static constexpr double a = 3.4445, b = -4.7750, c = 2.0315, smallest_norm = 1e-7;
+  static constexpr int iterations = 5;
+};
+
 /// One update.
 struct MuonUpdate {
   float momentum;

@@ -150,6 +150,8 @@ void TokenizerSettings::add_sentinels() {
 
 void add_class_tokens(TokenizerSettings& settings) {
   const std::string& name = settings.tokenizer_class;
+  // The constructor of a class adds its defaults to a vocabulary that lacks them.
+  for (const auto& [role, token] : settings.roles) settings.named.push_back(role);
   if (name == "T5Tokenizer") settings.add_sentinels();
   const bool is_mbart = name.starts_with("MBart");
   if (name == "NllbTokenizer" || is_mbart) set_mask_rules(settings);

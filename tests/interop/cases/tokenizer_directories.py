@@ -61,6 +61,7 @@ CLASSES = {
 # Model types by the type of model that their registered class runs: the class of a directory follows from both names. Beside a
 # vocabulary of another type transformers raises or gives letters, where tzoo keeps the file's pipeline.
 TYPES_OF = {"BPE": ["qwen2", "gpt2", "bart", "gemma"], "WordPiece": ["bert", "mpnet"], "Unigram": ["t5", "mbart", "albert"]}
+METASPACE_TYPES = ["gemma"]  # of BPE over words with a ▁: a class of byte-level BPE finds letters alone in it
 MODEL_TYPES = ["", "llama", "mistral", "granite"]  # of no class, or of one that keeps the file's pipeline
 
 
@@ -135,7 +136,7 @@ def check(chance, folder):
         settings["added_tokens_decoder"] = {
             str(id): {"content": content, "lstrip": False, "rstrip": chance.random() < 0.2, "normalized": chance.random() < 0.5,
                       "single_word": False, "special": chance.random() < 0.5} for content, id in drawn_ids(chance, size).items()}
-    own = TYPES_OF[type(tokenizer.model).__name__]
+    own = METASPACE_TYPES if name == "NllbTokenizer" else TYPES_OF[type(tokenizer.model).__name__]
     config = {"model_type": chance.choice(MODEL_TYPES + own + ["gpt2", "bert", "t5"])}
     place = chance.random()
     if place < 0.2 and (folder / "tokenizer.json").exists():

@@ -1,6 +1,7 @@
 #include "apps/serve/generation_call.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <limits>
@@ -193,6 +194,7 @@ struct GenerationCall::Mailbox {
   std::mutex mutex;
   std::condition_variable arrived;
   std::deque<WritingEvent> events;
+  std::atomic<std::int64_t> reused = 0;  // tokens of prompts that were not read again
   std::optional<std::string> failure;
 };
 
@@ -208,6 +210,7 @@ GenerationCall::GenerationCall(WritingRequest request, ContinuousBatch& batch, W
   own.on_prompt = [box = mailbox_, session](std::size_t prompt, const std::vector<ScoredToken>& scores) {
     box->put({.kind = Kind::kPrompt, .row = prompt, .scores = scores});
   };
+  own.on_reuse = [box = mailbox_](std::size_t, std::int64_t tokens) { box->reused += tokens; };
   own.on_token = [box = mailbox_](std::size_t row, const ScoredToken& token) {
     box->put({.kind = Kind::kToken, .row = row, .token = token});
   };
@@ -240,6 +243,10 @@ std::int64_t GenerationCall::prompt_tokens() const {
   std::int64_t count = 0;
   for (const TokenIds& prompt : request_.batch->prompts) count += static_cast<std::int64_t>(prompt.size());
   return count;
+}
+
+std::int64_t GenerationCall::reused_tokens() const {
+  return mailbox_->reused;
 }
 
 std::optional<WritingEvent> GenerationCall::next() {

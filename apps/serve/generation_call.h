@@ -65,6 +65,7 @@ class GenerationCall {
   const WritingRequest& request() const { return request_; }
   std::size_t rows() const { return rows_; }
   std::int64_t prompt_tokens() const;
+  std::int64_t reused_tokens() const;  // of the prompts, so far: not read again
 
  private:
   struct Mailbox;

@@ -199,14 +199,15 @@ WebReply Service::list_models() const {
 }
 
 WebReply Service::show_metrics() const {
-  double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, written = 0,
-         automata = 0;
+  double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, reused = 0,
+         written = 0, automata = 0;
   for (const auto& model : state_.models) {
     if (!model->writing) continue;
     const ContinuousBatch& batch = *model->writing->batch;
     waiting += static_cast<double>(batch.waiting());
     rows += static_cast<double>(batch.rows());
     read += static_cast<double>(batch.prompt_tokens());
+    reused += static_cast<double>(batch.reused_tokens());
     written += static_cast<double>(batch.written_tokens());
     automata += static_cast<double>(model->writing->automata.built());
   }
@@ -215,6 +216,8 @@ WebReply Service::show_metrics() const {
               {{"tzoo_requests_waiting", "gauge", "Requests that wait for their turn.", waiting},
                {"tzoo_batch_rows", "gauge", "Rows that share a decoding step.", rows},
                {"tzoo_prompt_tokens_total", "counter", "Tokens of prompts read.", read},
+               {"tzoo_prompt_tokens_cached_total", "counter", "Tokens of prompts that were not read again.",
+                reused},
                {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
                {"tzoo_constraints_built_total", "counter", "Automata of regular expressions and schemas.",
                 automata},

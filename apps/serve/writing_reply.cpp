@@ -88,7 +88,8 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call) {
 ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
   return {{"prompt_tokens", call.prompt_tokens()},
           {"completion_tokens", new_tokens},
-          {"total_tokens", call.prompt_tokens() + new_tokens}};
+          {"total_tokens", call.prompt_tokens() + new_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", call.reused_tokens()}}}};
 }
 
 WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {

@@ -47,6 +47,8 @@ struct BatchRequest {
 
   /// Scores of a prompt's tokens after its first one; only with scores_prompt.
   std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
+  /// Number of a prompt's tokens that were not read because the session held them. Not with scores_prompt.
+  std::function<void(std::size_t prompt, std::int64_t tokens)> on_reuse;
   std::function<void(std::size_t row, const ScoredToken& token)> on_token;
   std::function<void(std::size_t row, RowEnd end)> on_end;
   std::function<void(const std::string& message)> on_failure;  // instead of on_end for the remaining rows

@@ -166,6 +166,13 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
     const std::lock_guard lock(mutex_);
     std::erase(queue_, work);
   }
+  if (!work->request->scores_prompt) {
+    const auto held = session_->reuse(session_->rows() - 1, row.tokens);
+    reused_ += held;
+    row.read = static_cast<std::size_t>(held);
+    if (work->request->on_reuse && row.number % samples == 0)
+      work->request->on_reuse(row.number / samples, held);
+  }
   row.work = std::move(work);
   rows_.push_back(std::move(row));
 }

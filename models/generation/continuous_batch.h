@@ -27,8 +27,9 @@ struct BatchWork;
 
 /// Continuous batching (Yu et al., 2022, "Orca", section 3.1): rows of different requests share each step of
 /// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
-/// so that generating rows do not wait for a long one; a row that has ended leaves. In float32, a request's
-/// ids equal those of generate(), whatever else is in the batch.
+/// so that generating rows do not wait for a long one; a row that has ended leaves. The beginning of a prompt
+/// that the session still holds, of a running or an ended row, is not read again. In float32, a request's ids
+/// equal those of generate(), whatever else is in the batch.
 ///
 /// Any thread may call submit(); one thread calls the rest. Decoders only.
 class ContinuousBatch {
@@ -57,6 +58,7 @@ class ContinuousBatch {
   std::size_t waiting() const;                              // requests that have not entered
   std::size_t rows() const { return running_; }             // rows of the last step
   std::int64_t prompt_tokens() const { return read_; }      // tokens of prompts read since the beginning
+  std::int64_t reused_tokens() const { return reused_; }    // tokens of prompts that were not read again
   std::int64_t written_tokens() const { return written_; }  // tokens chosen since the beginning
 
  private:
@@ -88,7 +90,7 @@ class ContinuousBatch {
   std::deque<std::shared_ptr<BatchWork>>
       queue_;  // works with prompts that have not entered; guarded by mutex_
   std::atomic<std::size_t> running_ = 0;
-  std::atomic<std::int64_t> read_ = 0, written_ = 0;
+  std::atomic<std::int64_t> read_ = 0, reused_ = 0, written_ = 0;
 };
 
 }  // namespace zoo

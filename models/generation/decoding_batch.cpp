@@ -151,6 +151,8 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     if (by_length || beginnings_.size() == different.size()) beginnings_.clear();
     session_ = model.begin(
         static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
+    keeps_ = options.keep_cache && !by_length;
+    if (keeps_) session_->keep();
   }
 }
 
@@ -160,12 +162,23 @@ at::Tensor DecodingBatch::read_first() {
   for (const auto row : c10::irange(size())) {
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
   }
-  at::Tensor logits = beginnings_.empty() ? session_->read(different) : read_beginnings(different);
+  at::Tensor logits = beginnings_.empty() ? read_unheld(different) : read_beginnings(different);
   if (different.size() == size()) return logits;
   // Copied before the next call to the session.
   logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
   session_->select(first_equal_);
   return logits;
+}
+
+// Reads what follows the beginnings that the session holds.
+at::Tensor DecodingBatch::read_unheld(const std::vector<TokenIds>& different) {
+  if (!keeps_) return session_->read(different);
+  std::vector<TokenIds> rest;
+  for (const auto row : c10::irange(different.size())) {
+    const std::int64_t held = session_->reuse(static_cast<std::int64_t>(row), different[row]);
+    rest.emplace_back(different[row].begin() + held, different[row].end());
+  }
+  return session_->read(rest);
 }
 
 // Reads shared prefixes, then the rest of each row. A row that shares none first reads all but its last

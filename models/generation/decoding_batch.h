@@ -35,6 +35,7 @@ class DecodingBatch {
     std::int64_t max_new_tokens = 0;
     std::int64_t context = 0;                  // as in GenerationOptions
     std::int64_t decoder_start_token_id = -1;  // -1: as in the model's configuration
+    bool keep_cache = false;                   // as in GenerationOptions
   };
 
   /// Makes a row per prompt: the prompt itself or, for an encoder-decoder, the start token of the answer.
@@ -59,6 +60,7 @@ class DecodingBatch {
 
  private:
   at::Tensor read_first();
+  at::Tensor read_unheld(const std::vector<TokenIds>& different);
   at::Tensor read_beginnings(const std::vector<TokenIds>& different);
 
   std::vector<TokenIds> tokens_;
@@ -67,7 +69,7 @@ class DecodingBatch {
   std::vector<SharedPrefix> beginnings_;   // of distinct prompts; empty if they share none
   std::int64_t limit_, longrope_limit_;
   std::unique_ptr<DecodingSession> session_;
-  bool has_read_ = false;
+  bool has_read_ = false, keeps_ = false;
 };
 
 /// First tokens of each row: the prompt itself or, for an encoder-decoder, the start token. Throws Error as

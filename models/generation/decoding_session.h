@@ -48,6 +48,15 @@ class DecodingSession {
   /// encoder-decoder keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
+  /// Gives an empty row the longest beginning of `tokens` that the session still holds from any of its rows,
+  /// among them those that were left out; never all tokens. Returns its length: read the following ones. The
+  /// results have the same bits as if the row had read all of them. 0 if the session holds none or cannot.
+  virtual std::int64_t reuse(std::int64_t /*row*/, const TokenIds& /*tokens*/) { return 0; }
+
+  /// For a session that has read nothing: takes over what the model's last session with this call has read,
+  /// and leaves it, and what this one reads, to the next. The model then holds that memory.
+  virtual void keep() {}
+
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t length(std::int64_t row) const = 0;  // tokens that it has read
 };

@@ -11,12 +11,16 @@ namespace {
 // One row in one of the two models.
 class RowSession {
  public:
-  RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens, std::int64_t context)
-      : context_(context_limit(model.config(), context)),
+  RowSession(DecodingModel& model, const TokenIds& prompt, std::size_t most_tokens,
+             const GenerationOptions& options)
+      : context_(context_limit(model.config(), options.context)),
         limit_(std::min(static_cast<std::size_t>(context_), most_tokens)) {
     const auto capacity = static_cast<std::int64_t>(limit_);
     session_ = model.config().shape == Shape::kEncoderDecoder ? model.begin({prompt}, capacity)
                                                               : model.begin(1, capacity);
+    if (!options.keep_cache || model.config().rope_scaling.depends_on_length()) return;
+    session_->keep();
+    session_->reuse(0, prompt);
   }
 
   // Logits [count, V] after each of the last `count` tokens, none of which has been read.
@@ -64,8 +68,8 @@ class DraftedRow {
         given_(first.size()),
         tokens_(first),
         states_{rules.first_state()},
-        target_(model, prompt, most_tokens(), options.context),
-        draft_(*options.draft, prompt, most_tokens(), options.context) {}
+        target_(model, prompt, most_tokens(), options),
+        draft_(*options.draft, prompt, most_tokens(), options) {}
 
   // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
   // for.

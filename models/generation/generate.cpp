@@ -100,7 +100,8 @@ class RowLoop : public TokenLoop {
         rows_(task.model, task.prompts,
               {.max_new_tokens = task.options.max_new_tokens,
                .context = task.options.context,
-               .decoder_start_token_id = task.options.decoder_start_token_id}),
+               .decoder_start_token_id = task.options.decoder_start_token_id,
+               .keep_cache = task.options.keep_cache}),
         running_(task.options, rules_, rows_, task.result),
         sampler_(task.options.sampling, task.prompts.size()) {}
 

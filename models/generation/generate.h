@@ -65,6 +65,10 @@ struct GenerationOptions {
   /// are generated one by one. Null: none; not with beams. It must outlive the call.
   DecodingModel* draft = nullptr;
   std::int64_t draft_tokens = 4;
+  /// Leaves the keys and values of the prompt and the new tokens with the model, for a later call with this
+  /// option, which reads only what follows the common beginning (the next turn of a conversation). The result
+  /// is the same. Packed decoders only; others read all.
+  bool keep_cache = false;
   /// Called with a row's new tokens after each of them; true ends the row there.
   std::function<bool(const TokenIds& new_ids)> row_ends;
   /// Called before each step; true ends the generation with the rows so far.

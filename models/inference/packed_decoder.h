@@ -19,6 +19,8 @@ namespace zoo {
 
 namespace inference {
 
+struct HeldSlots;
+
 /// A decoder or encoder-decoder language model with packed weights.
 class PackedDecoder : public DecodingModel {
  public:
@@ -50,6 +52,7 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   Workspace workspace_;
+  std::shared_ptr<HeldSlots> kept_;          // by the last session that keeps
   mutable Memory prepared_, scales_, sums_;  // of the head's product
 };
 

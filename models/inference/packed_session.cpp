@@ -16,18 +16,34 @@ constexpr std::size_t kRowsAtOnce = 512;
 
 }  // namespace
 
+struct HeldToken {
+  std::uint64_t writing;  // slots with the same number at a position hold the same keys and values there
+  TokenId id;
+};
+
+// The slots of a cache, and the tokens that each has read.
+struct HeldSlots {
+  PackedCache cache;
+  std::vector<std::vector<HeldToken>> tokens;
+  std::uint64_t writings = 0;
+};
+
 // The sequences of a PackedDecoder. Each row has a slot of the cache. Rows that diverge (beams, candidates)
-// get a copy of their common positions, preferably in a free slot that already holds most of them.
+// get a copy of their common positions, preferably in a free slot that already holds most of them. A slot
+// without a row keeps what it holds, for a later row that begins alike, until another row needs the slot.
 class PackedSession : public DecodingSession {
  public:
   PackedSession(PackedDecoder& model, std::size_t rows, std::size_t capacity)
       : model_(model),
         capacity_(capacity),
         rows_(rows),
-        cache_(model.stack_->cache_shape(
-            rows, std::min(capacity, static_cast<std::size_t>(DecodingModel::kFirstCapacity)))) {
+        held_{.cache = PackedCache(model.stack_->cache_shape(
+                  rows, std::min(capacity, static_cast<std::size_t>(DecodingModel::kFirstCapacity))))} {
     for (std::size_t i = 0; i < rows; ++i) rows_[i] = {.slot = i, .source = i};
-    written_.resize(rows);
+    held_.tokens.resize(rows);
+  }
+  ~PackedSession() override {
+    if (keeps_ && !is_reading_) model_.kept_ = std::make_shared<HeldSlots>(std::move(held_));
   }
 
   // Encodes one source per row.
@@ -65,20 +81,21 @@ class PackedSession : public DecodingSession {
       end = std::max(end, rows_[row].length + tokens[row].size());
       if (end > capacity_) throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
     }
-    const std::size_t held = cache_.shape().capacity;
-    if (end > held) resize_cache(cache_.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
+    const std::size_t held = held_.cache.shape().capacity;
+    if (end > held) resize_cache(held_.cache.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
     const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
     const std::size_t places = wanted == Logits::kAll ? longest : 1;
     hidden_.grow_to(rows_.size() * places * width * sizeof(float));
+    is_reading_ = true;
     for (const std::vector<Piece>& pieces : passes(tokens)) {
-      Pass pass{.cache = &cache_, .memory = &memory_, .memory_lengths = &memory_lengths_};
+      Pass pass{.cache = &held_.cache, .memory = &memory_, .memory_lengths = &memory_lengths_};
       if (!model_.encoder_) pass.memory_lengths = nullptr;
       for (const Piece& piece : pieces) {
         const Row& row = rows_[piece.row];
         pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source,
                                   row.length - piece.first + tokens[piece.row].size()});
         pass.rows += piece.count;
-        note_written(row, piece.count);
+        note_written(row, tokens[piece.row], piece);
       }
       x_.grow_to(pass.rows * width * sizeof(float));
       pass.x = x_.as<float>();
@@ -98,7 +115,7 @@ class PackedSession : public DecodingSession {
         const Piece& piece = pieces[i];
         Row& row = rows_[piece.row];
         row.length += piece.count;
-        cache_.forget(row.slot, row.length);
+        held_.cache.forget(row.slot, row.length);
         for (std::size_t t = 0; t < piece.count; ++t) {
           const bool last = piece.first + t + 1 == tokens[piece.row].size();
           if (wanted == Logits::kLast && !last) continue;
@@ -108,6 +125,7 @@ class PackedSession : public DecodingSession {
         }
       }
     }
+    is_reading_ = false;
     const auto vocabulary = static_cast<std::int64_t>(model_.head_.weight().outputs);
     const auto batch = static_cast<std::int64_t>(rows_.size()), length = static_cast<std::int64_t>(places);
     if (!logits_.defined() || logits_.size(0) != batch || logits_.size(1) != length)
@@ -127,7 +145,7 @@ class PackedSession : public DecodingSession {
     TORCH_CHECK(!rows.empty(), "a session needs at least one row");
     std::vector<Row> chosen;
     for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
-    std::vector<bool> taken(cache_.shape().slots, false);
+    std::vector<bool> taken(held_.cache.shape().slots, false);
     for (const Row& row : chosen) taken[row.slot] = true;
     std::vector<bool> owned(taken.size(), false);
     for (Row& row : chosen) {
@@ -137,13 +155,11 @@ class PackedSession : public DecodingSession {
       }
       std::size_t slot = free_slot_for(row, taken);
       if (slot == taken.size()) {
-        resize_cache(taken.size() + rows.size(), cache_.shape().capacity);
-        taken.resize(cache_.shape().slots, false);
+        resize_cache(taken.size() + rows.size(), held_.cache.shape().capacity);
+        taken.resize(held_.cache.shape().slots, false);
         owned.resize(taken.size(), false);
       }
-      cache_.copy(cache_, row.slot, slot, alike(row.slot, slot, row.length), row.length);
-      written_[slot].assign(written_[row.slot].begin(),
-                            written_[row.slot].begin() + static_cast<std::ptrdiff_t>(row.length));
+      copy_slot(row.slot, slot, row.length);
       row.slot = slot;
       taken[slot] = owned[slot] = true;
     }
@@ -153,15 +169,54 @@ class PackedSession : public DecodingSession {
   void add_row() override {
     if (model_.encoder_) return DecodingSession::add_row();
     const std::vector<bool> taken = taken_slots();
-    const auto slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-    if (slot == taken.size()) resize_cache(taken.size() + 1, cache_.shape().capacity);
-    rows_.push_back({.slot = slot, .source = slot});
+    std::size_t oldest = taken.size();  // free slot whose last write is the oldest
+    for (std::size_t slot = 0; slot < taken.size(); ++slot)
+      if (!taken[slot] && (oldest == taken.size() || last_writing(slot) < last_writing(oldest)))
+        oldest = slot;
+    if (oldest == taken.size()) resize_cache(taken.size() + 1, held_.cache.shape().capacity);
+    rows_.push_back({.slot = oldest, .source = oldest});
+  }
+
+  std::int64_t reuse(std::int64_t number, const TokenIds& tokens) override {
+    Row& row = rows_.at(static_cast<std::size_t>(number));
+    TORCH_CHECK(row.length == 0, "row ", number, " has read ", row.length, " tokens already");
+    if (model_.encoder_ || tokens.empty()) return 0;
+    std::size_t best = row.slot, most = 0;
+    for (std::size_t slot = 0; slot < held_.tokens.size(); ++slot) {
+      const std::vector<HeldToken>& held = held_.tokens[slot];
+      const std::size_t count = std::min(held.size(), tokens.size() - 1);
+      std::size_t common = 0;
+      while (common < count && held[common].id == tokens[common]) ++common;
+      if (common > most && held_.cache.serves(slot, common)) {
+        best = slot;
+        most = common;
+      }
+    }
+    if (best != row.slot && most > 0) {
+      // A slot that has no row and would lose less than it gives is taken over, any other one copied.
+      if (!taken_slots()[best] && 2 * most >= held_.tokens[best].size()) {
+        row.slot = row.source = best;
+      } else {
+        copy_slot(best, row.slot, most);
+      }
+    }
+    row.length = most;
+    return static_cast<std::int64_t>(most);
+  }
+
+  void keep() override {
+    keeps_ = !model_.encoder_;
+    if (!keeps_ || !model_.kept_) return;
+    const std::size_t slots = std::max(held_.cache.shape().slots, model_.kept_->cache.shape().slots);
+    held_ = std::move(*model_.kept_);
+    model_.kept_.reset();
+    if (held_.cache.shape().slots < slots) resize_cache(slots, held_.cache.shape().capacity);
   }
 
   void rewind(std::int64_t row, std::int64_t length) override {
     auto& own = rows_.at(static_cast<std::size_t>(row));
     own.length = std::min(own.length, static_cast<std::size_t>(length));
-    if (!cache_.serves(own.slot, own.length)) own.length = 0;
+    if (!held_.cache.serves(own.slot, own.length)) own.length = 0;
   }
   std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.size()); }
   std::int64_t length(std::int64_t row) const override {
@@ -196,20 +251,32 @@ class PackedSession : public DecodingSession {
     return passes;
   }
 
-  // Records that `count` positions after the row's are about to be written.
-  void note_written(const Row& row, std::size_t count) {
-    std::vector<std::uint64_t>& written = written_[row.slot];
-    written.resize(row.length);
-    if (row.length == 0) cache_.restart(row.slot);
-    for (std::size_t i = 0; i < count; ++i) written.push_back(++writings_);
+  // Records that a piece of `read` is about to be written after the row's tokens.
+  void note_written(const Row& row, const TokenIds& read, const Piece& piece) {
+    std::vector<HeldToken>& held = held_.tokens[row.slot];
+    held.resize(row.length);
+    if (row.length == 0) held_.cache.restart(row.slot);
+    for (std::size_t i = 0; i < piece.count; ++i) held.push_back({++held_.writings, read[piece.first + i]});
+  }
+
+  std::uint64_t last_writing(std::size_t slot) const {
+    return held_.tokens[slot].empty() ? 0 : held_.tokens[slot].back().writing;
+  }
+
+  // Gives slot `to` the first `length` tokens of slot `from`.
+  void copy_slot(std::size_t from, std::size_t to, std::size_t length) {
+    held_.cache.copy(held_.cache, from, to, alike(from, to, length), length);
+    const std::vector<HeldToken>& tokens = held_.tokens[from];
+    held_.tokens[to].assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(length));
   }
 
   // Number of the first `length` positions that two slots have in common.
   std::size_t alike(std::size_t slot, std::size_t other, std::size_t length) const {
-    const auto &a = written_[slot], &b = written_[other];
+    const auto &a = held_.tokens[slot], &b = held_.tokens[other];
     const std::size_t most = std::min({length, a.size(), b.size()});
-    const auto end = a.begin() + static_cast<std::ptrdiff_t>(most);
-    return static_cast<std::size_t>(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
+    std::size_t common = 0;
+    while (common < most && a[common].writing == b[common].writing) ++common;
+    return common;
   }
 
   // Free slot that shares most of the row; the number of all slots if none is free.
@@ -227,7 +294,7 @@ class PackedSession : public DecodingSession {
   }
 
   std::vector<bool> taken_slots() const {
-    std::vector<bool> taken(cache_.shape().slots, false);
+    std::vector<bool> taken(held_.cache.shape().slots, false);
     for (const Row& row : rows_) taken[row.slot] = true;
     return taken;
   }
@@ -235,21 +302,20 @@ class PackedSession : public DecodingSession {
   // Moves the slots' contents to a larger cache.
   void resize_cache(std::size_t slots, std::size_t capacity) {
     PackedCache larger(model_.stack_->cache_shape(slots, capacity));
-    for (std::size_t slot = 0; slot < cache_.shape().slots; ++slot)
-      larger.copy(cache_, slot, slot, 0, written_[slot].size());
-    cache_ = std::move(larger);
-    written_.resize(cache_.shape().slots);
+    for (std::size_t slot = 0; slot < held_.cache.shape().slots; ++slot)
+      larger.copy(held_.cache, slot, slot, 0, held_.tokens[slot].size());
+    held_.cache = std::move(larger);
+    held_.tokens.resize(held_.cache.shape().slots);
   }
 
   PackedDecoder& model_;
   std::size_t capacity_;
   std::vector<Row> rows_;
-  PackedCache cache_, memory_;
+  HeldSlots held_;
+  bool keeps_ = false;       // leaves held_ to the model's next session that keeps
+  bool is_reading_ = false;  // also after a read that failed: held_ names tokens that it lacks
+  PackedCache memory_;
   std::vector<std::size_t> memory_lengths_;
-  // Per slot and position, a number of its last write: slots with the same number hold the same keys and
-  // values.
-  std::vector<std::vector<std::uint64_t>> written_;
-  std::uint64_t writings_ = 0;
   Memory x_, hidden_;
   at::Tensor logits_;  // reused if the shape is the same
 };

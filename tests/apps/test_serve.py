@@ -109,6 +109,17 @@ class Api(ServeTest):
         found = self.server.post("/v1/completions", prompt=PROMPT, temperature=0, echo=True)
         self.assertEqual(found["choices"][0]["text"], PROMPT + one)
 
+    def test_what_a_prompt_before_it_has_read_is_not_read_again(self):
+        prompt = f"{PROMPT} {PROMPT} a cat"
+        ids = json.loads(run("tokenizer", "encode", "--model", self.model, "--json", stdin=prompt + "\n").out)
+        first = self.server.post("/v1/completions", prompt=prompt, temperature=0, max_tokens=9)
+        before = self.server.metric("tzoo_prompt_tokens_cached_total")
+        again = self.server.post("/v1/completions", prompt=prompt, temperature=0, max_tokens=9)
+        self.assertEqual(again["choices"], first["choices"])
+        self.assertEqual(again["usage"]["prompt_tokens"], len(ids))
+        self.assertEqual(again["usage"]["prompt_tokens_details"], {"cached_tokens": len(ids) - 1})
+        self.assertEqual(self.server.metric("tzoo_prompt_tokens_cached_total") - before, len(ids) - 1)
+
     def test_finish_reason(self):
         stopped = self.server.post("/v1/completions", prompt=PROMPT, regex="(dog)", max_tokens=20)
         self.assertEqual((stopped["choices"][0]["text"], stopped["choices"][0]["finish_reason"]), ("dog", "stop"))

@@ -78,6 +78,7 @@ GenerationResult stream_reply(DecodingModel& model, const GenerateSession& sessi
                               const TokenIds& ids, bool color) {
   const StopSignal stop;
   options.interrupted = [] { return StopSignal::received() != 0; };
+  options.keep_cache = true;  // a conversation begins alike in each turn
   RowPrinter printer(session, color);
   GenerationResult result = generate(model, {ids}, options, [&](const NewToken& token) {
     printer.print(token);

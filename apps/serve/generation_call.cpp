@@ -49,15 +49,17 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
 
 // The schema of response_format; null for plain text.
 const ordered_json* schema_of_format(RequestFields& fields) {
+  static const ordered_json kAnyObject{{"type", "object"}};
   const ordered_json* format = fields.get("response_format");
   if (format == nullptr) return nullptr;
   const ordered_json type = format->is_object() && format->contains("type") ? (*format)["type"] : "none";
   if (type == "text") return nullptr;
+  if (type == "json_object") return &kAnyObject;
   const auto place = type == "json_schema" ? format->find("json_schema") : format->end();
   if (place == format->end() || !place->is_object() || !place->contains("schema"))
     RequestFields::refuse("response_format",
-                          "must be {\"type\": \"text\"} or {\"type\": \"json_schema\", "
-                          "\"json_schema\": {\"schema\": …}}");
+                          "must be {\"type\": \"text\"}, {\"type\": \"json_object\"} or "
+                          "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": …}}");
   return &(*place)["schema"];
 }
 

@@ -247,7 +247,7 @@ class Api(ServeTest):
             ({"prompt": "a", "json_schema": {"type": "nothing"}}, ["json_schema"]),
             ({"prompt": "a", "regex": "a", "json_schema": {}}, ["regex", "only one"]),
             ({"prompt": "a", "regex": "b{50}", "max_tokens": 5}, ["50"]),
-            ({"prompt": "a", "response_format": {"type": "json_object"}}, ["response_format"]),
+            ({"prompt": "a", "response_format": {"type": "json_objects"}}, ["response_format", "json_object"]),
             ({"prompt": "a", "stream": 1}, ["stream"]),
             ({"prompt": "a", "stream_options": {"include_usage": True}}, ["stream_options"]),
             ({"prompt": "a", "best_of": 3}, ["best_of"]),

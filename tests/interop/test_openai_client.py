@@ -156,6 +156,9 @@ class OpenAiTest(ServeTest):
             value = json.loads(found.choices[0].message.content)
             self.assertIn(value["word"], ("earth", "void"))
             self.assertEqual(found.choices[0].finish_reason, "stop")
+            found = self.client.chat.completions.create(model="gpt", messages=MESSAGES, seed=seed, max_tokens=60,
+                                                        response_format={"type": "json_object"})
+            self.assertIsInstance(json.loads(found.choices[0].message.content), dict)
 
     def test_embeddings(self):
         batch = self.words(TEXTS, padding=True, return_tensors="pt")
@@ -170,6 +173,12 @@ class OpenAiTest(ServeTest):
             vectors = torch.tensor([entry.embedding for entry in found.data])
             self.assertLessEqual((vectors - expected).abs().max().item(), 1e-5)
         self.assertEqual(found.usage.prompt_tokens, int(batch["attention_mask"].sum()))
+        found = self.client.embeddings.create(model="bert", input=TEXTS, dimensions=5)
+        first = torch.nn.functional.normalize(expected[:, :5], dim=1)
+        self.assertLessEqual((torch.tensor([entry.embedding for entry in found.data]) - first).abs().max().item(), 1e-5)
+        width = expected.shape[1]
+        with self.assertRaisesRegex(openai.BadRequestError, f"'dimensions'.* at most {width}.* got {width + 1}"):
+            self.client.embeddings.create(model="bert", input=TEXTS, dimensions=width + 1)
         single = self.client.embeddings.create(model="mask", input="word").data[0].embedding
         printed = lines("embed", "--model", str(self.folder / "mask"), "--text", "word")[0]["embedding"]
         self.assertLessEqual((torch.tensor(single) - torch.tensor(printed)).abs().max().item(), 1e-6)

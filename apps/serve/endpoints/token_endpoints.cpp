@@ -90,6 +90,17 @@ std::vector<Encoding> encodings_of(const EmbeddingInputs& inputs, const TextEmbe
   return encodings;
 }
 
+// The first numbers of each vector, of length 1 again, as OpenAI's (Kusupati et al., 2022, "Matryoshka
+// representation learning").
+at::Tensor first_numbers(const at::Tensor& vectors, std::int64_t count) {
+  if (count > vectors.size(1))
+    RequestFields::refuse("dimensions", "must be at most " + std::to_string(vectors.size(1)) +
+                                            ", the numbers of the model's vectors, got " +
+                                            std::to_string(count));
+  const at::Tensor first = vectors.slice(1, 0, count);
+  return (first / first.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12)).contiguous();
+}
+
 ordered_json vector_json(const float* numbers, std::size_t count, bool as_base64) {
   if (!as_base64) return std::vector<float>(numbers, numbers + count);
   std::string bytes(count * sizeof(float), '\0');  // little-endian, as the processors of this program are
@@ -107,8 +118,7 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64")
     RequestFields::refuse("encoding_format", "must be float or base64");
-  if (const auto size = fields.integer("dimensions", 1, 1'000'000); size)
-    RequestFields::refuse("dimensions", "is not supported here", "unsupported_parameter");
+  const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
   fields.ignore({"user", "model"});
   fields.refuse_others();
 
@@ -128,6 +138,7 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
       vectors = embedder->embed_batch(batch, /*prompted=*/inputs.ids.empty()).contiguous();
       if (!vectors.isfinite().all().item<bool>())
         RequestFields::refuse("input", "has a text whose vector is not finite: its pooling leaves no token");
+      if (dimensions) vectors = first_numbers(vectors, *dimensions);
     });
     const auto width = static_cast<std::size_t>(vectors.size(1));
     for (std::size_t i = begin; i < end; ++i) {

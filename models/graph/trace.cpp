@@ -93,12 +93,15 @@ class Recorder {
  private:
   // What the tensor holds comes later: from an operator that fills it, or from code that no operator sees.
   void allocate(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-    constexpr std::size_t kShared = 5;  // size, dtype, layout, device, pin_memory
+    const bool like = op.schema().name() == "aten::empty_like";
     std::optional<Node> zeros;
-    if (op.schema().overload_name() == "memory_format") {
-      zeros.emplace(Node{.op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros", "")});
+    if (like || op.schema().overload_name() == "memory_format") {
+      zeros.emplace(Node{.op = c10::Dispatcher::singleton().findSchemaOrThrow(
+                             like ? "aten::zeros_like" : "aten::zeros", "")});
       const std::size_t first = stack.size() - op.schema().arguments().size();
-      for (std::size_t i = 0; i < kShared; ++i) zeros->arguments.push_back(argument(stack[first + i]));
+      // The first arguments are the same, empty() has a memory_format more.
+      for (std::size_t i = 0; i < zeros->op.schema().arguments().size(); ++i)
+        zeros->arguments.push_back(argument(stack[first + i]));
     }
     op.callBoxed(stack);
     if (zeros) unfilled_.emplace_back(stack.back().toTensor(), std::move(*zeros));
@@ -192,6 +195,15 @@ bool same(const Argument& a, const Argument& b) {
          (a.kind != Argument::Kind::kLiteral || a.literal == b.literal);
 }
 
+std::string reader_of(const Graph& graph, ValueId id) {
+  for (const Node& node : graph.nodes) {
+    for (const Argument& argument : node.arguments) {
+      if (std::count(argument.tensors.begin(), argument.tensors.end(), id) > 0) return Graph::name_of(node);
+    }
+  }
+  return "nothing";
+}
+
 // Throws Error unless both have the same nodes and constants, except for integers.
 void check_same(const Graph& a, const Graph& b) {
   for (std::size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
@@ -208,7 +220,8 @@ void check_same(const Graph& a, const Graph& b) {
   for (std::size_t i = 0; i < a.weights.size(); ++i) {
     const at::Tensor &x = a.weights[i].tensor, &y = b.weights[i].tensor;
     if (!x.is_same(y) && !(x.sizes() == y.sizes() && x.equal(y)))
-      throw Error("a tensor of the forward pass that no operator makes depends on the sizes of the inputs");
+      throw Error("a constant of the forward pass, read by ", reader_of(a, a.weights[i].value),
+                  ", depends on the inputs");
   }
 }
 

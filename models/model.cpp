@@ -9,6 +9,7 @@
 #include "models/layers/embeddings.h"
 #include "models/layers/encoder_decoder_stack.h"
 #include "models/layers/initial_weights.h"
+#include "models/ops/tracing.h"
 
 namespace zoo {
 namespace {
@@ -114,8 +115,8 @@ at::Tensor end_position(const at::Tensor& ids, const at::Tensor& hidden, const T
               "sequences are classified at their own places: decoder_input_ids must be ", ids.sizes(),
               " as input_ids");
   const at::Tensor ends = ids.eq(config.eos_token_id);
-  TORCH_CHECK(ends.any(1).all().item<bool>(), "each sequence that is classified must have an eos_token_id (",
-              config.eos_token_id, ")");
+  TORCH_CHECK(ops::Tracing::is_active() || ends.any(1).all().item<bool>(),
+              "each sequence that is classified must have an eos_token_id (", config.eos_token_id, ")");
   return last_of(ends, ids);
 }
 

@@ -22,6 +22,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
 #include "models/gguf/save_gguf.h"
+#include "models/pt2/export.h"
 #include "models/script/verify.h"
 #include "models/tasks/inference_loading.h"
 #include "tokenizer/chat/chat_format.h"
@@ -70,8 +71,10 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format, {"torchscript", "huggingface", "gguf", "packed"},
-      "torchscript: one file that runs without tzoo; huggingface: a directory for transformers; gguf: "
+      "format", values.format, {"torchscript", "pt2", "huggingface", "gguf", "packed"},
+      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
+      "for "
+      "torch.export.load and its compilers; huggingface: a directory for transformers; gguf: "
       "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
       "that inference starts at once");
   flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
@@ -97,17 +100,20 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
 
 // An export replaces a file that an earlier one wrote, and no other.
 void check_export_file(const ExportFlags& values) {
-  const bool script = values.format == "torchscript";
-  if ((!script && values.format != "gguf") || !fs::exists(values.output)) return;
+  const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
+  if ((!script && !pt2 && values.format != "gguf") || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
   check_output_file(values.model, values.output);
-  const std::string_view begin = script ? "PK\3\4" : "GGUF";
+  const std::string_view begin = script || pt2 ? "PK\3\4" : "GGUF";
   std::string found(begin.size(), '\0');
   std::ifstream(values.output, std::ios::binary)
       .read(found.data(), static_cast<std::streamsize>(found.size()));
-  if (found != begin)
-    throw Error("--output: ", values.output, " exists and is no ", script ? "TorchScript" : "GGUF",
+  if (found != begin || (pt2 && !is_pt2(values.output)))
+    throw Error("--output: ", values.output, " exists and is no ",
+                script ? "TorchScript"
+                : pt2  ? "PT2"
+                       : "GGUF",
                 " file; expected a new file, or an earlier export");
 }
 
@@ -182,6 +188,8 @@ std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile 
 }
 
 Exported export_script(const ExportFlags& values) {
+  std::cerr << "note: PyTorch deprecates TorchScript in favor of torch.export; --format pt2 writes a file "
+               "for that\n";
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   const GenerationDefaults defaults = defaults_of(read_generation_config(values.model, checkpoint.json));
@@ -193,6 +201,21 @@ Exported export_script(const ExportFlags& values) {
                 .type = dtype_word(dtype),
                 .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
   if (values.verify) made.report = verify_torchscript(values.output, *loaded.model);
+  return made;
+}
+
+// TorchScript's successor.
+Exported export_program(const ExportFlags& values) {
+  const at::ScalarType dtype = dtype_of(values.compute);
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
+  const graph::Graph graph = export_pt2(*loaded.model, values.output);
+  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype),
+                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
+  if (loaded.model->config().type_vocab_size > 1) made.not_carried.emplace_back("token types other than 0");
+  if (values.verify) made.report = verify_pt2(graph, *loaded.model);
   return made;
 }
 
@@ -263,6 +286,7 @@ int run_export(const Arguments& arguments) {
   apply_threads(values.compute);
   check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)
+                        : values.format == "pt2"       ? export_program(values)
                         : values.format == "gguf"      ? export_gguf(values)
                         : values.format == "packed"    ? export_packed_directory(values)
                                                        : export_directory(values);

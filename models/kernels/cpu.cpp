@@ -13,6 +13,7 @@
 #endif
 
 #include "data/base/error.h"
+#include "models/kernels/tracing.h"
 
 namespace zoo::kernels {
 namespace {
@@ -135,7 +136,7 @@ InstructionSet instruction_set() {
 }
 
 bool has_training_kernels() {
-  return instruction_set() != InstructionSet::kPortable;
+  return instruction_set() != InstructionSet::kPortable && !Tracing::is_active();
 }
 
 bool has_bfloat16_products() {

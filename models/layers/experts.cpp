@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "models/ops/linear.h"
+#include "models/ops/tracing.h"
 
 namespace zoo {
 
@@ -36,9 +37,27 @@ at::Tensor ExpertsImpl::forward(const at::Tensor& x, const at::Tensor& add_to, a
   if (router_logits != nullptr) *router_logits = logits;
   auto [weights, chosen] = logits.softmax(-1, at::kFloat).topk(chosen_, -1);  // [N, k]
   if (weights_ == ExpertWeights::kOfChosen) weights = weights / weights.sum(-1, /*keepdim=*/true);
-  at::Tensor y = run_experts(rows, chosen, weights.to(rows.scalar_type()));
+  weights = weights.to(rows.scalar_type());
+  at::Tensor y =
+      ops::Tracing::is_active() ? run_all_experts(rows, chosen, weights) : run_experts(rows, chosen, weights);
   if (shared) y = y + shared_gate(rows).sigmoid() * shared(rows);
   return ops::Residual{.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0}(y.view_as(x));
+}
+
+// Every expert computes every token, with a weight of 0 for those that did not choose it: a trace then has no
+// size that depends on the choice.
+at::Tensor ExpertsImpl::run_all_experts(const at::Tensor& rows, const at::Tensor& chosen,
+                                        const at::Tensor& weights) {
+  const at::Tensor shares = at::zeros({rows.size(0), count_}, weights.options()).scatter(1, chosen, weights);
+  const auto ups = up->adapted_weight().unflatten(0, {count_, -1}).unbind();
+  const auto downs = down->adapted_weight().unflatten(0, {count_, -1}).unbind();
+  at::Tensor y;
+  for (std::size_t i = 0; i < ups.size(); ++i) {
+    const at::Tensor one = ops::feed_forward(rows, {.up = ups[i], .down = downs[i]}, activation_, 0.0) *
+                           shares.slice(1, static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1);
+    y = y.defined() ? y + one : one;
+  }
+  return y;
 }
 
 // The tokens are sorted by expert, so that each expert computes one product over all of its tokens.

@@ -34,6 +34,7 @@ class ExpertsImpl : public torch::nn::Module {
   Linear shared_gate{nullptr};  // [1, C]
 
  private:
+  at::Tensor run_all_experts(const at::Tensor& rows, const at::Tensor& chosen, const at::Tensor& weights);
   at::Tensor run_experts(const at::Tensor& rows, const at::Tensor& chosen, const at::Tensor& weights);
 
   std::int64_t count_, chosen_;

@@ -1,13 +1,12 @@
 #include "models/script/export.h"
 
 #include <algorithm>
-#include <exception>
 
 #include <nlohmann/json.hpp>
 #include <torch/csrc/jit/serialization/export.h>
 
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "models/formats/torch_file.h"
 #include "models/registry.h"
 #include "models/script/compile.h"
 #include "models/script/model.h"
@@ -19,21 +18,7 @@ namespace {
 constexpr std::int64_t kFormatVersion = 1;
 
 void save(const torch::jit::Module& module, const std::filesystem::path& path) {
-  AtomicFile file(path);
-  std::exception_ptr failure;
-  // An exception must not leave Torch's writer: its destructor would write again and throw another. So report
-  // success to the writer, and throw the error afterwards.
-  torch::jit::ExportModule(module, [&](const void* bytes, std::size_t size) {
-    if (failure) return size;
-    try {
-      file.write(bytes, size);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    return size;
-  });
-  if (failure) std::rethrow_exception(failure);
-  file.commit();
+  write_torch_file(path, [&](const TorchFileWriter& writer) { torch::jit::ExportModule(module, writer); });
 }
 
 // The model reads the id in the rows that it fills, so the vocabulary must contain it.

@@ -50,18 +50,12 @@ double relative_error(const at::Tensor& found, const at::Tensor& expected, doubl
   return difference == 0 ? 0 : scale > 0 && difference == difference ? difference / scale : 1e9;
 }
 
-// Outputs of the file's forward or of the model: one tensor, or a pair.
+// Outputs of the file's forward: one tensor, or a pair.
 std::vector<at::Tensor> tensors_of(const c10::IValue& result) {
   if (result.isTensor()) return {result.toTensor()};
   std::vector<at::Tensor> tensors;
   for (const c10::IValue& element : result.toTupleRef().elements()) tensors.push_back(element.toTensor());
   return tensors;
-}
-
-std::vector<at::Tensor> tensors_of(const ModelOutput& output) {
-  if (output.start_logits.defined()) return {output.start_logits, output.end_logits};
-  if (output.sentence_logits.defined()) return {output.logits, output.sentence_logits};
-  return {output.logits.defined() ? output.logits : output.last_hidden_state};
 }
 
 using Outputs = std::vector<std::vector<at::Tensor>>;  // by comparison
@@ -93,39 +87,35 @@ ModelInputs inputs_of(const VerifyReport::Comparison& entry, const TransformerCo
   return inputs;
 }
 
-Outputs outputs_of(torch::jit::Module& script, std::span<const ModelInputs> inputs) {
+std::vector<at::Tensor> outputs_of(torch::jit::Module& script, const ModelInputs& inputs) {
+  std::vector<c10::IValue> arguments{
+      inputs.input_ids, inputs.attention_mask.defined() ? c10::IValue(inputs.attention_mask) : c10::IValue()};
+  if (inputs.decoder_input_ids.defined()) arguments.emplace_back(inputs.decoder_input_ids);
+  return tensors_of(script.forward(arguments));
+}
+
+Outputs outputs_of(const Program& program, std::span<const ModelInputs> inputs) {
   Outputs outputs;
-  for (const ModelInputs& entry : inputs) {
-    std::vector<c10::IValue> arguments{
-        entry.input_ids, entry.attention_mask.defined() ? c10::IValue(entry.attention_mask) : c10::IValue()};
-    if (entry.decoder_input_ids.defined()) arguments.emplace_back(entry.decoder_input_ids);
-    outputs.push_back(tensors_of(script.forward(arguments)));
-  }
+  for (const ModelInputs& entry : inputs) outputs.push_back(program(entry));
   return outputs;
 }
 
-Outputs outputs_of(Model& model, std::span<const ModelInputs> inputs) {
-  Outputs outputs;
-  for (const ModelInputs& entry : inputs) outputs.push_back(tensors_of(model.forward(entry)));
-  return outputs;
-}
-
-void compare_logits(torch::jit::Module& script, Model& model, const at::Device& device,
-                    VerifyReport& report) {
+void compare_outputs(const Program& run, Model& model, const at::Device& device, VerifyReport& report) {
   const TransformerConfig& config = model.config();
   // A decoder with a classification head needs pad_token_id to find the ends of several rows.
   const bool one_row =
-      config.shape == Shape::kDecoder && config.pad_token_id < 0 && !script.find_method("generate");
+      config.shape == Shape::kDecoder && config.pad_token_id < 0 && !model.parts().generates();
+  const Program forward = [&](const ModelInputs& entry) { return exported_outputs(model.forward(entry)); };
   report.logits = comparisons(config, one_row);
   std::vector<ModelInputs> inputs;
   for (const auto& entry : report.logits) inputs.push_back(inputs_of(entry, config, device));
-  const Outputs found = outputs_of(script, inputs), expected = outputs_of(model, inputs);
+  const Outputs found = outputs_of(run, inputs), expected = outputs_of(forward, inputs);
   for (std::size_t i = 0; i < found.size(); ++i)
     report.logits[i].error = largest_error(found[i], expected[i]);
   if (!report.exact_tokens || report.largest_error() <= report.tolerance) return;
   // Some weights amplify rounding; the model's own difference between float32 and float64 measures how much.
   model.to(at::kDouble);
-  const Outputs exact = outputs_of(model, inputs);
+  const Outputs exact = outputs_of(forward, inputs);
   model.to(at::kFloat);
   for (std::size_t i = 0; i < found.size(); ++i) {
     report.logits[i].error = largest_error(found[i], exact[i]);
@@ -180,16 +170,34 @@ bool VerifyReport::good() const {
 }
 
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model) {
+  const at::Device device = model.parameters().front().device();
+  const at::NoGradGuard no_grad;
+  torch::jit::Module script = load(file, device);
+  VerifyReport report =
+      verify_outputs([&](const ModelInputs& inputs) { return outputs_of(script, inputs); }, model);
+  if (!script.find_method("generate")) return report;
+  const bool was_training = model.is_training();
+  model.eval();
+  compare_greedy(script, model, device, report);
+  model.train(was_training);
+  return report;
+}
+
+std::vector<at::Tensor> exported_outputs(const ModelOutput& output) {
+  if (output.start_logits.defined()) return {output.start_logits, output.end_logits};
+  if (output.sentence_logits.defined()) return {output.logits, output.sentence_logits};
+  return {output.logits.defined() ? output.logits : output.last_hidden_state};
+}
+
+VerifyReport verify_outputs(const Program& run, Model& model) {
   const at::NoGradGuard no_grad;  // inference tensors could not replace the model's
   const at::Tensor weight = model.parameters().front();
-  torch::jit::Module script = load(file, weight.device());
   VerifyReport report;
   report.exact_tokens = weight.scalar_type() == at::kFloat;
   report.tolerance = report.exact_tokens ? 1e-5 : 2e-2;
   const bool was_training = model.is_training();
   model.eval();
-  compare_logits(script, model, weight.device(), report);
-  if (script.find_method("generate")) compare_greedy(script, model, weight.device(), report);
+  compare_outputs(run, model, weight.device(), report);
   model.train(was_training);
   return report;
 }

@@ -7,6 +7,7 @@
 ///     if (!report.good()) std::cerr << "the file differs by " << report.largest_error() << "\n";
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "models/model.h"
@@ -39,5 +40,13 @@ struct VerifyReport {
 /// padded, and its generate(), if any, with the greedy tokens of models/generation. Uses the model's type and
 /// device. Throws Error if the file cannot be loaded.
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);
+
+/// What an exported program returns of a model's outputs: logits; a pair of start and end logits, or of those
+/// of words and sentences; of a bare model last_hidden_state.
+std::vector<at::Tensor> exported_outputs(const ModelOutput& output);
+
+/// The same comparison of outputs for any program: `run` returns its exported_outputs() for some inputs.
+using Program = std::function<std::vector<at::Tensor>(const ModelInputs&)>;
+VerifyReport verify_outputs(const Program& run, Model& model);
 
 }  // namespace zoo

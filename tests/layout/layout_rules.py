@@ -49,7 +49,8 @@ MODEL_FLOORS = [
     ["models/checkpoint/"],
     ["models/gguf/save_gguf."],
     ["models/generation/"],
-    ["models/analysis/", "models/inference/", "models/script/"],
+    ["models/analysis/", "models/inference/", "models/script/", "models/graph/"],
+    ["models/pt2/"],
     ["models/tasks/"],
 ]
 

@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
+#include "models/ops/tracing.h"
+
 namespace zoo {
 namespace {
 
@@ -19,9 +21,9 @@ std::int64_t reach_of(const MaskShape& shape) {
 at::Tensor visible_pairs(const MaskShape& shape, const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kBool).device(device);
   const std::int64_t past = shape.keys - shape.queries, reach = reach_of(shape);
-  return at::ones({shape.queries, shape.keys}, options)
-      .triu(past - reach)
-      .tril(shape.causal ? past : past + reach);
+  const at::Tensor all = at::ones({shape.queries, shape.keys}, options);
+  const at::Tensor near = shape.window > 0 ? all.triu(past - reach) : all;
+  return near.tril(shape.causal ? past : past + reach);
 }
 
 }  // namespace
@@ -52,8 +54,9 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
     visible = visible.defined() ? visible & pairs : pairs.unsqueeze(0).unsqueeze(0);
   }
   const at::Tensor hidden_rows = visible.any(-1, /*keepdim=*/true).logical_not();
-  // Checking for such a row synchronises an accelerator; multiplying by the mask does not.
-  if (!device.is_cpu() || hidden_rows.any().item<bool>()) {
+  // Checking for such a row synchronises an accelerator; multiplying by the mask does not. A trace holds for
+  // both.
+  if (!device.is_cpu() || ops::Tracing::is_active() || hidden_rows.any().item<bool>()) {
     mask.hidden_rows = hidden_rows;
     visible = visible | hidden_rows;
   }

@@ -1,0 +1,80 @@
+#pragma once
+
+/// @file
+/// A forward pass as data: LibTorch's operators with their arguments, for any batch and length.
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include "models/graph/size.h"
+
+namespace zoo::graph {
+
+/// A size that is free: that of dimension `dim` of input number `input`.
+struct Symbol {
+  std::string name;
+  std::size_t input = 0;
+  std::int64_t dim = 0;
+  std::int64_t largest = 0;  // the smallest is 1; 0: no bound
+};
+
+struct Input {
+  std::string name;
+  std::vector<Size> sizes;
+  std::int64_t bound = 2;  // of the int64 values
+};
+
+/// A tensor that a graph computes with: a number in its `values`.
+using ValueId = std::int64_t;
+inline constexpr ValueId kNone = -1;  // an optional tensor that is left out
+
+struct Value {
+  at::ScalarType dtype = at::kFloat;
+  at::Device device = at::kCPU;
+  std::vector<Size> sizes, strides;
+};
+
+struct Argument {
+  enum class Kind { kLiteral, kTensor, kTensors, kInteger, kIntegers };
+  Kind kind = Kind::kLiteral;
+  c10::IValue literal;  // of the other types: number, bool, text, device, none
+  std::vector<ValueId> tensors;
+  std::vector<Size> integers;  // also those that stand for an enum, such as a dtype
+};
+
+/// A call of an operator, as its schema orders arguments. Results are single tensors, or lists.
+struct Node {
+  c10::OperatorHandle op;
+  std::vector<Argument> arguments;
+  std::vector<std::vector<ValueId>> results;
+};
+
+struct Weight {
+  enum class Kind { kParameter, kBuffer, kConstant };
+  std::string name;
+  Kind kind = Kind::kParameter;
+  at::Tensor tensor;
+  ValueId value = kNone;
+};
+
+struct Graph {
+  std::vector<Symbol> symbols;
+  std::vector<Input> inputs;
+  std::vector<ValueId> input_values;  // of each input
+  std::vector<Weight> weights;
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // in the order of computation
+  std::vector<ValueId> outputs;
+
+  /// "aten::add.Tensor"
+  static std::string name_of(const Node& node);
+};
+
+/// Runs the graph by LibTorch's dispatcher. Throws c10::Error as the operators do.
+std::vector<at::Tensor> run(const Graph& graph, const std::vector<at::Tensor>& inputs);
+
+}  // namespace zoo::graph

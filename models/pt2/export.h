@@ -1,0 +1,37 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
+///     const zoo::graph::Graph graph = zoo::export_pt2(*loaded.model, "kjv.pt2");
+///     // Python: torch.export.load("kjv.pt2").module()(input_ids, attention_mask)
+
+#include <filesystem>
+
+#include "models/graph/graph.h"
+#include "models/model.h"
+#include "models/script/verify.h"
+
+namespace zoo {
+
+/// Writes the model's forward pass as an ExportedProgram of PyTorch, atomically, with its weights under the
+/// modules' names, in their type. torch.export.load(file).module() takes int64 tensors
+///
+///   (input_ids, attention_mask)                     [B, T] each, or of an encoder-decoder
+///   (input_ids, attention_mask, decoder_input_ids)  [B, S], [B, S], [B, T]
+///
+/// for any batch and any length up to the context, and returns exported_outputs(). There is no cache, and
+/// token types are all 0. Returns the graph that the file holds.
+///
+/// Throws Error naming the part of the forward pass that no such program can express (graph::trace), or a
+/// file that cannot be written.
+graph::Graph export_pt2(Model& model, const std::filesystem::path& file);
+
+/// Runs the graph by LibTorch's dispatcher, at shapes that were not traced, beside the model.
+VerifyReport verify_pt2(const graph::Graph& graph, Model& model);
+
+/// True for a file that export_pt2() or torch.export.save wrote.
+bool is_pt2(const std::filesystem::path& file);
+
+}  // namespace zoo

@@ -157,7 +157,8 @@ const std::vector<std::string>& task_names() {
                                               "classification",
                                               "token_classification",
                                               "question_answering",
-                                              "chat"};
+                                              "chat",
+                                              "embedding"};
   return names;
 }
 

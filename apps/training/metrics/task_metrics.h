@@ -27,6 +27,7 @@ enum class Task {
   kTokenClassification,
   kQuestionAnswering,
   kChat,
+  kEmbedding,
 };
 
 /// "lm", "mlm", … in the order of Task.

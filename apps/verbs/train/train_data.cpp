@@ -106,6 +106,9 @@ class DatasetReader {
       case Task::kChat:
         read_conversations();
         break;
+      case Task::kEmbedding:
+        read_sentences();
+        break;
       case Task::kSeq2Seq:
       case Task::kClassification:
         read_records();
@@ -346,6 +349,16 @@ class DatasetReader {
     });
   }
 
+  void read_sentences() {
+    auto parts = divide<SentenceExample>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_sentences(source.text, source.name, names_);
+    });
+    data_.sentences = {std::move(parts.train), std::move(parts.val)};
+    data_.tokenizer = known_.tokenizer;
+    if (!data_.tokenizer)
+      throw Error("--init_from: the model has no tokenizer, which the task embedding needs");
+  }
+
   template <class V, class Encode>
   void encode(const Parts<V>& parts, Encode encode) {
     data_.examples.train = encode(parts.train, parts.train_name);
@@ -379,6 +392,8 @@ Head head_of(Task task) {
       return Head::kTokenClassification;
     case Task::kQuestionAnswering:
       return Head::kQuestionAnswering;
+    case Task::kEmbedding:
+      return Head::kBase;
     default:
       return Head::kSeq2SeqLm;
   }

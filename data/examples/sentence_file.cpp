@@ -18,13 +18,6 @@ using Names = std::vector<std::string>;
 
 const Names kScored{"sentence1", "sentence2", "score"};
 
-std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
-  return whole ? std::optional<double>(number) : std::nullopt;
-}
-
 bool numbers_a_negative(const std::string& name) {
   constexpr std::string_view kBegin = "negative_";
   return name.starts_with(kBegin) && name.size() > kBegin.size() &&
@@ -137,6 +130,13 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 }
 
 }  // namespace
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
+  return whole ? std::optional<double>(number) : std::nullopt;
+}
 
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {

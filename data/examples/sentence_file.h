@@ -24,6 +24,9 @@ struct SentenceExample {
   std::optional<double> score = {};  // their similarity
 };
 
+/// The finite number that is the whole text; none for another text.
+std::optional<double> number_in(std::string_view text);
+
 /// Reads a .jsonl file of objects, or a table of tab-separated columns with or without a header line, in one
 /// of the shapes of Sentence-Transformers' data sets:
 ///   anchor (or query), positive; perhaps negative, negative_1, …; JSON also has lists of texts under

@@ -158,7 +158,8 @@ const std::vector<std::string>& task_names() {
                                               "token_classification",
                                               "question_answering",
                                               "chat",
-                                              "embedding"};
+                                              "embedding",
+                                              "ranking"};
   return names;
 }
 

@@ -28,6 +28,7 @@ enum class Task {
   kQuestionAnswering,
   kChat,
   kEmbedding,
+  kRanking,
 };
 
 /// "lm", "mlm", … in the order of Task.

@@ -47,6 +47,8 @@ EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, bool scored) {
   EmbeddingLossOptions options{
       .loss = scored ? EmbeddingLoss::kCosent : EmbeddingLoss::kMultipleNegativesRanking,
       .matryoshka_dims = sizes_in(flags.matryoshka_dims)};
+  if (flags.loss && std::ranges::find(names, *flags.loss) == names.end())
+    throw UsageError("--loss ", *flags.loss, ": of the task ranking; embedding has ", joined(names));
   if (flags.loss)
     options.loss = static_cast<EmbeddingLoss>(std::ranges::find(names, *flags.loss) - names.begin());
   options.scale = flags.scale.value_or(options.scale);
@@ -186,14 +188,14 @@ void EmbeddingTask::save(const fs::path& directory) const {
 }
 
 void require_embedding_task(const TrainFlags& flags) {
-  if (flags.data.task == Task::kEmbedding) {
-    if (flags.init_from == "scratch")
-      throw UsageError("--task embedding tunes a model that exists; name it with --init_from DIR");
-    return;
-  }
+  const bool ranks = flags.data.task == Task::kRanking;
+  if ((ranks || flags.data.task == Task::kEmbedding) && flags.init_from == "scratch")
+    throw UsageError("--task ", name_of(flags.data.task),
+                     " tunes a model that exists; name it with --init_from DIR");
+  if (flags.data.task == Task::kEmbedding) return;
   const EmbeddingFlags& given = flags.embedding;
   const std::array<std::pair<const char*, bool>, 7> all{
-      {{"loss", given.loss.has_value()},
+      {{"loss", given.loss.has_value() && !ranks},
        {"scale", given.scale.has_value()},
        {"symmetric", given.symmetric},
        {"matryoshka_dims", !given.matryoshka_dims.empty()},

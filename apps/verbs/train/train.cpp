@@ -57,6 +57,8 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
     throw UsageError("missing flag '--dataset': a .jsonl file of conversations");
   if (parsed.values.data.task == Task::kEmbedding && parsed.default_dataset)
     throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of anchor and positive");
+  if (parsed.values.data.task == Task::kRanking && parsed.default_dataset)
+    throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of query, document and label");
   parsed.has_config = flags.given("config");
   parsed.given = flags.given_values();
   return parsed;
@@ -180,6 +182,8 @@ std::string next_command(Task task, const std::string& model) {
       return command("fill-mask", "--text TEXT");
     case Task::kEmbedding:
       return command("embed", "--text TEXT --text TEXT --similarity");
+    case Task::kRanking:
+      return command("rank", "--query TEXT --documents FILE");
     case Task::kSpanCorruption:
     case Task::kSeq2Seq:
       return command("translate", "--text TEXT");
@@ -301,7 +305,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     if (flags.data.task == Task::kChat && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
           std::min(start.checkpoint->config.max_length(), kLongestChat);
-    if (flags.data.task == Task::kEmbedding && parsed.default_block)
+    if ((flags.data.task == Task::kEmbedding || flags.data.task == Task::kRanking) && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
           std::min(start.checkpoint->config.max_length(), kLongestEmbeddedText);
   }
@@ -318,7 +322,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   std::unique_ptr<Batches> batches;
   if (flags.data.task == Task::kEmbedding) {
     embedding.emplace(flags, *start.checkpoint, loaded, device);
-  } else {
+  } else if (flags.data.task != Task::kRanking) {
     batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session), options.seed,
                            device);
   }
@@ -326,6 +330,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   std::unique_ptr<Objective> objective;
   if (embedding) {
     objective = embedding->objective(data, batch_plan(flags, session));
+  } else if (flags.data.task == Task::kRanking) {
+    objective = ranking_objective(flags, loaded, data, batch_plan(flags, session));
   } else {
     objective = make_objective(flags, loaded, data, *batches);
   }
@@ -339,6 +345,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
 
   Trainer::SaveModel save_modules;
   if (embedding) save_modules = [&](const fs::path& directory) { embedding->save(directory); };
+  if (flags.data.task == Task::kRanking)
+    save_modules = [&](const fs::path& directory) { name_activation(flags, directory); };
   const Savers save = savers(loaded, start.checkpoint, data, adapters, save_modules);
   options.save_step = save.step;
   options.data_sha256 = data.sha256;

@@ -6,6 +6,7 @@
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/metrics/bag_of_words.h"
 #include "apps/verbs/train/embedding_objective.h"
+#include "apps/verbs/train/ranking_objective.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/tokens/token_dataset.h"
 #include "models/family.h"
@@ -19,6 +20,7 @@ struct TaskData {
   std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
   std::optional<TokenDataset> tokens;
   Examples examples;         // used if there are no tokens
+  RankingSplits rankings;    // of the task ranking, as texts
   SentenceSplits sentences;  // of the task embedding, as texts
   std::vector<std::string> label_names;
   LossOptions loss;

@@ -2,6 +2,7 @@
 
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/embedding_losses.h"
+#include "apps/training/ranking_losses.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "models/registry.h"
 
@@ -68,12 +69,15 @@ void declare_model(Flags& flags, ModelFlags& v) {
 }
 
 void declare_embedding(Flags& flags, EmbeddingFlags& v) {
-  flags.group("Embeddings (task embedding)");
+  flags.group("Embeddings and rankers");
+  std::vector<std::string> losses = embedding_loss_names();
+  losses.insert(losses.end(), ranking_loss_names().begin(), ranking_loss_names().end());
   flags.choice(
-      "loss", v.loss, embedding_loss_names(),
-      "loss of the vectors; default: multiple_negatives_ranking (each anchor's positive among all "
-      "documents of the batch), of pairs with a score cosent (the order of the scores); cosine: the mean "
-      "square of cosine - score");
+      "loss", v.loss, std::move(losses),
+      "embedding: multiple_negatives_ranking (default: each anchor's positive among all documents of the "
+      "batch), of pairs with a score cosent (default: the order of the scores) or cosine (the mean square "
+      "of cosine - score); ranking: binary_cross_entropy (default), mse, or listwise_softmax (a query's "
+      "positive among its negatives)");
   flags
       .add("scale", v.scale,
            "multiplies the cosines of multiple_negatives_ranking and cosent; default: 20, a temperature of "
